@@ -3,8 +3,10 @@ module ncp-testbed
 go 1.26.0
 
 require (
+	github.com/florianl/go-tc v0.4.5-0.20240822175159-7926c32f7299
 	github.com/gopacket/gopacket v1.7.7
 	github.com/influxdata/line-protocol/v2 v2.2.1
+	github.com/jsimonetti/rtnetlink/v2 v2.0.2
 	github.com/mdlayher/netlink v1.11.2
 	golang.org/x/net v0.61.0
 	golang.org/x/sys v0.49.0
@@ -22,6 +24,7 @@ require (
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/google/go-cmp v0.7.0 // indirect
 	github.com/google/shlex v0.0.0-20191202100458-e7afc7fbc510 // indirect
+	github.com/josharian/native v1.1.0 // indirect
 	github.com/mattn/go-colorable v0.1.14 // indirect
 	github.com/mattn/go-isatty v0.0.20 // indirect
 	github.com/mattn/go-runewidth v0.0.21 // indirect

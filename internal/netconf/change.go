@@ -1,11 +1,11 @@
 package netconf
 
 import (
-	"encoding/binary"
 	"fmt"
 	"net"
 	"time"
 
+	"github.com/jsimonetti/rtnetlink/v2"
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 
@@ -22,7 +22,7 @@ type Change struct {
 // Make changes an end in a network namespace (by path) once wait has returned, and returns when it was done. An interface of a middle is the other end of a host's, or of a tunnel to it.
 func (c Change) Make(namespace string, middle bool, wait func() error) (done time.Time, err error) {
 	err = netns.Within(namespace, func() error {
-		return dialled(func(conn *netlink.Conn) error {
+		return dialled(func(conn *rtnetlink.Conn) error {
 			found, err := net.InterfaceByName(c.Interface)
 			if err != nil {
 				return fmt.Errorf("interface %s: %w", c.Interface, err)
@@ -31,7 +31,7 @@ func (c Change) Make(namespace string, middle bool, wait func() error) (done tim
 				return err
 			}
 			if c.Shaping != nil {
-				if err := c.Shaping.class(conn, found.Index, 0); err != nil {
+				if err := c.Shaping.change(found.Index); err != nil {
 					return fmt.Errorf("rate of %s: %w", c.Interface, err)
 				}
 			}
@@ -52,25 +52,36 @@ func (c Change) Make(namespace string, middle bool, wait func() error) (done tim
 }
 
 // setCarrier gives an interface its carrier or takes it away: the other end of a tunnel, unlike that of a cable, can't.
-func setCarrier(c *netlink.Conn, index int, up bool) error {
-	down := uint8(1)
-	if up {
-		down = 0
+func setCarrier(c *rtnetlink.Conn, index int, up bool) error {
+	m := protoDown{LinkMessage: rtnetlink.LinkMessage{Index: uint32(index)}, down: !up}
+	_, err := c.Execute(&m, unix.RTM_NEWLINK, netlink.Request|netlink.Acknowledge)
+	return err
+}
+
+// protoDown is a change of a link's IFLA_PROTO_DOWN, which [rtnetlink] has no field for.
+type protoDown struct {
+	rtnetlink.LinkMessage
+	down bool
+}
+
+// MarshalBinary adds it.
+func (p *protoDown) MarshalBinary() ([]byte, error) {
+	text, err := p.LinkMessage.MarshalBinary()
+	if err != nil {
+		return nil, err
 	}
-	link := make([]byte, unix.SizeofIfInfomsg)
-	binary.NativeEndian.PutUint32(link[4:], uint32(index))
-	return request(c, unix.RTM_NEWLINK, 0, link, func(a *netlink.AttributeEncoder) {
-		a.Uint8(unix.IFLA_PROTO_DOWN, down)
-	})
+	value := uint8(0)
+	if p.down {
+		value = 1
+	}
+	return withAttributes(text, func(a *netlink.AttributeEncoder) { a.Uint8(unix.IFLA_PROTO_DOWN, value) })
 }
 
 // setUp brings an interface up or down, and so a cable's other end.
-func setUp(c *netlink.Conn, index int, up bool) error {
-	link := make([]byte, unix.SizeofIfInfomsg)
-	binary.NativeEndian.PutUint32(link[4:], uint32(index))
+func setUp(c *rtnetlink.Conn, index int, up bool) error {
+	m := rtnetlink.LinkMessage{Index: uint32(index), Change: unix.IFF_UP}
 	if up {
-		binary.NativeEndian.PutUint32(link[8:], unix.IFF_UP)
+		m.Flags = unix.IFF_UP
 	}
-	binary.NativeEndian.PutUint32(link[12:], unix.IFF_UP)
-	return request(c, unix.RTM_NEWLINK, 0, link, nil)
+	return c.Link.Set(&m)
 }

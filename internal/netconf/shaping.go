@@ -1,16 +1,15 @@
 package netconf
 
 import (
-	"encoding/binary"
 	"fmt"
+	"math"
 
-	"github.com/mdlayher/netlink"
+	"github.com/florianl/go-tc"
 	"golang.org/x/sys/unix"
 )
 
 // Handles of the discipline, of its class that has the rate, and of the queue below it.
 const (
-	rootParent  = 0xffffffff
 	rootHandle  = 0x10000
 	classHandle = 0x10001
 	queueHandle = 0x100000
@@ -18,74 +17,62 @@ const (
 
 // Of HTB, see linux/pkt_sched.h.
 const (
-	htbParameters, htbInit = 1, 2
-	htbVersion             = 3
-	htbRateToQuantum       = 10
-	linkLayerEthernet      = 1
-	nsPerTick              = 64
+	htbVersion        = 3
+	htbRateToQuantum  = 10
+	linkLayerEthernet = 1
+	nsPerTick         = 64
 )
 
 // add puts the shaper at an interface: HTB with one class, and a queue that holds bytes.
-func (s *Shaping) add(c *netlink.Conn, index int) error {
-	init := make([]byte, 20) // struct tc_htb_glob
-	binary.NativeEndian.PutUint32(init, htbVersion)
-	binary.NativeEndian.PutUint32(init[4:], htbRateToQuantum)
-	binary.NativeEndian.PutUint32(init[8:], classHandle&0xffff)
-	const made = unix.NLM_F_CREATE | unix.NLM_F_EXCL
-	err := request(c, unix.RTM_NEWQDISC, made, control(index, rootParent, rootHandle), kind("htb", func(a *netlink.AttributeEncoder) {
-		a.Nested(unix.TCA_OPTIONS, func(o *netlink.AttributeEncoder) error { o.Bytes(htbInit, init); return nil })
-	}))
-	if err != nil {
-		return fmt.Errorf("htb: %w", err)
-	}
-	if err := s.class(c, index, made); err != nil {
-		return fmt.Errorf("class of htb: %w", err)
-	}
-	limit := binary.NativeEndian.AppendUint32(nil, s.LimitBytes)
-	err = request(c, unix.RTM_NEWQDISC, made, control(index, classHandle, queueHandle),
-		kind("bfifo", func(a *netlink.AttributeEncoder) { a.Bytes(unix.TCA_OPTIONS, limit) }))
-	if err != nil {
-		return fmt.Errorf("bfifo: %w", err)
-	}
-	return nil
+func (s *Shaping) add(index int) error {
+	return withTC(func(c *tc.Tc) error {
+		root := object(index, tc.HandleRoot, rootHandle, tc.Attribute{Kind: "htb", Htb: &tc.Htb{
+			Init: &tc.HtbGlob{Version: htbVersion, Rate2Quantum: htbRateToQuantum, Defcls: classHandle & 0xffff},
+		}})
+		if err := c.Qdisc().Add(root); err != nil {
+			return fmt.Errorf("htb: %w", err)
+		}
+		if err := c.Class().Add(s.class(index)); err != nil {
+			return fmt.Errorf("class of htb: %w", err)
+		}
+		queue := object(index, classHandle, queueHandle, tc.Attribute{Kind: "bfifo", Bfifo: &tc.FifoOpt{Limit: s.LimitBytes}})
+		if err := c.Qdisc().Add(queue); err != nil {
+			return fmt.Errorf("bfifo: %w", err)
+		}
+		return nil
+	})
 }
 
-func (s *Shaping) class(c *netlink.Conn, index int, flags netlink.HeaderFlags) error {
-	return request(c, unix.RTM_NEWTCLASS, flags, control(index, rootHandle, classHandle),
-		kind("htb", func(a *netlink.AttributeEncoder) {
-			a.Nested(unix.TCA_OPTIONS, func(o *netlink.AttributeEncoder) error {
-				o.Bytes(htbParameters, s.parameters())
-				return nil
-			})
-		}))
+// change sets the rate in place: what is queued stays.
+func (s *Shaping) change(index int) error {
+	return withTC(func(c *tc.Tc) error { return c.Class().Replace(s.class(index)) })
 }
 
-// parameters are a struct tc_htb_opt: rate and ceiling alike, the bucket as the time that its bytes take.
-func (s *Shaping) parameters() []byte {
+// class has rate and ceiling alike, in 64 bits beside as much of them as 32 hold, and the bucket as the time that its
+// bytes take.
+func (s *Shaping) class(index int) *tc.Object {
 	bytesPerSecond := max(1, s.RateBPS/8)
-	rate := make([]byte, 12) // struct tc_ratespec
-	rate[1] = linkLayerEthernet
-	binary.NativeEndian.PutUint32(rate[8:], uint32(bytesPerSecond))
+	rate := tc.RateSpec{Linklayer: linkLayerEthernet, Rate: uint32(min(bytesPerSecond, math.MaxUint32))}
 	ticks := uint32(uint64(s.BurstBytes) * 1e9 / bytesPerSecond / nsPerTick)
-	all := append(append([]byte(nil), rate...), rate...)
-	for _, value := range []uint32{ticks, ticks, s.Quantum, 0, 0} {
-		all = binary.NativeEndian.AppendUint32(all, value)
-	}
-	return all
+	return object(index, rootHandle, classHandle, tc.Attribute{Kind: "htb", Htb: &tc.Htb{
+		Parms:  &tc.HtbOpt{Rate: rate, Ceil: rate, Buffer: ticks, Cbuffer: ticks, Quantum: s.Quantum},
+		Rate64: &bytesPerSecond, Ceil64: &bytesPerSecond,
+	}})
 }
 
-// control is a struct tcmsg.
-func control(index int, parent, handle uint32) []byte {
-	message := make([]byte, 20)
-	binary.NativeEndian.PutUint32(message[4:], uint32(index))
-	binary.NativeEndian.PutUint32(message[8:], handle)
-	binary.NativeEndian.PutUint32(message[12:], parent)
-	return message
+func object(index int, parent, handle uint32, as tc.Attribute) *tc.Object {
+	return &tc.Object{
+		Msg:       tc.Msg{Family: unix.AF_UNSPEC, Ifindex: uint32(index), Handle: handle, Parent: parent},
+		Attribute: as,
+	}
 }
 
-func kind(name string, fill func(*netlink.AttributeEncoder)) func(*netlink.AttributeEncoder) {
-	return func(a *netlink.AttributeEncoder) {
-		a.String(unix.TCA_KIND, name)
-		fill(a)
+// withTC opens traffic control in the namespace of the calling thread.
+func withTC(f func(*tc.Tc) error) error {
+	c, err := tc.Open(nil)
+	if err != nil {
+		return err
 	}
+	defer c.Close()
+	return f(c)
 }

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"unsafe"
 
+	"github.com/jsimonetti/rtnetlink/v2"
+	"github.com/jsimonetti/rtnetlink/v2/driver"
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 
@@ -111,16 +113,13 @@ const realTime = "/proc/1/root/sys/fs/cgroup/cpu/cgroup.procs"
 func SetUpMiddles(m Middles) error {
 	// So that the relay may be punctual; where it can't be had, or needs nothing of the kind, it tells itself.
 	_ = os.WriteFile(realTime, []byte(strconv.Itoa(m.PID)), 0)
-	if err := netns.Within(Namespace(m.PID), quiet); err != nil {
+	if err := netns.Within(Namespace(m.PID), disableIPv6); err != nil {
 		return err
 	}
 	for _, end := range m.Ends {
-		err := makeLink(m.PID, end.Interface, func(a *netlink.AttributeEncoder) {
-			a.Uint32(unix.IFLA_MTU, end.MTU)
-			a.Nested(unix.IFLA_LINKINFO, end.Tunnel.encode)
-		})
+		err := makeLink(m.PID, end.Interface, rtnetlink.LinkAttributes{MTU: end.MTU, Info: end.Tunnel.info()})
 		if err == nil {
-			err = within(m.PID, func(c *netlink.Conn) error { return takeAll(c, end.Interface) })
+			err = within(m.PID, func(c *rtnetlink.Conn) error { return setPromiscuous(c, end.Interface) })
 		}
 		if err != nil {
 			return fmt.Errorf("interface %s: %w", end.Interface, err)
@@ -132,7 +131,7 @@ func SetUpMiddles(m Middles) error {
 // SetUp makes a host's ends of links and its routes. What is there already stays, so it may be called again.
 func SetUp(h Host) error {
 	err := netns.Within(Namespace(h.PID), func() error {
-		if err := quiet(); err != nil {
+		if err := disableIPv6(); err != nil {
 			return err
 		}
 		for name, value := range h.Sysctls {
@@ -150,20 +149,20 @@ func SetUp(h Host) error {
 		if err := end.make(); err != nil {
 			return fmt.Errorf("interface %s: %w", end.Interface, err)
 		}
-		if err := within(h.PID, func(c *netlink.Conn) error { return end.bringUp(c, h.CongestionControl) }); err != nil {
+		if err := within(h.PID, func(c *rtnetlink.Conn) error { return end.bringUp(c, h.CongestionControl) }); err != nil {
 			return fmt.Errorf("interface %s: %w", end.Interface, err)
 		}
 	}
 	for _, r := range h.Routes {
-		if err := within(h.PID, func(c *netlink.Conn) error { return r.add(c, h.CongestionControl) }); err != nil {
+		if err := within(h.PID, func(c *rtnetlink.Conn) error { return r.add(c, h.CongestionControl) }); err != nil {
 			return fmt.Errorf("route to %s: %w", r.To, err)
 		}
 	}
 	return nil
 }
 
-// quiet keeps the namespace from sending anything by itself: no IPv6, hence no router or neighbour discovery.
-func quiet() error {
+// disableIPv6 keeps the namespace from sending anything by itself: no router or neighbour discovery.
+func disableIPv6() error {
 	for _, scope := range []string{"all", "default"} {
 		err := os.WriteFile(settings()+"/net/ipv6/conf/"+scope+"/disable_ipv6", []byte("1"), 0)
 		if err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel without IPv6 sends none
@@ -173,25 +172,18 @@ func quiet() error {
 	return nil
 }
 
-func within(pid int, f func(*netlink.Conn) error) error {
+func within(pid int, f func(*rtnetlink.Conn) error) error {
 	return netns.Within(Namespace(pid), func() error { return dialled(f) })
 }
 
-func dialled(f func(*netlink.Conn) error) error {
-	c, err := netlink.Dial(unix.NETLINK_ROUTE, nil)
+func dialled(f func(*rtnetlink.Conn) error) error {
+	c, err := rtnetlink.Dial(nil)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	return f(c)
 }
-
-// Attributes of VXLAN and of pairs of interfaces, see linux/if_link.h and linux/veth.h.
-const (
-	vxlanID, vxlanLearning, vxlanPort, vxlanGroup, vxlanLocal, vxlanUDPSum, vxlanDF = 1, 7, 15, 2, 4, 18, 29
-	dfSet                                                                           = 1
-	vethPeer                                                                        = 1
-)
 
 // make adds the interface, from the machine's own namespace.
 func (e *End) make() error {
@@ -202,31 +194,23 @@ func (e *End) make() error {
 	if (e.Tunnel == nil) == (e.Middle == nil) {
 		return errors.New("want a tunnel or a middle")
 	}
-	err = makeLink(e.PID, e.Interface, func(a *netlink.AttributeEncoder) {
-		a.Bytes(unix.IFLA_ADDRESS, mac)
-		a.Uint32(unix.IFLA_MTU, e.MTU)
-		if e.Tunnel != nil {
-			a.Nested(unix.IFLA_LINKINFO, e.Tunnel.encode)
-		} else {
-			a.Nested(unix.IFLA_LINKINFO, func(info *netlink.AttributeEncoder) error { return e.Middle.encode(info, e.MTU) })
-		}
-	})
-	if err != nil || e.Middle == nil {
+	wire := rtnetlink.LinkAttributes{Address: mac, MTU: e.MTU}
+	if e.Tunnel != nil {
+		wire.Info = e.Tunnel.info()
+	} else {
+		peer := rtnetlink.LinkAttributes{Name: e.Middle.Interface, MTU: e.MTU, NetNS: rtnetlink.NetNSForPID(uint32(e.Middle.PID))}
+		wire.Info = &rtnetlink.LinkInfo{Kind: "veth", Data: &driver.Veth{PeerInfo: &rtnetlink.LinkMessage{Attributes: &peer}}}
+	}
+	if err := makeLink(e.PID, e.Interface, wire); err != nil || e.Middle == nil {
 		return err
 	}
-	return within(e.Middle.PID, func(c *netlink.Conn) error { return takeAll(c, e.Middle.Interface) })
+	return within(e.Middle.PID, func(c *rtnetlink.Conn) error { return setPromiscuous(c, e.Middle.Interface) })
 }
 
 // makeLink adds an interface to a process's namespace, where it is not there already.
-func makeLink(pid int, name string, fill func(*netlink.AttributeEncoder)) error {
-	err := dialled(func(c *netlink.Conn) error {
-		return request(c, unix.RTM_NEWLINK, unix.NLM_F_CREATE|unix.NLM_F_EXCL, make([]byte, unix.SizeofIfInfomsg),
-			func(a *netlink.AttributeEncoder) {
-				a.String(unix.IFLA_IFNAME, name)
-				a.Uint32(unix.IFLA_NET_NS_PID, uint32(pid))
-				fill(a)
-			})
-	})
+func makeLink(pid int, name string, as rtnetlink.LinkAttributes) error {
+	as.Name, as.NetNS = name, rtnetlink.NetNSForPID(uint32(pid))
+	err := dialled(func(c *rtnetlink.Conn) error { return c.Link.New(&rtnetlink.LinkMessage{Attributes: &as}) })
 	if errors.Is(err, unix.EEXIST) && netns.Within(Namespace(pid), func() error {
 		_, err := net.InterfaceByName(name)
 		return err
@@ -236,80 +220,67 @@ func makeLink(pid int, name string, fill func(*netlink.AttributeEncoder)) error 
 	return err
 }
 
-func (t *Tunnel) encode(info *netlink.AttributeEncoder) error {
-	info.String(unix.IFLA_INFO_KIND, "vxlan")
-	info.Nested(unix.IFLA_INFO_DATA, func(data *netlink.AttributeEncoder) error {
-		data.Uint32(vxlanID, t.VNI)
-		data.Bytes(vxlanGroup, t.Remote.AsSlice())
-		data.Bytes(vxlanLocal, t.Local.AsSlice())
-		data.Bytes(vxlanPort, binary.BigEndian.AppendUint16(nil, t.Port))
-		data.Uint8(vxlanLearning, 0)
-		data.Uint8(vxlanUDPSum, 1)
-		data.Uint8(vxlanDF, dfSet)
-		return nil
-	})
+func (t *Tunnel) info() *rtnetlink.LinkInfo { return &rtnetlink.LinkInfo{Kind: t.Kind(), Data: t} }
+
+// Kind, New, Decode and Encode make a tunnel a driver of [rtnetlink], which has none for VXLAN.
+func (t *Tunnel) Kind() string { return "vxlan" }
+
+// New returns an empty one.
+func (t *Tunnel) New() rtnetlink.LinkDriver { return &Tunnel{} }
+
+// Decode reads nothing: tunnels are only made.
+func (t *Tunnel) Decode(*netlink.AttributeDecoder) error { return nil }
+
+const vxlanDFSet = 1 // linux/if_link.h
+
+// Encode writes its attributes.
+func (t *Tunnel) Encode(data *netlink.AttributeEncoder) error {
+	data.Uint32(unix.IFLA_VXLAN_ID, t.VNI)
+	data.Bytes(unix.IFLA_VXLAN_GROUP, t.Remote.AsSlice())
+	data.Bytes(unix.IFLA_VXLAN_LOCAL, t.Local.AsSlice())
+	data.Bytes(unix.IFLA_VXLAN_PORT, binary.BigEndian.AppendUint16(nil, t.Port))
+	data.Uint8(unix.IFLA_VXLAN_LEARNING, 0)
+	data.Uint8(unix.IFLA_VXLAN_UDP_CSUM, 1)
+	data.Uint8(unix.IFLA_VXLAN_DF, vxlanDFSet)
 	return nil
 }
 
-func (n *Near) encode(info *netlink.AttributeEncoder, mtu uint32) error {
-	info.String(unix.IFLA_INFO_KIND, "veth")
-	info.Nested(unix.IFLA_INFO_DATA, func(data *netlink.AttributeEncoder) error {
-		data.Do(vethPeer, func() ([]byte, error) {
-			peer := netlink.NewAttributeEncoder()
-			peer.String(unix.IFLA_IFNAME, n.Interface)
-			peer.Uint32(unix.IFLA_NET_NS_PID, uint32(n.PID))
-			peer.Uint32(unix.IFLA_MTU, mtu)
-			attributes, err := peer.Encode()
-			return append(make([]byte, unix.SizeofIfInfomsg), attributes...), err
-		})
-		return nil
-	})
-	return nil
-}
-
-// takeAll lets an interface of a middle receive whatever arrives.
-func takeAll(c *netlink.Conn, name string) error {
+// setPromiscuous lets an interface of a middle receive whatever arrives.
+func setPromiscuous(c *rtnetlink.Conn, name string) error {
 	found, err := net.InterfaceByName(name)
 	if err != nil {
 		return err
 	}
-	if err := plainFrames(name); err != nil {
+	if err := disableOffloads(name); err != nil {
 		return err
 	}
 	return setFlags(c, found.Index, unix.IFF_UP|unix.IFF_PROMISC)
 }
 
-func setFlags(c *netlink.Conn, index int, flags uint32) error {
-	header := make([]byte, unix.SizeofIfInfomsg)
-	binary.NativeEndian.PutUint32(header[4:], uint32(index))
-	binary.NativeEndian.PutUint32(header[8:], flags)
-	binary.NativeEndian.PutUint32(header[12:], flags)
-	return request(c, unix.RTM_NEWLINK, 0, header, nil)
+func setFlags(c *rtnetlink.Conn, index int, flags uint32) error {
+	return c.Link.Set(&rtnetlink.LinkMessage{Index: uint32(index), Flags: flags, Change: flags})
 }
 
-func (e *End) bringUp(c *netlink.Conn, congestionControl string) error {
+func (e *End) bringUp(c *rtnetlink.Conn, congestionControl string) error {
 	found, err := net.InterfaceByName(e.Interface)
 	if err != nil {
 		return err
 	}
-	if err := plainFrames(e.Interface); err != nil {
+	if err := disableOffloads(e.Interface); err != nil {
 		return err
 	}
 	if e.Shaping != nil {
-		if err := e.Shaping.add(c, found.Index); err != nil {
+		if err := e.Shaping.add(found.Index); err != nil {
 			return err
 		}
 	}
-	address := make([]byte, unix.SizeofIfAddrmsg)
-	address[0], address[1] = unix.AF_INET, e.Prefix
-	binary.NativeEndian.PutUint32(address[4:], uint32(found.Index))
-	err = request(c, unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_REPLACE, address, func(a *netlink.AttributeEncoder) {
-		a.Bytes(unix.IFA_LOCAL, e.Address.AsSlice())
-		a.Bytes(unix.IFA_ADDRESS, e.Address.AsSlice())
-		if congestionControl != "" { // no other route than the one below
-			a.Uint32(unix.IFA_FLAGS, unix.IFA_F_NOPREFIXROUTE)
-		}
-	})
+	address := rtnetlink.AddressAttributes{Address: e.Address.AsSlice(), Local: e.Address.AsSlice()}
+	if congestionControl != "" { // no other route than the one below
+		address.Flags = unix.IFA_F_NOPREFIXROUTE
+	}
+	_, err = c.Execute(&rtnetlink.AddressMessage{
+		Family: unix.AF_INET, PrefixLength: e.Prefix, Index: uint32(found.Index), Attributes: &address,
+	}, unix.RTM_NEWADDR, replace)
 	if err != nil {
 		return fmt.Errorf("address: %w", err)
 	}
@@ -326,23 +297,19 @@ func (e *End) bringUp(c *netlink.Conn, congestionControl string) error {
 }
 
 // knowPeer resolves the other end's address before the first packet: an ARP exchange would cost it one RTT.
-func (e *End) knowPeer(c *netlink.Conn, index int) error {
+func (e *End) knowPeer(c *rtnetlink.Conn, index int) error {
 	mac, err := net.ParseMAC(e.PeerMAC)
 	if err != nil {
 		return err
 	}
-	neighbour := make([]byte, unix.SizeofNdMsg)
-	neighbour[0] = unix.AF_INET
-	binary.NativeEndian.PutUint32(neighbour[4:], uint32(index))
-	binary.NativeEndian.PutUint16(neighbour[8:], unix.NUD_PERMANENT)
-	return request(c, unix.RTM_NEWNEIGH, unix.NLM_F_CREATE|unix.NLM_F_REPLACE, neighbour,
-		func(a *netlink.AttributeEncoder) {
-			a.Bytes(unix.NDA_DST, e.Peer.AsSlice())
-			a.Bytes(unix.NDA_LLADDR, mac)
-		})
+	_, err = c.Execute(&rtnetlink.NeighMessage{
+		Family: unix.AF_INET, Index: uint32(index), State: unix.NUD_PERMANENT,
+		Attributes: &rtnetlink.NeighAttributes{Address: e.Peer.AsSlice(), LLAddress: mac, IfIndex: uint32(index)},
+	}, unix.RTM_NEWNEIGH, replace)
+	return err
 }
 
-func (r Route) add(c *netlink.Conn, congestionControl string) error {
+func (r Route) add(c *rtnetlink.Conn, congestionControl string) error {
 	found, err := net.InterfaceByName(r.Interface)
 	if err != nil {
 		return err
@@ -350,58 +317,56 @@ func (r Route) add(c *netlink.Conn, congestionControl string) error {
 	return addRoute(c, r.To, r.Via, netip.Addr{}, found.Index, congestionControl)
 }
 
-func addRoute(c *netlink.Conn, to, via, source netip.Addr, index int, congestionControl string) error {
-	route := make([]byte, unix.SizeofRtMsg)
-	route[0], route[1] = unix.AF_INET, 32
-	route[4], route[5], route[7] = unix.RT_TABLE_MAIN, unix.RTPROT_BOOT, unix.RTN_UNICAST
-	if !via.IsValid() {
-		route[6] = unix.RT_SCOPE_LINK
+func addRoute(c *rtnetlink.Conn, to, via, source netip.Addr, index int, congestionControl string) error {
+	route := routeMessage{congestionControl: congestionControl}
+	route.RouteMessage = rtnetlink.RouteMessage{
+		Family: unix.AF_INET, DstLength: 32, Table: unix.RT_TABLE_MAIN, Protocol: unix.RTPROT_BOOT, Type: unix.RTN_UNICAST,
+		Attributes: rtnetlink.RouteAttributes{Dst: to.AsSlice(), OutIface: uint32(index), Gateway: via.AsSlice(), Src: source.AsSlice()},
 	}
-	return request(c, unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_REPLACE, route, func(a *netlink.AttributeEncoder) {
-		a.Bytes(unix.RTA_DST, to.AsSlice())
-		a.Uint32(unix.RTA_OIF, uint32(index))
-		if via.IsValid() {
-			a.Bytes(unix.RTA_GATEWAY, via.AsSlice())
-		}
-		if source.IsValid() {
-			a.Bytes(unix.RTA_PREFSRC, source.AsSlice())
-		}
-		if congestionControl != "" {
-			a.Nested(unix.RTA_METRICS, func(m *netlink.AttributeEncoder) error {
-				m.String(unix.RTAX_CC_ALGO, congestionControl)
-				return nil
-			})
-		}
+	if !via.IsValid() {
+		route.Scope = unix.RT_SCOPE_LINK
+	}
+	_, err := c.Execute(&route, unix.RTM_NEWROUTE, replace)
+	return err
+}
+
+// replace makes something in the place of what may be there.
+const replace = netlink.Request | netlink.Acknowledge | netlink.Create | netlink.Replace
+
+// routeMessage is a route with a congestion control, which [rtnetlink] has no field for.
+type routeMessage struct {
+	rtnetlink.RouteMessage
+	congestionControl string
+}
+
+// MarshalBinary adds the congestion control.
+func (r *routeMessage) MarshalBinary() ([]byte, error) {
+	text, err := r.RouteMessage.MarshalBinary()
+	if err != nil || r.congestionControl == "" {
+		return text, err
+	}
+	return withAttributes(text, func(a *netlink.AttributeEncoder) {
+		a.Nested(unix.RTA_METRICS, func(m *netlink.AttributeEncoder) error {
+			m.String(unix.RTAX_CC_ALGO, r.congestionControl)
+			return nil
+		})
 	})
 }
 
-// request asks the kernel for one thing, and waits until it is done.
-func request(
-	c *netlink.Conn, kind uint16, flags netlink.HeaderFlags, body []byte, fill func(*netlink.AttributeEncoder),
-) error {
-	if fill != nil {
-		a := netlink.NewAttributeEncoder()
-		fill(a)
-		attributes, err := a.Encode()
-		if err != nil {
-			return err
-		}
-		body = append(body, attributes...)
-	}
-	_, err := c.Execute(netlink.Message{
-		Header: netlink.Header{Type: netlink.HeaderType(kind), Flags: netlink.Request | netlink.Acknowledge | flags},
-		Data:   body,
-	})
-	return err
+func withAttributes(message []byte, fill func(*netlink.AttributeEncoder)) ([]byte, error) {
+	a := netlink.NewAttributeEncoder()
+	fill(a)
+	attributes, err := a.Encode()
+	return append(message, attributes...), err
 }
 
 // Commands of the ethtool ioctl that turn an offload off, see linux/ethtool.h: checksums of what is sent, segmentation
 // (two ways), joining of what is received.
 var offloads = []uint32{0x17, 0x1f, 0x24, 0x2c}
 
-// plainFrames turns an interface's offloads off: segmentation makes bursts beyond the rate, and with checksums left to
+// disableOffloads turns an interface's offloads off: segmentation makes bursts beyond the rate, and with checksums left to
 // hardware a frame that user space forwards arrives with a bad one.
-func plainFrames(name string) error {
+func disableOffloads(name string) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
 	if err != nil {
 		return err
