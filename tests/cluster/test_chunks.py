@@ -1,7 +1,5 @@
 """Which cells a worker gets."""
 
-from typing import Any
-
 import pytest
 
 from testbed.errors import RunFailed
@@ -13,9 +11,8 @@ from testbed.study.hosts.dask import AHEAD, TaskQueue
 ONE, BOTH = {"one": 1}, {"one": 1, "two": 1}
 
 
-def queue_of(cells: int, *, exact: bool = True) -> Any:
-    numbers: Any = range(cells)
-    return TaskQueue(numbers, exact=exact)
+def queue_of(cells: int, *, exact: bool = True) -> TaskQueue[int]:
+    return TaskQueue(range(cells), exact=exact)
 
 
 def test_what_failed_on_a_host_goes_to_another() -> None:

@@ -1,4 +1,4 @@
-"""Distributed executor: cells of a study on the workers of a Dask cluster.
+"""Distributed executor: jobs of a study on the workers of a Dask cluster.
 
 The submitter alone knows what is finished: what a scheduler or worker loses is requested again.
 """
@@ -13,11 +13,11 @@ import shutil
 import time
 import uuid
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from distributed import Client, Future, KilledWorker, Security, as_completed
 
@@ -58,6 +58,9 @@ _AWAY = (OSError, TimeoutError, RuntimeError)
 _CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 
 
+Item = TypeVar("Item", bound=Hashable)
+
+
 class Forgotten(Exception):
     """The connection was lost, or the scheduler began anew: all futures are cancelled."""
 
@@ -90,21 +93,21 @@ class Site:
     hint: str = "./run.sh cluster status"
 
 
-class TaskQueue:
+class TaskQueue(Generic[Item]):
     """Jobs that wait for a worker, failed ones first. On real packets (not ``exact``) they go one by one."""
 
-    def __init__(self, jobs: Sequence[Job] = (), *, exact: bool) -> None:
+    def __init__(self, jobs: Iterable[Item] = (), *, exact: bool = True) -> None:
         self.jobs, self.exact = deque(jobs), exact
-        self.failed_on: dict[Job, list[str]] = {}
-        """Hosts by which a run was lost, could not be made, or was sent damaged."""
+        self.failed_on: dict[Item, list[str]] = {}
+        """Hosts by which a job was lost, could not be done, or was sent damaged."""
         self.run_s: float | None = None
         """What a run takes on its worker, as far as known."""
 
-    def requeue(self, jobs: Sequence[Job]) -> None:
+    def requeue(self, jobs: Sequence[Item]) -> None:
         """Put jobs before all others."""
         self.jobs.extendleft(reversed(jobs))
 
-    def failed(self, job: Job, host: str, why: str) -> None:
+    def failed(self, job: Item, host: str, why: str) -> None:
         """Count a failure of a job; raises RunFailed at the last that is allowed."""
         on = self.failed_on.setdefault(job, [])
         on.append(host)
@@ -129,11 +132,11 @@ class TaskQueue:
             return 1
         return cores * (AHEAD if self.run_s is not None and self.run_s < 10 * CHUNK_S else 1)
 
-    def chunk(self, host: str, cores: Mapping[str, int]) -> list[Job]:
-        """The next jobs for a host, about :data:`CHUNK_S` of work; one that failed before goes alone, and elsewhere
-        if it can. ``cores`` has those of all fit hosts."""
+    def chunk(self, host: str, cores: Mapping[str, int]) -> list[Item]:
+        """The next jobs for a host, about :data:`CHUNK_S` of work; one that failed before goes alone, and elsewhere if
+        it can. ``cores`` has those of all fit hosts."""
 
-        def is_better_elsewhere(job: Job) -> bool:
+        def is_better_elsewhere(job: Item) -> bool:
             on = self.failed_on.get(job, ())
             return host in on and not set(cores) <= set(on)
 
@@ -209,88 +212,11 @@ class Connection:
             with suppress(*_AWAY):
                 client.close(timeout=1)
 
-    def close(self) -> None:
-        """End what is still in progress for this submitter."""
+    def forget(self) -> None:
+        """End what is still in progress for this submitter, who goes on as another."""
         with suppress(Forgotten, *_AWAY):
             self.client().run(worker.forget, self.submitter, on_error="ignore")
-        self.drop()
-
-
-class DaskExecutor(Executor):
-    """On the workers of a cluster."""
-
-    def __init__(self, site: Site) -> None:
-        self.connection = Connection(site)
-        self._fingerprints: dict[frozenset[Target], Fingerprint] = {}
-        self._making: _Making | None = None
-
-    def slots(self, engine: Engine) -> int:
-        """A run per core where time is virtual, else one per host that can make such runs."""
-        endpoint = self.connection.endpoint
-        return endpoint.cores if engine.exact() else max(1, endpoint.real_packets)
-
-    def submit(self, job: Job, *, first: bool = False) -> None:
-        """Jobs go in chunks, each to one worker."""
-        exact = job.cell.engine.exact()
-        if self._making is None or (self._making.exact != exact and not self._making.left()):
-            self._making = _Making(self, job.study, exact=exact)
-        self._making.add(job, first=first)
-
-    def wait(self, timeout_s: float) -> Iterator[Done]:
-        """What has come since."""
-        return iter(self._making.wait(timeout_s) if self._making else ())
-
-    def left(self) -> int:
-        """Those that wait, and those that workers have."""
-        return self._making.left() if self._making else 0
-
-    def running(self) -> dict[str, float]:
-        """Those that workers have."""
-        return self._making.running() if self._making else {}
-
-    def where(self) -> str:
-        """The hosts, and how fast they are."""
-        return self._making.where() if self._making else ""
-
-    def close(self) -> None:
-        """End what is still in progress for this study."""
-        making, self._making = self._making, None
-        if making and making.left():
-            with uninterruptible():
-                self.connection.close()
-        elif making:
-            self.progress.say(f"  {making.told()}")
-
-    def fingerprint(self, targets: frozenset[Target]) -> Fingerprint:
-        """This machine's."""
-        if targets not in self._fingerprints:
-            place = paths.results() / ".canary" / self.connection.submitter
-            try:
-                self._fingerprints[targets] = fingerprint(sorted(targets), place)
-            finally:
-                shutil.rmtree(place, ignore_errors=True)
-                with suppress(OSError):
-                    place.parent.rmdir()
-        return self._fingerprints[targets]
-
-
-@contextmanager
-def dask_executor(site: Site | None = None) -> Iterator[DaskExecutor]:
-    """An executor for a study or several, on this machine's cluster or another site's.
-
-    Raises:
-        CannotRun: there is none.
-        BadInput: its file is not one.
-    """
-    configure_dask()
-    for name in ("distributed", "distributed.client"):  # the second has a level of its own
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters of it is told by the study
-    executor = DaskExecutor(site or Site())
-    try:
-        yield executor
-    finally:
-        with uninterruptible():
-            executor.connection.close()
+        self.submitter = uuid.uuid4().hex[:12]
 
 
 @dataclass(eq=False)
@@ -307,7 +233,7 @@ class Host:
 
 @dataclass
 class Task:
-    """What a worker was given: jobs, or without any a test of it, whose answer ``judge`` gets."""
+    """What a worker was given: jobs, or without jobs a test of it, whose answer ``judge`` gets."""
 
     host: Host
     jobs: Sequence[Job]
@@ -315,15 +241,18 @@ class Task:
     begun_s: float = field(default_factory=time.monotonic)
 
 
-class _Making:
-    """Jobs while they are done, all in virtual time or all on real packets."""
+class DaskExecutor(Executor):
+    """On the workers of a cluster. What is submitted at a time is all in virtual time, or all on real packets."""
 
-    def __init__(self, executor: DaskExecutor, study: Path, *, exact: bool) -> None:
-        self.executor, self.study, self.exact = executor, study, exact
-        self.connection, self.progress = executor.connection, executor.progress
-        self.targets: frozenset[Target] = frozenset()
-        self.queue = TaskQueue(exact=exact)
+    def __init__(self, site: Site) -> None:
+        self.connection = Connection(site)
+        self._fingerprints: dict[frozenset[Target], Fingerprint] = {}
+        self._begin(exact=True)
+
+    def _begin(self, *, exact: bool) -> None:
+        self.queue, self.targets, self.study = TaskQueue[Job](exact=exact), set[Target](), Path()
         self.tasks: dict[Future, Task] = {}
+        self.completed: as_completed | None = None
         self.hosts: dict[str, Host] = {}
         self.unfit: dict[str, str] = {}
         """Why, by name."""
@@ -331,58 +260,87 @@ class _Making:
         self.begun_s = time.monotonic()
         self.runs_by_host: Counter[str] = Counter()
         self.lost = self.damaged = 0
-        self.done: list[Done] = []
         self.roots = roots(paths.results())
-        self._connect()
 
-    def add(self, job: Job, *, first: bool) -> None:
-        """Put it behind those that wait, or ``first``."""
-        self.targets |= {job.cell.target}
+    def slots(self, engine: Engine) -> int:
+        """A run per core where time is virtual, else one per host that can make such runs."""
+        endpoint = self.connection.endpoint
+        return endpoint.cores if engine.exact() else max(1, endpoint.real_packets)
+
+    def submit(self, job: Job, *, first: bool = False) -> None:
+        """Jobs go in chunks, each to one worker."""
+        exact = job.cell.engine.exact()
+        if exact != self.queue.exact:
+            self.close()
+            self._begin(exact=exact)
+        self.study = job.study
+        self.targets.add(job.cell.target)
         if first:
             self.queue.requeue([job])
         else:
             self.queue.jobs.append(job)
 
     def left(self) -> int:
-        """How many wait, or are at workers."""
+        """Those in the queue, and those that workers have."""
         return len(self.queue.jobs) + sum(len(task.jobs) for task in self.tasks.values())
 
     def running(self) -> dict[str, float]:
-        """Those that workers have, with their seconds."""
+        """Those that workers have."""
         now_s = time.monotonic()
         return {str(job): now_s - task.begun_s for task in self.tasks.values() for job in task.jobs}
 
-    def wait(self, timeout_s: float) -> list[Done]:
-        """What is done since, in ``timeout_s`` at most."""
+    def where(self) -> str:
+        """The fit hosts, and their rate."""
+        fit = sorted(host.name for host in self.hosts.values() if host.state == "fit")
+        rate = self.runs_by_host.total() / (time.monotonic() - self.begun_s)
+        hosts = ", ".join(fit) if len(fit) <= 4 else f"{', '.join(fit[:3])}, …"
+        return f"{len(fit)} hosts ({hosts}), {rate:.1f} runs/s"
+
+    def wait(self, timeout_s: float) -> Iterator[Done]:
+        """What has completed since."""
         try:
+            if self.completed is None:
+                self.completed = as_completed(loop=self.connection.connect(self.progress).loop)
             self._look()
             self._submit_next()
-            self._wait(timeout_s)
+            until_s = time.monotonic() + timeout_s
+            while not self.completed.has_ready() and time.monotonic() < until_s:
+                time.sleep(POLL_S)
+            for future in self.completed.next_batch(block=False):
+                yield from self._take(future)
         except (Forgotten, *_AWAY) as error:
             if not isinstance(error, Forgotten) and self.connection.answers():
                 raise
-            self._restart()
-        done, self.done = self.done, []
-        return done
+            for task in self.tasks.values():  # of which the scheduler knows nothing any more
+                self.queue.requeue(task.jobs)
+            self.tasks.clear()
+            self.hosts.clear()
+            self.connection.drop()
+            self.completed = None
 
-    def told(self) -> str:
-        """What happened on the way."""
-        hosts = ", ".join(f"{name} {count}" for name, count in sorted(self.runs_by_host.items()))
-        lost = f"; {self.lost} lost with their worker and made again" if self.lost else ""
-        damaged = f"; {self.damaged} arrived damaged and were made again" if self.damaged else ""
-        return f"by host: {hosts}{lost}{damaged}"
+    def close(self) -> None:
+        """End what workers still do."""
+        if self.left():
+            with uninterruptible():
+                self.connection.forget()
+        elif self.runs_by_host:
+            hosts = ", ".join(f"{name} {count}" for name, count in sorted(self.runs_by_host.items()))
+            lost = f"; {self.lost} lost with their worker and made again" if self.lost else ""
+            damaged = f"; {self.damaged} arrived damaged and were made again" if self.damaged else ""
+            self.progress.say(f"  by host: {hosts}{lost}{damaged}")
+        self._begin(exact=True)
 
-    def _connect(self) -> None:
-        self.completed = as_completed(loop=self.connection.connect(self.progress).loop)
-
-    def _restart(self) -> None:
-        """Submit anew what was submitted, of which the scheduler knows nothing any more."""
-        for task in self.tasks.values():
-            self.queue.requeue(task.jobs)
-        self.tasks.clear()
-        self.hosts.clear()
-        self.connection.drop()
-        self._connect()
+    def fingerprint(self, targets: frozenset[Target]) -> Fingerprint:
+        """This machine's."""
+        if targets not in self._fingerprints:
+            place = paths.results() / ".canary" / self.connection.submitter
+            try:
+                self._fingerprints[targets] = fingerprint(sorted(targets), place)
+            finally:
+                shutil.rmtree(place, ignore_errors=True)
+                with suppress(OSError):
+                    place.parent.rmdir()
+        return self._fingerprints[targets]
 
     def _look(self) -> None:
         """Update the hosts.
@@ -457,7 +415,7 @@ class _Making:
                     room -= 1
 
     def _submit(self, task: Task, do: Callable[..., Any], *given: Any) -> None:
-        alone = do is not worker.canary and not self.exact
+        alone = do is not worker.canary and not self.queue.exact
         future = self.connection.client().submit(
             do,
             *given,
@@ -469,17 +427,10 @@ class _Making:
             pure=False,
         )
         self.tasks[future] = task
+        assert self.completed is not None
         self.completed.add(future)
 
-    def _wait(self, timeout_s: float) -> None:
-        """Take what has completed; waits so long at most."""
-        until_s = time.monotonic() + timeout_s
-        while not self.completed.has_ready() and time.monotonic() < until_s:
-            time.sleep(POLL_S)
-        for future in self.completed.next_batch(block=False):
-            self._take(future)
-
-    def _take(self, future: Future) -> None:
+    def _take(self, future: Future) -> Iterator[Done]:
         task = self.tasks.get(future)
         if task is None:
             return  # another host has it meanwhile
@@ -495,7 +446,7 @@ class _Making:
             task.judge(task.host, answers)
             return
         for job, (answer, seconds) in zip(task.jobs, answers, strict=True):
-            self._arrived(task.host, job, answer, seconds)
+            yield from self._arrived(task.host, job, answer, seconds)
 
     def _judge_canary(self, host: Host, answer: Answer) -> None:
         """Compare its environment and small runs with those of this machine."""
@@ -503,12 +454,12 @@ class _Making:
             if isinstance(answer, Failed):
                 why = [str(answer.error)]
             else:
-                why = self.executor.fingerprint(self.targets).mismatches(pickle.loads(answer.checked()))
+                why = self.fingerprint(frozenset(self.targets)).mismatches(pickle.loads(answer.checked()))
         except Damaged as error:
             why = [f"its small run arrived damaged: {error}"]
-        if not self.exact and not host.real_packets:
+        if not self.queue.exact and not host.real_packets:
             why.append("it makes no runs on real packets")
-        if why or self.exact:
+        if why or self.queue.exact:
             self._judged(host, why)
             return
         middle = min(target.middle for target in self.targets)  # a command has one
@@ -537,7 +488,7 @@ class _Making:
             self.progress.say(f"  {host.name} is left out{since}: {told}")
             self.unfit[host.name] = told
 
-    def _arrived(self, host: Host, job: Job, answer: Answer, seconds: float) -> None:
+    def _arrived(self, host: Host, job: Job, answer: Answer, seconds: float) -> Iterator[Done]:
         if isinstance(answer, Failed):
             if not answer.of_the_host:
                 raise answer.error from InJob(answer.trace)
@@ -546,7 +497,7 @@ class _Making:
             self._failed(host, job, str(answer.error))
             return
         try:
-            found, files = loads(answer.checked(), self.roots)
+            record, files = loads(answer.checked(), self.roots)
         except Damaged as error:
             self.damaged += 1
             self.progress.say(f"  {job} from {host.name} is repeated: it arrived damaged, {error}")
@@ -555,15 +506,28 @@ class _Making:
         unpack(files, self.roots["results"])
         self.queue.took(seconds)
         self.runs_by_host[host.name] += 1
-        self.done.append(Done(job, found, seconds))
+        yield Done(job, record, seconds)
 
     def _failed(self, host: Host, job: Job, why: str) -> None:
         self.queue.failed(job, host.name, why)
         self.queue.requeue([job])
 
-    def where(self) -> str:
-        """The hosts, and how fast they are."""
-        fit = sorted(host.name for host in self.hosts.values() if host.state == "fit")
-        rate = self.runs_by_host.total() / (time.monotonic() - self.begun_s)
-        hosts = ", ".join(fit) if len(fit) <= 4 else f"{', '.join(fit[:3])}, …"
-        return f"{len(fit)} hosts ({hosts}), {rate:.1f} runs/s"
+
+@contextmanager
+def dask_executor(site: Site | None = None) -> Iterator[DaskExecutor]:
+    """An executor for a study or several, on this machine's cluster or another site's.
+
+    Raises:
+        CannotRun: there is none.
+        BadInput: its file is not one.
+    """
+    configure_dask()
+    for name in ("distributed", "distributed.client"):  # the second has a level of its own
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters of it is told by the study
+    executor = DaskExecutor(site or Site())
+    try:
+        yield executor
+    finally:
+        with uninterruptible():
+            executor.connection.forget()
+            executor.connection.drop()

@@ -34,7 +34,7 @@ GROUPS = ("setup", "testbed", "cluster")
 """Of dependencies: the packages of a host."""
 WORDS = {"code": "sources", "python": "Python", "programs": "Go programs", "kernel": "guest kernel"}
 """What is called otherwise than its key."""
-WAYS = {
+TARGETS = {
     "containers": Target("mininet", "docker"),
     "processes": Target("mininet", "process"),
     "vkernel": Target("vkernel"),
@@ -95,10 +95,10 @@ class Fingerprint:
         return found + [f"{engine}: {why}" for engine, why in theirs.cannot.items()]
 
 
-def fingerprint(ways: Sequence[Target], results: Path) -> Fingerprint:
+def fingerprint(targets: Sequence[Target], results: Path) -> Fingerprint:
     """This machine's, with canaries in ``results``. Builds programs, and removes what killed runs left."""
     hashes, cannot = {}, {}
-    for name, runtime in {"sim": "virtual", **{way.engine: way.runtime for way in ways}}.items():
+    for name, runtime in {"sim": "virtual", **{target.engine: target.runtime for target in targets}}.items():
         try:
             if digest := _canary(name, runtime, results / "canary" / name):
                 hashes[name] = digest
@@ -144,14 +144,14 @@ def sha256(path: Path) -> str:
 def abilities() -> dict[str, Any]:
     """``cores`` that may be used, what the host ``can`` make runs in, and ``why_not``."""
     why_not = {}
-    for name, way in WAYS.items():
-        engine = engines.named(way.engine)
-        lacks = [finding.name for finding in missing(engine.needs(way.runtime))]
+    for name, target in TARGETS.items():
+        engine = engines.named(target.engine)
+        lacks = [finding.name for finding in missing(engine.needs(target.runtime))]
         if engine.facts.kernel and engine.facts.virtual_time and guest_kernel.built() is None:
             lacks.append("the guest kernel with virtual time")
         if lacks:
             why_not[name] = f"missing: {', '.join(lacks)}"
-    can = {name: name not in why_not for name in WAYS}
+    can = {name: name not in why_not for name in TARGETS}
     return {"cores": len(os.sched_getaffinity(0)), "can": can, "why_not": why_not}
 
 

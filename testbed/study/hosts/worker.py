@@ -118,9 +118,9 @@ def runs(jobs: Sequence[bytes], submitter: str) -> list[tuple[Answer, float]]:
     return found
 
 
-def canary(ways: Sequence[Target], submitter: str) -> Answer:
+def canary(targets: Sequence[Target], submitter: str) -> Answer:
     """This host's :class:`Fingerprint`."""
-    return _in_a_process(_fingerprint, (tuple(ways),), submitter)
+    return _in_a_process(_fingerprint, (tuple(targets),), submitter)
 
 
 def links(middle: Middle, submitter: str) -> Answer:
@@ -225,15 +225,15 @@ def _run(job: bytes, host: str) -> bytes:
     results = Path(os.environ["NCP_TESTBED_RESULTS"])
     here = roots(results)
     provenance.worker = host  # before there is a page, which shows it
-    found = loads(job, here).run(QuietProgress())
+    record = loads(job, here).run(QuietProgress())
     for file in results.rglob("provenance.json"):  # of runs without pages, that of machine and code is the submitter's
         if (document := read_json(file)).get("worker") != host:
             write_json(file, {**document, "worker": host})
-    return dumps((found, pack(results)), here)
+    return dumps((record, pack(results)), here)
 
 
-def _fingerprint(ways: Sequence[Target]) -> bytes:
-    return pickle.dumps(fingerprint(ways, Path(os.environ["NCP_TESTBED_RESULTS"])))
+def _fingerprint(targets: Sequence[Target]) -> bytes:
+    return pickle.dumps(fingerprint(targets, Path(os.environ["NCP_TESTBED_RESULTS"])))
 
 
 def _links(middle: Middle) -> bytes:

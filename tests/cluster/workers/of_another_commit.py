@@ -12,8 +12,8 @@ from testbed.study.hosts.worker import Answer, Failed
 sound = worker.canary
 
 
-def canary(ways: Sequence[Target], submitter: str) -> Answer:
-    answer = sound(ways, submitter)
+def canary(targets: Sequence[Target], submitter: str) -> Answer:
+    answer = sound(targets, submitter)
     if isinstance(answer, Failed):
         return answer
     found = pickle.loads(answer.checked())
