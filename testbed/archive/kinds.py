@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Literal, cast
 
 from testbed import confine
-from testbed.archive import origin, page
-from testbed.archive.made_again import verify_run
+from testbed.archive import page, provenance_check
 from testbed.archive.pages import write_page
+from testbed.archive.rederive import verify_run
 from testbed.archive.verified import Verified
 from testbed.errors import BadInput, TestbedError
 from testbed.judge.status import Status
@@ -130,7 +130,7 @@ def _of_its_time(verified: Verified, folder: Path) -> Verified:
     """A result may be older than the checkout: that the same is said in other words, or that more is told now, is no
     difference then. Numbers, statuses and verdicts are. Where it tells a text without a code, there is nothing to say.
     """
-    if origin.of_this_code(_provenance(folder)):
+    if provenance_check.of_this_code(_provenance(folder)):
         return verified
     differing = [one for one in verified.differences if not (isinstance(one, Difference) and one.is_new_code)]
     said = [one for one in differing if isinstance(one, Difference) and (one.is_wording or one.is_new)]
@@ -148,8 +148,8 @@ def _of_its_time(verified: Verified, folder: Path) -> Verified:
 
 def _provenance(folder: Path) -> dict[str, object]:
     """Of a result folder, or of the first run in it."""
-    runs = (origin.provenance_of(run) for run in runs_in(folder))
-    return origin.provenance_of(folder) or next((one for one in runs if one), {})
+    runs = (provenance_check.provenance_of(run) for run in runs_in(folder))
+    return provenance_check.provenance_of(folder) or next((one for one in runs if one), {})
 
 
 def _run(folder: Path, runs: Runs, _: bool) -> Verified:
@@ -200,7 +200,7 @@ def _study(folder: Path, runs: Runs, rerun: bool) -> Verified:
     recorded = _provenance(folder)
     with tempfile.TemporaryDirectory(prefix="ncp-verify-") as place:
         drawn = Path(place, folder.resolve().name)
-        again: Again = room.verify(Asked(folder, drawn, rerun, origin.of_this_code(recorded)))
+        again: Again = room.verify(Asked(folder, drawn, rerun, provenance_check.of_this_code(recorded)))
         verified = Verified(
             again.name,
             again.verdict,
@@ -214,7 +214,7 @@ def _study(folder: Path, runs: Runs, rerun: bool) -> Verified:
         else:
             _take_studies(verified, again.parts, runs, rerun)
         if kind_of(folder) == "table":
-            origin.check_table(folder, recorded, verified)
+            provenance_check.check_table(folder, recorded, verified)
         if again.has_page and drawn.is_dir():
             page.compare(folder, drawn, verified, recorded)
         elif again.has_page:

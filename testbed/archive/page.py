@@ -10,7 +10,7 @@ from typing import Any
 
 import matplotlib as mpl
 
-from testbed.archive import origin
+from testbed.archive import provenance_check
 from testbed.archive.pages import write_page
 from testbed.archive.verified import Verified
 from testbed.judge.verify import text_differences
@@ -61,13 +61,13 @@ def compare(folder: Path, again: Path, verified: Verified, recorded: Mapping[str
                     here=mpl.__version__,
                 )
             )
-        elif name not in before and not origin.of_this_code(recorded):
+        elif name not in before and not provenance_check.of_this_code(recorded):
             verified.unchecked.append(
                 Message(
                     "plot.not-of-its-time",
                     "{plot}: other code, that of {made_by}, drew none",
                     plot=f"{PLOTS}/{name}",
-                    made_by=origin.told_of(recorded),
+                    made_by=provenance_check.told_of(recorded),
                 )
             )
         else:
@@ -84,13 +84,13 @@ def compare(folder: Path, again: Path, verified: Verified, recorded: Mapping[str
     if other:
         there, made = DRAWING.sub("", there), DRAWING.sub("", made)
     told = list(text_differences(PAGE, there, made, most=1))
-    if told and not origin.of_this_code(recorded):
+    if told and not provenance_check.of_this_code(recorded):
         verified.unchecked.append(
             Message(
                 "file.by-other-code",
                 "{file}: it was written by other code, that of {made_by}",
                 file=PAGE,
-                made_by=origin.told_of(recorded),
+                made_by=provenance_check.told_of(recorded),
             )
         )
     else:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed import engines
-from testbed.archive import origin
+from testbed.archive import provenance_check
 from testbed.archive.verified import Verified
 from testbed.engines import Engine, Programs, Run
 from testbed.errors import TestbedError
@@ -33,11 +33,11 @@ def prepare(runs: Sequence[Path], progress: Progress) -> None:
 
 def rerun(folder: Path, verified: Verified) -> None:
     """Make the run again and compare; what differs, and what may, is told in ``verified``."""
-    plan, recorded = read_plan(folder / PLAN), origin.provenance_of(folder)
+    plan, recorded = read_plan(folder / PLAN), provenance_check.provenance_of(folder)
     if why := _why_not(plan, recorded):
         verified.unchecked.append(why.at("rerun"))
         return
-    made = origin.plan_again(folder, plan, Verified("", ""))  # what differs is told of already
+    made = provenance_check.plan_again(folder, plan, Verified("", ""))  # what differs is told of already
     if made is None:
         verified.unchecked.append(Message("rerun.no-plan", "rerun: there is no plan to run"))
         return
@@ -70,13 +70,13 @@ def _why_not(plan: Plan, recorded: dict[str, Any]) -> Message | None:
         return Message(
             "rerun.agent-of-another-commit",
             "its agent was built from another commit, {made_by}",
-            made_by=origin.told_of(recorded),
+            made_by=provenance_check.told_of(recorded),
         )
     if not recorded.get("engine", {}).get("repeatable", not engine_of(plan).kernel):
         return Message(
             "rerun.not-repeatable", "its guest ran in real time, or a program in it span: it is not repeatable"
         )
-    if not engines.of(plan).exact():
+    if not engines.of(plan).deterministic():
         return Message(
             "rerun.no-kernel", "the guest kernel with virtual time is not built here (./run.sh doctor --build)"
         )
@@ -88,12 +88,12 @@ def _without_paths(found: dict[str, str], plan: Plan, again: Plan) -> dict[str, 
     return {
         name: digest
         for name, digest in found.items()
-        if name != PLAN or origin.paths_of(plan) == origin.paths_of(again)
+        if name != PLAN or provenance_check.paths_of(plan) == provenance_check.paths_of(again)
     }
 
 
 def _tell(both: Repetition, run: Run, engine: Engine, recorded: dict[str, Any], verified: Verified) -> None:
-    here = origin.here()
+    here = provenance_check.here()
     for name in both.differing:
         before, after = (digested.get(name) for digested in both.runs)
         if before is None:
@@ -108,14 +108,14 @@ def _tell(both: Repetition, run: Run, engine: Engine, recorded: dict[str, Any], 
         verified.differences.append(
             Message("rerun.program-span", "rerun: a program span: this run does not count as repeatable")
         )
-    if both.differing and not origin.made_here(recorded):
+    if both.differing and not provenance_check.made_here(recorded):
         verified.differences.append(
             Message(
                 "rerun.other-checkout",
                 "rerun: refused as a proof: the result was made by {made_by}, this checkout is {here}; make it again "
                 "in a "
                 "checkout of that commit",
-                made_by=origin.told_of(recorded),
+                made_by=provenance_check.told_of(recorded),
                 here=here,
             )
         )
@@ -134,14 +134,14 @@ def _tell(both: Repetition, run: Run, engine: Engine, recorded: dict[str, Any], 
 def _tell_commit(plan: Plan, engine: Engine, programs: Programs, recorded: dict[str, Any], verified: Verified) -> None:
     """A run's name changes with plan, sources and kernel: one that is ours was made by our sources."""
     verified.unchecked[:] = [one for one in verified.unchecked if one.area != "commit"]
-    name = origin.name_by(programs, plan)
+    name = provenance_check.name_by(programs, plan)
     by_name = not engine.facts.kernel  # a simulation's commit has been judged by the name that it gives
-    if name == plan["run"] and not by_name and not origin.may_be_ours(recorded, engine.sources):
+    if name == plan["run"] and not by_name and not provenance_check.may_be_ours(recorded, engine.sources):
         verified.differences.append(
             Message(
                 "commit.other-sources",
                 "commit: {recorded} is recorded, and the run was made by this checkout's sources",
-                recorded=origin.told_of(recorded),
+                recorded=provenance_check.told_of(recorded),
             )
         )
     elif name != plan["run"]:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from testbed.archive import origin, signature
+from testbed.archive import provenance_check, signature
 from testbed.archive.kinds import runs_in, verify_folders
 from testbed.archive.pack import CRATE, DESCRIPTION, SCHEMA, entry, newest
 from testbed.archive.signature import MANIFEST, SIGNATURE
@@ -186,8 +186,8 @@ def _crate(place: Path, runs: list[dict[str, Any]], bundle: Verified) -> None:
     """What the bundle says of itself for other tools, made again."""
     from testbed.archive.crate import metadata
 
-    parts = [origin.provenance_of(run) for run in runs_in(place)]
-    if not parts or not all(origin.of_this_code(part) for part in parts):
+    parts = [provenance_check.provenance_of(run) for run in runs_in(place)]
+    if not parts or not all(provenance_check.of_this_code(part) for part in parts):
         bundle.unchecked.append(Message("crate.by-other-code", "{file}: it was written by other code", file=CRATE))
         return
     files = {

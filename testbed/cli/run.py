@@ -160,7 +160,7 @@ def _ready(engine: Engine, loaded: LoadedScenario, options: Options, progress: P
     """The run with everything that it needs, announced."""
     engine.refuse_user(loaded.scenario.name)
     run = engine.ready_run(loaded, options, progress)
-    for line in _headline(run.plan, engine.told(run.plan, options)):
+    for line in _headline(run.plan, engine.describe(run.plan, options)):
         progress.say(line)
     engine.clear(progress.say)
     return run
@@ -176,7 +176,7 @@ def _told(engine: Engine, run: Run, progress: EventProgress) -> int:
     import json
 
     from testbed.cli.outcome import to_verdict
-    from testbed.plan.lasts import expected_transfer_s
+    from testbed.plan.duration import expected_transfer_s
 
     progress.begun(run.plan["scenario"], run.plan["run"], engine.name, run.folder, 1, expected_transfer_s(run.plan))
     code = to_verdict(run)
@@ -196,7 +196,7 @@ def _told(engine: Engine, run: Run, progress: EventProgress) -> int:
 
 
 def _headline(plan: Plan, told: list[str]) -> list[str]:
-    from testbed.plan.sent import traffic_of
+    from testbed.plan.traffic_types import traffic_of
 
     word = "policy" if traffic_of(plan).windows else plan["traffic"]
     first = f"{plan['scenario']} {plan['run']}: {word} {plan['sessions'][0]['policy']}, {told[0]}"

@@ -103,14 +103,14 @@ class Engine(ABC):
         """What its runs need of the machine."""
 
     @abstractmethod
-    def exact(self) -> bool:
+    def deterministic(self) -> bool:
         """Whether its runs are repeatable here: the same every time, whatever the machine does beside them."""
 
     def width(self) -> int:
         """How many runs may go side by side: one per core that this process may use where none disturbs another."""
-        return len(os.sched_getaffinity(0)) if self.exact() else 1
+        return len(os.sched_getaffinity(0)) if self.deterministic() else 1
 
-    def at_hand(self) -> bool:
+    def is_available(self) -> bool:
         """Whether runs can be made by it without anything being built first that takes minutes."""
         return True
 
@@ -118,7 +118,7 @@ class Engine(ABC):
         """Whether this user may make such runs."""
         return True
 
-    def carries(self, scenario: LoadedScenario) -> bool:
+    def supports(self, scenario: LoadedScenario) -> bool:
         """Whether it may be able to run a scenario, as far as that shows before there is a plan."""
         return True
 
@@ -193,14 +193,14 @@ class Engine(ABC):
         return []
 
     @abstractmethod
-    def refuses(self, plan: Plan) -> list[str]:
+    def unsupported(self, plan: Plan) -> list[str]:
         """A line for each thing that it can't carry, known before it is tried; none if it carries the whole plan."""
 
     def refuse(self, plan: Plan) -> None:
         """Raise :class:`CannotRun` with all that it refuses, and for what is not built yet."""
         if missing := not_built(plan):
             raise CannotRun("engine.not-built", "{missing}", missing=missing)
-        if refused := self.refuses(plan):
+        if refused := self.unsupported(plan):
             raise CannotRun("engine.refuses", "{reasons}", "{instead}", reasons=Lines(refused), instead=self.instead())
 
     def instead(self) -> str:
@@ -208,7 +208,7 @@ class Engine(ABC):
         return f"Run it without --engine {self.name}."
 
     @abstractmethod
-    def told(self, plan: Plan, options: Options) -> list[str]:
+    def describe(self, plan: Plan, options: Options) -> list[str]:
         """Lines for people, before a run: what carries it, and how."""
 
     def clear(self, say: Callable[[str], object]) -> None:  # noqa: B027 (some leave nothing)

@@ -24,7 +24,7 @@ from testbed.judge.trust.machine import lateness_lines
 from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
-from testbed.plan.sent import traffic_of
+from testbed.plan.traffic_types import traffic_of
 from testbed.series import FromFile, FromInflux, Reader
 from testbed.series.one_clock import shifted
 from testbed.series.reader import end_of, start_of

@@ -15,9 +15,9 @@ from line_protocol_parser import LineFormatError, parse_line
 
 from testbed.engines.mininet.spools import Spools
 from testbed.judge.checks.law_ahead import SharesAhead
-from testbed.plan.lasts import expected_transfer_s
+from testbed.plan.duration import expected_transfer_s
 from testbed.plan.model import Plan
-from testbed.plan.sent import traffic_of
+from testbed.plan.traffic_types import traffic_of
 from testbed.series import named
 
 KEPT = 120

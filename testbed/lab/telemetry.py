@@ -7,9 +7,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from testbed.engines.mininet.emulator_choice import choose_middle
 from testbed.engines.mininet.engine import ENGINE
-from testbed.engines.mininet.life import EmulatedRun
-from testbed.engines.mininet.middle_choice import choose_middle
+from testbed.engines.mininet.lifecycle import EmulatedRun
 from testbed.errors import RunFailed
 from testbed.judge.checks.result import Verdict
 from testbed.lab import telemetry_load

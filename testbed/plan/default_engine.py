@@ -18,8 +18,8 @@ class Candidate(Protocol):
     """An engine, as far as the choice depends on it."""
 
     def for_this_user(self) -> bool: ...
-    def at_hand(self) -> bool: ...
-    def carries(self, scenario: Any) -> bool: ...
+    def is_available(self) -> bool: ...
+    def supports(self, scenario: Any) -> bool: ...
 
 
 One = TypeVar("One", bound=Candidate)
@@ -30,8 +30,8 @@ def default_engine(scenario: object, engines: Iterable[One]) -> One:
     else the first that could be. Of ``engines`` no more are taken than it needs."""
     able: list[One] = []
     for engine in engines:
-        if engine.for_this_user() and engine.carries(scenario):
+        if engine.for_this_user() and engine.supports(scenario):
             able.append(engine)
-            if engine.at_hand():
+            if engine.is_available():
                 return engine
     return able[0]

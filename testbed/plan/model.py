@@ -165,7 +165,7 @@ class Session(TypedDict):
     send_s: NotRequired[float]
     """How long a program sends, in place of a number of bytes."""
     carrier: NotRequired[str]
-    """What sends it in NCP's place, of :data:`testbed.plan.sent.TRAFFIC`."""
+    """What sends it in NCP's place, of :data:`testbed.plan.traffic_types.TRAFFIC`."""
     segment_bytes: NotRequired[float]
     """Payload of a full frame, of all but NCP."""
     sysctls: NotRequired[SysctlsOfHosts]

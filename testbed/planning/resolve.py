@@ -12,11 +12,11 @@ from testbed import confine
 from testbed.errors import BadInput
 from testbed.plan import model
 from testbed.plan.default_engine import DEFAULT
-from testbed.plan.lasts import at_full_rate_s
+from testbed.plan.duration import at_full_rate_s
 from testbed.plan.model import Action, Middle, Plan, Runtime, Session, Traces
 from testbed.plan.place import middles, placed
 from testbed.plan.read import valid
-from testbed.plan.sent import traffic_of
+from testbed.plan.traffic_types import traffic_of
 from testbed.planning import traffic
 from testbed.planning.resolved import Topology
 from testbed.planning.sessions import PolicyFacts, cross_traffic_of

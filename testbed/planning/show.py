@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from testbed.judge.checks import asked
-from testbed.plan.lasts import expected_transfer_s
+from testbed.plan.duration import expected_transfer_s
 from testbed.plan.link_words import delay, impairments
 from testbed.plan.model import Plan, Session
 from testbed.plan.place import HERE, machines_of

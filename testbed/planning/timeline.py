@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from testbed.message import InvalidValue
+from testbed.plan.intervals import at, link_intervals
 from testbed.plan.model import DIRECTIONS, Action, CarrierAction, Directions, Properties, SetAction
-from testbed.plan.stretches import at, stretches
 from testbed.scenario.timeline import Blackhole, Carrier, Flap, PauseRead, Ramp, SetLink, TimelineEvent
 from topologies.impairments import NUMBERS
 from topologies.link import Link
@@ -176,7 +176,7 @@ def _blackhole(event: Blackhole, link: Link, before: Sequence[Action]) -> Iterat
     """Ends with the loss that each direction has by then, as far as events that began before it tell."""
     end_s = event.at_s + event.for_s
     start, then = (
-        [_losses(at(list(stretches(link, before, way)), at_s).link) for way in DIRECTIONS]
+        [_losses(at(list(link_intervals(link, before, way)), at_s).link) for way in DIRECTIONS]
         for at_s in (event.at_s, end_s)
     )
     for way, losses in _ways(start):

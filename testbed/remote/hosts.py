@@ -26,7 +26,7 @@ from testbed.remote.middles import FarRelay, SpreadMiddle
 from testbed.remote.programs import FarProgram, files_of
 from testbed.remote.refusals import too_short
 from testbed.remote.spools import FollowedSpools
-from testbed.remote.ways import VXLAN_BYTES, Measured, Watch
+from testbed.remote.underlay_paths import VXLAN_BYTES, Measured, Watch
 from testbed.runtime.agents import AgentPlace, ContainerAgent
 from testbed.runtime.collectors import spools_of
 from testbed.runtime.network import HostsTcp, relay_middle

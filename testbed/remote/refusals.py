@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from testbed.plan.model import Plan
 from testbed.plan.place import HERE, Way, in_words, ways_below
-from testbed.plan.sent import sent_by
+from testbed.plan.traffic_types import sent_by
 
 if TYPE_CHECKING:
     from testbed.judge.trust.underlay import Underlay

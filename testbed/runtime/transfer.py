@@ -8,11 +8,11 @@ from typing import Any
 
 from testbed.errors import RunFailed
 from testbed.message import Message
-from testbed.plan.lasts import expected_transfer_s
+from testbed.plan.duration import expected_transfer_s
 from testbed.plan.model import Plan
 from testbed.runtime.agents import Agent, control, why_it_ended
+from testbed.runtime.completion import Failure, watch_until
 from testbed.runtime.progress import Progress, Step
-from testbed.runtime.until_over import Failure, watch_until
 
 POLL_S = 0.1
 DRAIN_S = 30.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
-from testbed.plan.sent import sent_by
+from testbed.plan.traffic_types import sent_by
 
 MEASUREMENT = "runs"
 

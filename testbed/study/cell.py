@@ -14,7 +14,7 @@ from testbed.engines import Engine, Options, Programs, provenance
 from testbed.errors import BadInput, Unsupported
 from testbed.judge.status import Status
 from testbed.machine import Need
-from testbed.plan.lasts import expected_transfer_s
+from testbed.plan.duration import expected_transfer_s
 from testbed.plan.model import Middle, Plan, Runtime
 from testbed.planning.program import not_built
 from testbed.planning.resolve import Choices, with_new_id
@@ -153,13 +153,13 @@ class ScenarioCell(Cell):
     @property
     def expected_s(self) -> float:  # type: ignore[override]
         """In virtual time what a run transfers says little of how long it takes."""
-        return USUAL_S + (0.0 if self.engine.exact() else self.transfer_s)
+        return USUAL_S + (0.0 if self.engine.deterministic() else self.transfer_s)
 
     @cached_property
     def unsupported(self) -> str:  # type: ignore[override]
         """Why it can't be made here, as far as that is known before it is tried. Raises BadInput where there is no plan
         of it."""
-        return "; ".join([*self.refuses(self.plan), *self.engine.refuses(self.plan)])
+        return "; ".join([*self.refuses(self.plan), *self.engine.unsupported(self.plan)])
 
     def run(self, study: Path, progress: Progress) -> RunRecord:
         """To its verdict."""

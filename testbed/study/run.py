@@ -56,7 +56,7 @@ def should_retry(record: RunRecord, attempts: int, engine: Engine) -> bool:
     trusted up to :data:`ATTEMPTS` times, but where it would be the same; what broke down only when a study is resumed,
     as the reason may be gone."""
     if record.status == Status.UNTRUSTED:
-        return not engine.exact() and attempts < ATTEMPTS
+        return not engine.deterministic() and attempts < ATTEMPTS
     return record.status in (Status.ERROR, Status.MISSING) and attempts == 0
 
 

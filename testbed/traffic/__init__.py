@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from testbed.plan import sent
+from testbed.plan import traffic_types
 from testbed.plan.model import Plan
 from testbed.traffic.traffic import Site, Traffic
 
@@ -14,10 +14,10 @@ __all__ = ["Site", "Traffic", "named", "of"]
 def named(name: str) -> type[Traffic]:
     """That in the file of the name; raises :class:`BadInput` where there is none. Loaded when it is asked for, as a run
     needs one."""
-    found: type[Traffic] = importlib.import_module(f"testbed.traffic.{sent.named(name).name}").TRAFFIC
+    found: type[Traffic] = importlib.import_module(f"testbed.traffic.{traffic_types.named(name).name}").TRAFFIC
     return found
 
 
 def of(plan: Plan) -> type[Traffic]:
     """What sends a plan's bytes."""
-    return named(sent.sent_by(plan).name)
+    return named(traffic_types.sent_by(plan).name)

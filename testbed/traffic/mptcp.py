@@ -21,13 +21,13 @@ from testbed.message import Message
 from testbed.plan.model import Connection, Plan, Role, Session
 from testbed.runtime import iperf3
 from testbed.runtime.agents import Agent
+from testbed.runtime.completion import Failure, watch_until
 from testbed.runtime.ends import write_events, write_result
 from testbed.runtime.host_settings import BUFFERS
 from testbed.runtime.listening import await_listening
 from testbed.runtime.network import Network
 from testbed.runtime.processes import Supervised
 from testbed.runtime.progress import Step
-from testbed.runtime.until_over import Failure, watch_until
 from testbed.traffic.traffic import Traffic, from_any_port
 from topologies.commands import CommandFailed, in_namespace, run
 

@@ -12,9 +12,9 @@ from testbed.errors import BadInput
 from testbed.machine.check import Need
 from testbed.plan.model import Connection, Plan, Session
 from testbed.runtime.agents import Agent, AgentPlace
+from testbed.runtime.completion import Failure
 from testbed.runtime.network import HostsTcp, Network
 from testbed.runtime.progress import Progress, Step
-from testbed.runtime.until_over import Failure
 
 
 @dataclass(frozen=True)

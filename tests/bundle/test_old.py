@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.archive import kinds, origin, pack, verify
+from testbed.archive import kinds, pack, provenance_check, verify
 from testbed.archive.kinds import drawn_again, verify_folder
 from testbed.documents import read_json
 from testbed.errors import BadInput
@@ -71,9 +71,9 @@ def test_its_schema_and_commit_are_known(name: str) -> None:
         recorded = [read_json(path) for path in place.rglob("provenance.json")]
     assert recorded
     for one in recorded:
-        assert origin.schema_of(one) == schemas["result"]
+        assert provenance_check.schema_of(one) == schemas["result"]
         if name != OLDEST:
-            assert origin.schema_of({**one, "schema": 1}) == 2, "it can't pretend to be older than its commit"
+            assert provenance_check.schema_of({**one, "schema": 1}) == 2, "it can't pretend to be older than its commit"
             assert (one["commit"], one["uncommitted_changes"]) == (MADE_BY, False)
     if name != OLDEST:
         assert git("cat-file", "-e", f"{MADE_BY}^{{commit}}").returncode == 0

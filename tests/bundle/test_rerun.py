@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.archive import origin
+from testbed.archive import provenance_check
 from testbed.archive.kinds import verify_folder
 from testbed.machine.guest_kernel import Kernel
 from testbed.runtime.progress import Progress
@@ -89,7 +89,7 @@ def test_bytes_of_another_commit_are_refused_with_both_commits(copy: Path, monke
     recorded = {**json.loads(path.read_text()), "commit": "f" * 40, "uncommitted_changes": False}
     path.write_text(json.dumps(recorded))
     found = verify_folder(copy, rerun=True).differences
-    assert Saying("rerun.other-checkout", made_by="commit ffffffffffff", here=origin.here()) in found
+    assert Saying("rerun.other-checkout", made_by="commit ffffffffffff", here=provenance_check.here()) in found
 
 
 def test_real_packets_have_no_rerun(tmp_path: Path) -> None:

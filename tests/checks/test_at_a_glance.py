@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from testbed.judge.checks import at_a_glance
+from testbed.judge.checks import summary
 from testbed.judge.checks.result import CheckResult
 
 
@@ -68,7 +68,7 @@ def result(judge: str, **values: Any) -> CheckResult:
     ],
 )
 def test_a_check_in_words_and_in_parts(check, asked, measured, expected, unit, part):
-    assert at_a_glance.measured(check) == measured
-    assert at_a_glance.expected(check, asked) == expected
-    assert at_a_glance.unit_of(check, asked) == unit
-    assert at_a_glance.of_expected(check, asked) == (part if part is None else pytest.approx(part))
+    assert summary.measured(check) == measured
+    assert summary.expected(check, asked) == expected
+    assert summary.unit_of(check, asked) == unit
+    assert summary.of_expected(check, asked) == (part if part is None else pytest.approx(part))

@@ -9,7 +9,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from testbed.errors import BadInput
-from testbed.judge.checks import Check, asked, standing
+from testbed.judge.checks import Check, asked, run_status
 from testbed.judge.checks.expected import rate_changes
 from testbed.judge.checks.figures import figures_of
 from testbed.judge.checks.parameters import CheckParameters
@@ -190,7 +190,7 @@ def run(*statuses: tuple[str, Any], broken: str | None = None, trusted: bool = T
     ],
 )
 def test_a_run_counts_by_its_facts_its_end_and_its_trust(verdict: Verdict, worth: str) -> None:
-    assert standing.standing_of(verdict) == worth
+    assert run_status.status_of_run(verdict) == worth
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_a_run_counts_by_its_facts_its_end_and_its_trust(verdict: Verdict, worth
     ],
 )
 def test_a_cell_counts_by_its_facts_and_by_whether_it_is_there(checks: Any, part: Any, worth: str) -> None:
-    assert standing.standing_of_cell(checks, part) == worth
+    assert run_status.status_of_cell(checks, part) == worth
 
 
 def test_sessions_and_their_parts_of_the_plan() -> None:

@@ -37,9 +37,9 @@ def test_a_document_that_names_none_was_made_on_real_packets() -> None:
 
 @pytest.mark.parametrize("engine", engines.every(), ids=lambda engine: engine.name)
 def test_one_in_real_time_goes_alone(engine: Engine) -> None:
-    assert engine.width() == (len(os.sched_getaffinity(0)) if engine.exact() else 1)
+    assert engine.width() == (len(os.sched_getaffinity(0)) if engine.deterministic() else 1)
     if not engine.facts.virtual_time:
-        assert not engine.exact()
+        assert not engine.deterministic()
 
 
 def test_another_build_of_the_guests_kernel_is_told(exact_kernel: Kernel) -> None:
@@ -82,9 +82,9 @@ def test_what_the_simulator_has_not_is_refused_in_words(monkeypatch: pytest.Monk
     with raises(CannotRun, "sim.link-given", link="relay"):
         engine.refuse_options(Options(link="relay"))
     loaded = load("dumbbell", [])
-    assert not engine.carries(loaded)
+    assert not engine.supports(loaded)
     plan = engine.plan(loaded, programs_of(engine), engine.choices(Options()))
-    assert engine.refuses(plan)
+    assert engine.unsupported(plan)
     with raises(CannotRun, "engine.refuses", reasons=Containing("needs a kernel's TCP")):
         engine.refuse(plan)
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from testbed import paths
-from testbed.engines.mininet.life import EmulatedRun
+from testbed.engines.mininet.lifecycle import EmulatedRun
 from testbed.engines.sim.run import SimulatedRun
 from testbed.engines.virtual_run import VirtualRun
 from testbed.engines.vkernel.run import GuestRun
 from testbed.plan.engines import ENGINES
-from testbed.plan.sent import TRAFFIC
+from testbed.plan.traffic_types import TRAFFIC
 
 OWN = ("engines", "traffic")
 """Folders of the testbed's that are engines or traffic."""

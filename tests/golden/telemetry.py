@@ -50,7 +50,7 @@ def cases() -> Iterator[Case]:
     every = [Case(path.stem, quick) for path in plans.scenarios() for quick in (False, True)]
     for name, quick in EVERY_POLICY:
         every += [Case(name, quick, (f"policy={policy}",)) for policy in plans.programs().policies]
-    return (case for case in every if not engines.named("sim").refuses(case.plan()))
+    return (case for case in every if not engines.named("sim").unsupported(case.plan()))
 
 
 def of_case(case: Case, simulator: Path | None = None) -> str:

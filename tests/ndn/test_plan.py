@@ -4,7 +4,7 @@ import pytest
 
 from testbed import engines
 from testbed.errors import BadInput
-from testbed.plan.lasts import expected_transfer_s
+from testbed.plan.duration import expected_transfer_s
 from testbed.plan.model import Plan
 from testbed.planning.ndn import wire_bytes
 from testbed.planning.resolve import Choices, new_run_id, resolve
@@ -121,7 +121,7 @@ def test_what_does_not_fit_is_refused_by_name(assignments: list[str], says: Said
 
 def test_virtual_time_has_no_sockets() -> None:
     plan = plan_of() | {"engine": "sim"}
-    assert engines.of(plan).refuses(plan) == ["ndn: it needs a kernel's sockets, which the simulator has not"]
+    assert engines.of(plan).unsupported(plan) == ["ndn: it needs a kernel's sockets, which the simulator has not"]
 
 
 def test_results_of_nodes_are_those_of_a_session() -> None:

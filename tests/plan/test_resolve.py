@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from testbed.errors import BadInput
-from testbed.plan.lasts import expected_transfer_s
+from testbed.plan.duration import expected_transfer_s
 from testbed.planning.resolve import Choices, new_run_id, resolve
 from testbed.planning.sessions import PolicyFacts
 from testbed.planning.show import plan_text

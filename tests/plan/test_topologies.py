@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from testbed import paths
 from testbed.errors import BadInput
-from testbed.plan.lasts import expected_transfer_s
+from testbed.plan.duration import expected_transfer_s
 from testbed.plan.model import Plan
 from testbed.planning.resolve import Choices, new_run_id, resolve
 from testbed.planning.sessions import PolicyFacts

@@ -7,7 +7,7 @@ import pytest
 
 from testbed import engines, traffic
 from testbed.errors import BadInput
-from testbed.plan.lasts import expected_transfer_s
+from testbed.plan.duration import expected_transfer_s
 from testbed.planning.resolve import Choices, resolve
 from testbed.planning.show import plan_text
 from testbed.runtime.watch import watch_list
@@ -101,7 +101,7 @@ def test_a_fetch_has_a_number_of_bytes(plan_of) -> None:
 
 def test_virtual_time_has_no_kernel(plan_of) -> None:
     plan = plan_of(WINDOW, engine="sim", runtime="virtual", middle="model")
-    (refused,) = engines.of(plan).refuses(plan)
+    (refused,) = engines.of(plan).unsupported(plan)
     assert refused == "tcp: it needs a kernel's TCP, which the simulator has not"
 
 

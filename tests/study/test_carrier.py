@@ -4,7 +4,7 @@ import pytest
 
 from testbed.engines import Programs
 from testbed.errors import BadInput
-from testbed.plan.sent import sent_by
+from testbed.plan.traffic_types import sent_by
 from testbed.planning.resolve import Choices
 from testbed.scenario.load import load
 from testbed.study.cell import ScenarioCell

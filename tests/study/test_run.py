@@ -59,7 +59,7 @@ def words(**to_come: list[Status]) -> tuple[list[Word], list[str]]:
 
 @pytest.fixture(autouse=True)
 def one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Engine, "width", lambda engine: 2 if engine.exact() else 1)
+    monkeypatch.setattr(Engine, "width", lambda engine: 2 if engine.deterministic() else 1)
     ticks = itertools.count()
     monkeypatch.setattr("testbed.study.executors.time.monotonic", lambda: float(next(ticks)))
 

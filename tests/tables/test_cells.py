@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from testbed import paths
 from testbed.errors import BadInput
 from testbed.judge.figures import GOODPUT
-from testbed.plan.lasts import expected_transfer_s
+from testbed.plan.duration import expected_transfer_s
 from testbed.scenario.files import is_table, tables
 from testbed.study.record import read_record
 from testbed.study.tables import table_run

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from testbed import engines, paths, traffic
-from testbed.archive.origin import plan_again
+from testbed.archive.provenance_check import plan_again
 from testbed.archive.verified import Verified
 from testbed.engines import Programs
 from testbed.errors import BadInput, CannotRun, RunFailed, TestbedError, Unsupported
@@ -287,7 +287,7 @@ def test_it_may_send_for_a_time(tmp_path: Path, carry_out: CarryOut) -> None:
 
 def test_the_simulator_refuses_it_by_name(plan_with: Callable[..., Any]) -> None:
     plan = plan_with() | {"engine": "sim"}
-    assert engines.of(plan).refuses(plan) == ["program: it needs a kernel's sockets, which the simulator has not"]
+    assert engines.of(plan).unsupported(plan) == ["program: it needs a kernel's sockets, which the simulator has not"]
 
 
 def test_another_program_is_another_run(plan_with: Callable[..., Any]) -> None:

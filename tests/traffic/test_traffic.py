@@ -7,9 +7,9 @@ from typing import Any
 from testbed import traffic
 from testbed.errors import BadInput, RunFailed
 from testbed.message import Message
-from testbed.plan.sent import TRAFFIC, sent_by, traffic_of
+from testbed.plan.traffic_types import TRAFFIC, sent_by, traffic_of
+from testbed.runtime.completion import watch_until
 from testbed.runtime.progress import Step
-from testbed.runtime.until_over import watch_until
 from tests.raises import raises
 
 

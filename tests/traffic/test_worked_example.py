@@ -12,7 +12,7 @@ import pytest
 from line_protocol_parser import parse_line
 
 from testbed import engines, paths, traffic
-from testbed.plan import sent
+from testbed.plan import traffic_types
 from testbed.runtime.progress import QuietProgress, Step
 from topologies.commands import in_namespace, run
 
@@ -44,8 +44,8 @@ def pings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> type[traffic.Traff
     file, line = re.findall(r"```python\n(.*?)```", example, re.DOTALL)
     (tmp_path / "pings.py").write_text(file)
     monkeypatch.setattr(traffic, "__path__", [*traffic.__path__, str(tmp_path)])
-    own = eval(line, {"TrafficFacts": sent.TrafficFacts})
-    monkeypatch.setitem(sent.TRAFFIC, own.name, own)
+    own = eval(line, {"TrafficFacts": traffic_types.TrafficFacts})
+    monkeypatch.setitem(traffic_types.TRAFFIC, own.name, own)
     return traffic.of(PLAN)
 
 
@@ -80,7 +80,7 @@ def test_it_is_sent_watched_and_told(pings: type[traffic.Traffic], network: Any,
 
 
 def test_the_simulator_refuses_it_in_words(pings: type[traffic.Traffic]) -> None:
-    assert engines.of(PLAN).refuses(PLAN) == ["pings: it needs a kernel's ICMP, which the simulator has not"]
+    assert engines.of(PLAN).unsupported(PLAN) == ["pings: it needs a kernel's ICMP, which the simulator has not"]
 
 
 def test_its_flows_are_watched(pings: type[traffic.Traffic]) -> None:

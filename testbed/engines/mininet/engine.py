@@ -9,11 +9,11 @@ from typing import Literal
 
 from testbed import traffic
 from testbed.engines.engine import Engine, Options, Programs
-from testbed.engines.mininet.life import EmulatedRun
-from testbed.engines.mininet.middle_choice import choose_middle, refused_by_the_middle
+from testbed.engines.mininet.emulator_choice import choose_middle, refused_by_the_middle
+from testbed.engines.mininet.lifecycle import EmulatedRun
 from testbed.machine import Need, make_ready
 from testbed.plan.model import Plan
-from testbed.plan.occasion import occasion
+from testbed.plan.trigger import trigger
 from testbed.planning.resolve import Choices
 from testbed.runtime import leftovers
 from testbed.runtime.progress import Progress
@@ -34,7 +34,7 @@ class Mininet(Engine):
         found = frozenset({Need.PYTHON, Need.BUILD, Need.EMULATION, Need.TOOLS, Need.DATABASE})
         return found | {Need.CONTAINERS} if runtime == "docker" else found
 
-    def exact(self) -> bool:
+    def deterministic(self) -> bool:
         """Real time passes as it likes."""
         return False
 
@@ -57,14 +57,14 @@ class Mininet(Engine):
             from testbed.machine.inventory import here
 
             machines = {name: not here(variables) for name, variables in options.machines.hosts.items()}
-        return Choices(runtime, middle, options.seed, options.quick, occasion(), self.name, options.traces, machines)
+        return Choices(runtime, middle, options.seed, options.quick, trigger(), self.name, options.traces, machines)
 
     def prepare_plans(self, progress: Progress) -> Programs:
         """What emulates links is left out."""
         make_ready(progress, "show")
         return self.build(progress)
 
-    def refuses(self, plan: Plan) -> list[str]:
+    def unsupported(self, plan: Plan) -> list[str]:
         """What this kernel, or the relay, can't do."""
         why = traffic.of(plan).why_unsupported()
         refused = [*refused_by_the_middle(plan), *([why] if why else [])]
@@ -78,7 +78,7 @@ class Mininet(Engine):
         """The lines say it."""
         return ""
 
-    def told(self, plan: Plan, options: Options) -> list[str]:
+    def describe(self, plan: Plan, options: Options) -> list[str]:
         """What delays the links, and why that."""
         why = ""
         if options.machines is not None:

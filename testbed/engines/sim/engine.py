@@ -10,8 +10,8 @@ from testbed.engines.sim.run import SOURCES, SimulatedRun, run_id
 from testbed.errors import CannotRun
 from testbed.machine import Need
 from testbed.plan.model import Plan
-from testbed.plan.occasion import occasion
-from testbed.plan.sent import TRAFFIC
+from testbed.plan.traffic_types import TRAFFIC
+from testbed.plan.trigger import trigger
 from testbed.planning.resolve import Choices
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario
@@ -29,11 +29,11 @@ class Simulator(Engine):
         """Python and Go."""
         return frozenset({Need.PYTHON, Need.BUILD})
 
-    def exact(self) -> bool:
+    def deterministic(self) -> bool:
         """There is no clock."""
         return True
 
-    def carries(self, scenario: LoadedScenario) -> bool:
+    def supports(self, scenario: LoadedScenario) -> bool:
         """NCP alone."""
         return not TRAFFIC[scenario.scenario.traffic].of_a_kernel and not scenario.scenario.cross_traffic
 
@@ -56,18 +56,18 @@ class Simulator(Engine):
 
     def choices(self, options: Options) -> Choices:
         """Nothing is left to choose."""
-        return Choices("virtual", "model", options.seed, options.quick, occasion(), self.name, options.traces)
+        return Choices("virtual", "model", options.seed, options.quick, trigger(), self.name, options.traces)
 
     def name_run(self, plan: Plan, programs: Programs) -> None:
         """By the plan and the sources."""
         plan["run"] = run_id(plan, programs.code)
         plan["namespace"] = "ncp-sim"
 
-    def refuses(self, plan: Plan) -> list[str]:
+    def unsupported(self, plan: Plan) -> list[str]:
         """What only a kernel has."""
         return refusals(plan)
 
-    def told(self, plan: Plan, options: Options) -> list[str]:
+    def describe(self, plan: Plan, options: Options) -> list[str]:
         """That no time passes."""
         return ["in virtual time"]
 

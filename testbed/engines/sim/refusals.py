@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from testbed.plan.model import Plan, Session
-from testbed.plan.sent import sent_by
+from testbed.plan.traffic_types import sent_by
 from topologies.impairments import keys_that
 
 UNKEPT = keys_that()

@@ -18,7 +18,7 @@ from testbed.machine.guest_kernel import WHAT_STOCK_COSTS
 from testbed.message import Message
 from testbed.plan.engines import MODEL_OF_A_GUEST
 from testbed.plan.model import Plan
-from testbed.plan.occasion import occasion
+from testbed.plan.trigger import trigger
 from testbed.planning.resolve import Choices
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario
@@ -34,13 +34,13 @@ class GuestKernel(Engine):
         """A kernel, and what a run finds on its hosts."""
         return frozenset({Need.PYTHON, Need.BUILD, Need.TOOLS, Need.GUEST})
 
-    def exact(self) -> bool:
+    def deterministic(self) -> bool:
         """Where the kernel with virtual time is built."""
         return kernel.built() is not None
 
-    def at_hand(self) -> bool:
+    def is_available(self) -> bool:
         """Where that kernel is built."""
-        return self.exact()
+        return self.deterministic()
 
     def refuse_options(self, options: Options) -> None:
         """Those that ask for what a guest has not."""
@@ -66,7 +66,7 @@ class GuestKernel(Engine):
 
     def choices(self, options: Options) -> Choices:
         """What the guest has."""
-        return Choices("process", "netem", options.seed, options.quick, occasion(), self.name, options.traces)
+        return Choices("process", "netem", options.seed, options.quick, trigger(), self.name, options.traces)
 
     def build(self, progress: Progress, meanwhile: Callable[[], object] = lambda: None) -> Programs:
         """The kernel as well, if it can be built and is not."""
@@ -92,11 +92,11 @@ class GuestKernel(Engine):
             )
         ]
 
-    def refuses(self, plan: Plan) -> list[str]:
+    def unsupported(self, plan: Plan) -> list[str]:
         """What has no end where the CPU is free."""
         return refusals(plan)
 
-    def told(self, plan: Plan, options: Options) -> list[str]:
+    def describe(self, plan: Plan, options: Options) -> list[str]:
         """Which kernel it is, and what that means."""
         chosen = kernel.chosen()
         time = "virtual" if chosen.exact else "real"

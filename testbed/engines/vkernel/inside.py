@@ -16,13 +16,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from testbed import paths
-from testbed.engines.mininet.life import EmulatedRun
+from testbed.engines.mininet.lifecycle import EmulatedRun
 from testbed.errors import TestbedError, Unsupported
 from testbed.judge.checks.result import Trust
 from testbed.machine import build
 from testbed.machine.kernel import kernel_facts
 from testbed.plan.model import Plan
-from testbed.plan.sent import TRAFFIC, sent_by
+from testbed.plan.traffic_types import TRAFFIC, sent_by
 from testbed.runtime.progress import Progress
 
 NETWORK = ("mininet.net", "mininet.log", "topologies.planned", "topologies.hosts")

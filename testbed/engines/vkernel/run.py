@@ -16,8 +16,8 @@ from testbed.errors import RunFailed, Unsupported
 from testbed.judge.checks.result import Trust
 from testbed.machine.guest_kernel import Kernel
 from testbed.message import Message
+from testbed.plan.duration import expected_transfer_s
 from testbed.plan.engines import MODEL_OF_A_GUEST
-from testbed.plan.lasts import expected_transfer_s
 from testbed.plan.model import Plan
 from testbed.planning.resolve import new_run_id
 from testbed.runtime.progress import Progress

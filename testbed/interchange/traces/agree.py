@@ -15,7 +15,7 @@ from testbed.interchange.traces.captures import captures_of, frames_of
 from testbed.interchange.traces.sqlog import SUFFIX, Trace, traces_of
 from testbed.plan.model import Plan, Session
 from testbed.plan.read import read_plan
-from testbed.plan.sent import sent_by
+from testbed.plan.traffic_types import sent_by
 from topologies.link import Link
 
 DATA = b"\x08"

@@ -7,7 +7,7 @@ from typing import Any
 
 from influxdb.line_protocol import make_lines
 
-from testbed.judge.checks import asked, at_a_glance
+from testbed.judge.checks import asked, summary
 from testbed.judge.checks.evidence import CannotJudge, Evidence
 from testbed.judge.checks.expected import law_for
 from testbed.judge.checks.follows_law import FollowsLaw
@@ -133,16 +133,16 @@ def verdict_points(plan: Plan, verdict: Verdict, start_ns: int, end_ns: int) -> 
     in_plan = {check["name"]: check for check in plan.get("checks", [])}
     for check in [] if verdict.broken else verdict.checks:
         in_words = {
-            "measures": at_a_glance.measured(check),
-            "expects": at_a_glance.expected(check, in_plan.get(check.name, {})),
-            "unit": at_a_glance.unit_of(check, in_plan.get(check.name, {})) or "-",
+            "measures": summary.measured(check),
+            "expects": summary.expected(check, in_plan.get(check.name, {})),
+            "unit": summary.unit_of(check, in_plan.get(check.name, {})) or "-",
         }
         numbers = {
             name: float(value)
             for name in ("measured", "expected", "tolerance")
             if isinstance(value := getattr(check, name), (int, float))
         }
-        if (part := at_a_glance.of_expected(check, in_plan.get(check.name, {}))) is not None:
+        if (part := summary.of_expected(check, in_plan.get(check.name, {}))) is not None:
             numbers["of_expected"] = part
         yield {
             "measurement": "verdict",

@@ -11,8 +11,8 @@ import numpy as np
 from testbed.judge.checks import asked
 from testbed.judge.checks.evidence import Evidence
 from testbed.judge.checks.law import Law, law_of
+from testbed.plan.intervals import LinkInterval, at, link_intervals
 from testbed.plan.model import Action, Connection, Plan, Session
-from testbed.plan.stretches import Stretch, at, stretches
 
 Rates = Mapping[str, float]
 RatesOf = Literal["plan", "acknowledged"]
@@ -45,7 +45,7 @@ def rate_changes(plan: Plan, session: Session) -> list[tuple[float, Rates]]:
     A loss of less than all is not in the law.
     """
     timeline, over = plan.get("timeline", []), asked.connections_over(session)
-    links = {link["name"]: list(stretches(link, timeline, "ab")) for link in plan["links"] if link["name"] in over}
+    links = {link["name"]: list(link_intervals(link, timeline, "ab")) for link in plan["links"] if link["name"] in over}
     times = {float(action["at_s"]) for action in timeline}
     times |= {float(a["at_s"]) + float(a["for_s"]) for a in timeline if a["kind"] == "pause_read"}
     changes: list[tuple[float, Rates]] = []
@@ -62,10 +62,10 @@ def rate_changes(plan: Plan, session: Session) -> list[tuple[float, Rates]]:
     return changes
 
 
-def _brought_pps(stretch: Stretch) -> float:
-    bursts = stretch.link.get("gilbert_elliott")
-    least_loss = min(bursts["loss_good"], bursts["loss_bad"]) if bursts else stretch.link["loss"]
-    return float(stretch.link["rate_pps"]) if stretch.up and least_loss < 1 else 0.0
+def _brought_pps(interval: LinkInterval) -> float:
+    bursts = interval.link.get("gilbert_elliott")
+    least_loss = min(bursts["loss_good"], bursts["loss_bad"]) if bursts else interval.link["loss"]
+    return float(interval.link["rate_pps"]) if interval.up and least_loss < 1 else 0.0
 
 
 def _is_paused(connection: Connection, timeline: Sequence[Action], at_s: float) -> bool:

@@ -19,7 +19,7 @@ from testbed.judge.checks.parameters import CheckParameters
 from testbed.judge.checks.ratio import Ratio
 from testbed.judge.checks.registry import parameters_in_plan
 from testbed.judge.checks.settles import Settles
-from testbed.plan.lasts import shown_s
+from testbed.plan.duration import shown_s
 from testbed.plan.model import Plan, Session
 from testbed.series.one_clock import PREFIX, ZERO_NS
 

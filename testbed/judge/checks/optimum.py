@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from testbed.plan.intervals import link_intervals
 from testbed.plan.model import Action
-from testbed.plan.stretches import stretches
 from topologies.link import Link
 
 
@@ -23,7 +23,7 @@ class Capacity:
         """A link that loses, is unplugged or changes its rate, as the timeline has it from its sender's end."""
         steps = [
             (each.from_s, each.up * each.link["rate_pps"] * (1 - each.link["loss"]) * bits_per_packet)
-            for each in stretches(link, timeline, "ab")
+            for each in link_intervals(link, timeline, "ab")
         ]
         return cls(steps, delay_s)
 

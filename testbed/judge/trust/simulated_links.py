@@ -18,8 +18,8 @@ from testbed.judge.checks.asked import path_of
 from testbed.judge.checks.evidence import Evidence, Timed
 from testbed.message import Message
 from testbed.plan.engines import engine_of
+from testbed.plan.intervals import link_intervals
 from testbed.plan.model import DIRECTIONS, Direction, Limits, Plan, Session
-from testbed.plan.stretches import stretches
 from testbed.series import named
 from topologies.impairments import keys_that
 from topologies.link import Link
@@ -77,7 +77,7 @@ def _started(evidence: Evidence, session: Session) -> bool:
 
 def _direction(evidence: Evidence, link: Link, direction: Direction, found: Mapping[str, Timed]) -> Iterator[Message]:
     limits, plan = evidence.plan["limits"], evidence.plan
-    for begin_s, end_s, asked, up in stretches(link, plan["timeline"], direction):
+    for begin_s, end_s, asked, up in link_intervals(link, plan["timeline"], direction):
         if any(asked.get(key) for key in UNKEPT) or not up:
             continue
         from_s, to_s = begin_s + (NOT_YET_S if begin_s else 0.0), end_s - BEFORE_S
@@ -124,7 +124,7 @@ def _goes_on_slower(plan: Plan, link: Link, rate_bps: float) -> bool:
         for other in plan["links"]
         if other["name"] in after
         for way in DIRECTIONS
-        for each in stretches(other, plan["timeline"], way)
+        for each in link_intervals(other, plan["timeline"], way)
     )
     return min(rates, default=rate_bps) < rate_bps
 

@@ -19,7 +19,7 @@ from testbed.judge.checks.evidence import Evidence, Timed
 from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan, Session
-from testbed.plan.sent import traffic_of
+from testbed.plan.traffic_types import traffic_of
 from topologies.impairments import keys_that
 from topologies.link import Link
 

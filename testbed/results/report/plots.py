@@ -13,7 +13,7 @@ from testbed.judge.checks.evidence import Evidence, Timed
 from testbed.judge.checks.expected import law_for
 from testbed.judge.checks.follows_law import FollowsLaw
 from testbed.plan.model import Session
-from testbed.plan.sent import traffic_of
+from testbed.plan.traffic_types import traffic_of
 from testbed.results.report import style
 from testbed.results.report.folder import ResultFolder
 from testbed.results.report.ndn_plots import ndn_plots

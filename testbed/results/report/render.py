@@ -8,7 +8,7 @@ from typing import Any
 from testbed.interchange.graph import FORMATS, draw
 from testbed.judge.figures import with_unit
 from testbed.plan.model import Plan
-from testbed.plan.sent import traffic_of
+from testbed.plan.traffic_types import traffic_of
 from testbed.results.report import download, words
 from testbed.results.report.calibration import calibration_rows
 from testbed.results.report.dashboards import dashboard_links

@@ -11,7 +11,7 @@ from testbed.judge.status import Status
 from testbed.plan.engines import is_exact
 from testbed.plan.link_words import bits_per_second
 from testbed.plan.model import Plan, Session
-from testbed.plan.sent import sent_by, traffic_of
+from testbed.plan.traffic_types import sent_by, traffic_of
 
 STATUS: Mapping[Status, str] = {
     Status.PASS: "holds",

@@ -14,7 +14,7 @@ from influxdb.line_protocol import make_lines
 
 from testbed import paths
 from testbed.judge.status import Status
-from testbed.plan.lasts import shown_s
+from testbed.plan.duration import shown_s
 from testbed.plan.model import Plan
 from testbed.series import influxql
 from testbed.series.run_list import LATEST, MEASUREMENT, dashboards_of

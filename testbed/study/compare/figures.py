@@ -14,7 +14,7 @@ from testbed.judge.figures import BETTER, Better, title_of, unit_of
 from testbed.judge.status import Status
 from testbed.judge.verify import read_verdict
 from testbed.plan.read import read_plan
-from testbed.plan.sent import sent_by
+from testbed.plan.traffic_types import sent_by
 from testbed.study.sweep.figures import FIGURES as OF_SWEEPS
 from testbed.study.sweep.figures import JUDGED_PART, measure
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from testbed import confine
 from testbed.errors import BadInput
-from testbed.judge.checks.standing import standing_of
+from testbed.judge.checks.run_status import status_of_run
 from testbed.judge.status import Status, worst
 from testbed.judge.verify import read_verdict
 from testbed.plan.model import Plan
@@ -45,7 +45,7 @@ class RunOf:
     def standing(self) -> Status:
         """What the run is worth to a comparison: whether a check about a number holds is no matter, but whether it
         came to its end, can be trusted, and holds its facts (such as its payload) is."""
-        return self.as_recorded or standing_of(read_verdict(self.folder))
+        return self.as_recorded or status_of_run(read_verdict(self.folder))
 
     @cached_property
     def checks(self) -> dict[str, str]:

@@ -12,12 +12,12 @@ from typing import Any, Literal, TypeVar
 from testbed import engines, paths
 from testbed.engines import Engine, Options
 from testbed.errors import BadInput, CannotRun
-from testbed.judge.checks.standing import standing_of, standing_of_cell
+from testbed.judge.checks.run_status import status_of_cell, status_of_run
 from testbed.judge.status import Status, worst
 from testbed.judge.verify import read_verdict
 from testbed.plan.engines import ENGINES
 from testbed.plan.read import read_plan
-from testbed.plan.sent import traffic_of
+from testbed.plan.traffic_types import traffic_of
 from testbed.results.report.folder import ResultFolder, read_folder
 from testbed.runtime.progress import Progress
 from testbed.scenario.files import is_table
@@ -137,7 +137,7 @@ def of_runs(scenario: str, title: str, runs: Mapping[str, Path]) -> Agreement:
         _pairs(found, _of_two),
         _plots(found),
         [reason for folder in found.values() for reason in folder.verdict.trust.reasons],
-        runs_own={word: standing_of(folder.verdict) for word, folder in found.items()},
+        runs_own={word: status_of_run(folder.verdict) for word, folder in found.items()},
     )
 
 
@@ -195,7 +195,7 @@ def _of_cells(folder: Path, document: Mapping[str, Any]) -> Status:
         if outcome is None:
             parts.append(Status.MISSING)
         elif outcome.verdict != Status.UNSUPPORTED:
-            parts.append(standing_of_cell(outcome.checks, outcome.standing))
+            parts.append(status_of_cell(outcome.checks, outcome.standing))
     return worst(parts)
 
 

@@ -79,7 +79,7 @@ def repeat(
     of every run that differs from it. Raises CannotRun where no run is repeatable."""
     progress, engine = Progress(), engines.named(REPEATABLE)
     programs = ready(engine, options, progress, "repeatable")
-    if not engine.exact():
+    if not engine.deterministic():
         raise CannotRun(
             "vkernel.not-built", "the guest kernel with virtual time is not built", "./run.sh doctor --build builds it."
         )

@@ -265,11 +265,11 @@ class DaskExecutor(Executor):
     def slots(self, engine: Engine) -> int:
         """A run per core where time is virtual, else one per host that can make such runs."""
         endpoint = self.connection.endpoint
-        return endpoint.cores if engine.exact() else max(1, endpoint.real_packets)
+        return endpoint.cores if engine.deterministic() else max(1, endpoint.real_packets)
 
     def submit(self, job: Job, *, first: bool = False) -> None:
         """Jobs go in chunks, each to one worker."""
-        exact = job.cell.engine.exact()
+        exact = job.cell.engine.deterministic()
         if exact != self.queue.exact:
             self.close()
             self._begin(exact=exact)

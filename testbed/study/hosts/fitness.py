@@ -114,7 +114,7 @@ def _canary(name: str, runtime: str, folder: Path) -> str:
     progress = QuietProgress()
     programs = engine.prepare(progress, runtime)
     engine.clear(progress.say)
-    if not engine.exact():
+    if not engine.deterministic():
         return ""
     loaded = load(SCENARIO, SETTINGS, quick=True)
     plan = engine.plan(loaded, programs, engine.choices(Options()))

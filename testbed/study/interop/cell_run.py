@@ -19,11 +19,11 @@ from testbed.errors import RunFailed
 from testbed.judge.status import Status
 from testbed.plan.model import Plan, host_of
 from testbed.runtime.agents import AgentPlace, ProcessAgent
+from testbed.runtime.completion import Failure
 from testbed.runtime.network import Network
 from testbed.runtime.packets import SETTLE_S, Capture
 from testbed.runtime.progress import Progress, Step
 from testbed.runtime.transfer import await_ready, watch_transfer
-from testbed.runtime.until_over import Failure
 from testbed.study.interop.cells import OURS, PEERS, Cell
 from testbed.study.interop.judge import ENDS, Evidence, Judgement, judge
 from testbed.study.interop.plans import FOLDER, CellPlans, cell_plans

@@ -14,7 +14,7 @@ from typing import Any
 from testbed import engines, paths
 from testbed.documents import read_json, write_json
 from testbed.engines import Engine, Options, Programs, provenance
-from testbed.engines.mininet.life import EmulatedRun
+from testbed.engines.mininet.lifecycle import EmulatedRun
 from testbed.errors import TestbedError
 from testbed.judge.checks.result import Trust
 from testbed.judge.status import Status
@@ -22,9 +22,9 @@ from testbed.machine import Need
 from testbed.plan.default_engine import DEFAULT
 from testbed.planning.resolve import Choices
 from testbed.runtime.agents import Agent, AgentPlace
+from testbed.runtime.completion import Failure
 from testbed.runtime.network import Network
 from testbed.runtime.progress import Ended, Progress, SoFar, Step
-from testbed.runtime.until_over import Failure
 from testbed.scenario.load import LoadedScenario
 from testbed.study import cell as study
 from testbed.study.cell import ready

@@ -12,7 +12,7 @@ from testbed.documents import write_json
 from testbed.engines import Options, provenance
 from testbed.judge.checks.result import CheckResult, Verdict
 from testbed.plan.default_engine import SWEEP
-from testbed.plan.lasts import expected_transfer_s
+from testbed.plan.duration import expected_transfer_s
 from testbed.results.folder import make_latest
 from testbed.runtime.progress import Progress
 from testbed.scenario.kept import keep

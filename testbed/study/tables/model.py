@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, StringConstraints, field_validator, 
 from testbed.judge.checks.parameters import CheckName
 from testbed.judge.figures import GOODPUT
 from testbed.message import InvalidValue
-from testbed.plan.sent import TRAFFIC
+from testbed.plan.traffic_types import TRAFFIC
 from testbed.scenario.quantities import Fraction
 from testbed.scenario.section import CongestionControl, Name, Section
 

@@ -21,7 +21,7 @@ from testbed.judge.figures import GOODPUT
 from testbed.judge.status import Status
 from testbed.machine import Need
 from testbed.plan.default_engine import DEFAULT
-from testbed.plan.lasts import expected_transfer_s
+from testbed.plan.duration import expected_transfer_s
 from testbed.plan.model import Plan
 from testbed.planning.sessions import PolicyFacts
 from testbed.runtime.progress import Progress
@@ -185,7 +185,7 @@ def folder_of(
         "settings": {name: plain(dict(row.set)) for name, row in selection.rows.items()},
         "overrides": list(loaded.overrides),
     }
-    how = engines.named(asked.engine).told(cells[0].plan, asked.options)[0] if cells else ""
+    how = engines.named(asked.engine).describe(cells[0].plan, asked.options)[0] if cells else ""
     spec = StudySpec("table", loaded.table.name, cells, identity, how, sum(cell.transfer_s for cell in cells))
     folder = spec.begin(paths.results() / loaded.table.name, asked.resume, whole=selection.whole)
     table_file.keep(loaded, folder)  # its checks, by which it is judged from here on

@@ -12,13 +12,13 @@ from testbed.message import Message
 from testbed.plan.model import Plan
 from testbed.planning import ndn as ndn_plan
 from testbed.runtime.agents import Agent, AgentPlace, agent_name, why_it_ended
+from testbed.runtime.completion import Failure, watch_until
 from testbed.runtime.ends import write_result
 from testbed.runtime.host_settings import prepare_host
 from testbed.runtime.network import HostsTcp, Network
 from testbed.runtime.progress import Step
 from testbed.runtime.socket_samples import assert_sent_with, congestion_controls
 from testbed.runtime.transfer import DRAIN_S, state_of, tell_to_start
-from testbed.runtime.until_over import Failure, watch_until
 from testbed.series.ndn import SEGMENTS
 from testbed.traffic.ndn.results import as_session_results
 from testbed.traffic.traffic import Traffic

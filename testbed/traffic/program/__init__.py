@@ -13,11 +13,11 @@ from testbed.errors import RunFailed
 from testbed.message import Message
 from testbed.plan.model import Connection, Plan, Role, Session, host_of
 from testbed.runtime.agents import Agent, AgentPlace
+from testbed.runtime.completion import Failure, watch_until
 from testbed.runtime.ends import write_events, write_result
 from testbed.runtime.network import HostsTcp, Network
 from testbed.runtime.packets import SETTLE_S, Capture
 from testbed.runtime.progress import Step
-from testbed.runtime.until_over import Failure, watch_until
 from testbed.traffic.program import captured, payload, result, rtt
 from testbed.traffic.program.end import End
 from testbed.traffic.program.image import unpacked

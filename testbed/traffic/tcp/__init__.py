@@ -10,6 +10,7 @@ from testbed.exit_codes import Exit
 from testbed.message import Message
 from testbed.plan.model import host_of
 from testbed.runtime.agents import Agent
+from testbed.runtime.completion import Failure, watch_until
 from testbed.runtime.ends import write_events, write_result
 from testbed.runtime.host_settings import prepare_host
 from testbed.runtime.network import Network
@@ -17,7 +18,6 @@ from testbed.runtime.packets import SETTLE_S, Capture
 from testbed.runtime.processes import Supervised
 from testbed.runtime.progress import Step
 from testbed.runtime.socket_samples import assert_sent_with, congestion_controls
-from testbed.runtime.until_over import Failure, watch_until
 from testbed.scenario.tcp import Role
 from testbed.traffic.tcp.captured.capture import HEADER_BYTES
 from testbed.traffic.tcp.kind import Kind, Measured, Stage, address_of

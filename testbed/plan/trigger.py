@@ -8,7 +8,7 @@ import re
 from testbed.errors import BadInput
 
 
-def occasion() -> str:
+def trigger() -> str:
     """What the run is part of: ``NCP_TESTBED_OCCASION``, else ``manual``.
 
     Raises:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from testbed.engines.mininet.spools import Spools
 from testbed.judge.checks.law_ahead import law_ahead
-from testbed.plan.lasts import shown_s
+from testbed.plan.duration import shown_s
 from testbed.plan.model import Plan
 from testbed.series.one_clock import RETENTION, shifted
 from testbed.services.influx import run_list
@@ -31,7 +31,7 @@ def announce(endpoint: Endpoint, plan: Plan, folder: Path) -> None:
         writer.write(law_ahead(plan), RETENTION)
 
 
-class OnOneClock(threading.Thread):
+class TimeAlignment(threading.Thread):
     """Follows the spools and writes their points on the common clock, every second while the transfer is on.
 
     When it is judged everything is written once more, so a point that is missed here is not missing for long.

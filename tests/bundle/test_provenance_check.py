@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from testbed import paths
-from testbed.archive import origin
+from testbed.archive import provenance_check
 from testbed.archive.verified import Verified
 from testbed.engines import virtual_run
 from testbed.engines.sim import run as sim
@@ -35,7 +35,7 @@ def scenario_at_head(folder: Path) -> Path:
 
 def checked(folder: Path, recorded: dict[str, Any]) -> Verified:
     verified = Verified("", "")
-    origin.check_commit(folder, PLAN, recorded, verified)
+    provenance_check.check_commit(folder, PLAN, recorded, verified)
     return verified
 
 
@@ -77,17 +77,17 @@ def test_what_can_not_be_checked_is_told(tmp_path: Path, recorded: dict[str, Any
 def test_a_result_is_of_this_checkout_by_its_whole_commit(
     monkeypatch: pytest.MonkeyPatch, recorded: dict[str, Any], changed: bool, is_here: bool
 ) -> None:
-    monkeypatch.setattr(origin, "_here", lambda: (HEAD, changed))
-    assert origin.made_here(recorded) is is_here
+    monkeypatch.setattr(provenance_check, "_here", lambda: (HEAD, changed))
+    assert provenance_check.made_here(recorded) is is_here
 
 
 @pytest.mark.parametrize("lacks", ["", '"internal/cubic",', "place.is_file()"])
 def test_a_commit_that_names_runs_by_another_rule_is_not_checked_by_this_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacks: str
 ) -> None:
-    rule = {place: (paths.CHECKOUT / place).read_text() for place, _ in origin.RULE_OF_NAMES}
+    rule = {place: (paths.CHECKOUT / place).read_text() for place, _ in provenance_check.RULE_OF_NAMES}
     monkeypatch.setattr(paths, "CHECKOUT", tmp_path)
-    monkeypatch.setattr(origin, "_sources_at", origin._sources_at.__wrapped__)
+    monkeypatch.setattr(provenance_check, "_sources_at", provenance_check._sources_at.__wrapped__)
     for name in sim.SOURCES:
         write(tmp_path / (name if "." in name else f"{name}/a.go"), "package a\n")
     for place, text in rule.items():
@@ -101,15 +101,15 @@ def test_a_commit_that_names_runs_by_another_rule_is_not_checked_by_this_one(
     other: Any = {**by_commit, "run": "sim-0"}
     for plan, found in ((named, 0), (other, 1)):
         verified = Verified("", "")
-        origin.check_commit(tmp_path, plan, at_commit, verified)
+        provenance_check.check_commit(tmp_path, plan, at_commit, verified)
         assert len(verified.differences) == (0 if lacks else found), verified.differences
         other_rule = [said for said in verified.unchecked if said.code == "commit.other-rule"]
         assert other_rule == ([Saying("commit.other-rule", commit=made[:12])] if lacks else [])
 
 
 def test_each_part_of_the_rule_is_in_its_files() -> None:
-    files = [(paths.CHECKOUT / place).read_bytes() for place, _ in origin.RULE_OF_NAMES]
-    assert {name for file in files for name in origin._rule_in(file)} == origin.PARTS_OF_THE_RULE
+    files = [(paths.CHECKOUT / place).read_bytes() for place, _ in provenance_check.RULE_OF_NAMES]
+    assert {name for file in files for name in provenance_check._rule_in(file)} == provenance_check.PARTS_OF_THE_RULE
 
 
 def write(file: Path, text: str) -> None:
@@ -135,16 +135,16 @@ def test_tests_of_the_sources_are_no_sources(
         (tmp_path / name).write_text("before")
     recorded = {"commit": commit_all(), "uncommitted_changes": False}
     (tmp_path / changed).write_text("after")
-    assert origin.may_be_ours(recorded, ["agent"]) is same
+    assert provenance_check.may_be_ours(recorded, ["agent"]) is same
 
 
 def test_a_folder_can_not_pretend_to_be_older_than_its_commit() -> None:
     written = git("show", "HEAD:testbed/engines/provenance.py").stdout
     (least,) = re.findall(rb"^SCHEMA = (\d+)$", written, re.MULTILINE)
     assert int(least) >= 2
-    assert origin.schema_of({**AT_HEAD, "schema": 1}) == int(least)
-    assert origin.schema_of({"commit": "0" * 40}) == 1
-    assert origin.schema_of({"commit": "0" * 40, "schema": 2}) == 2
+    assert provenance_check.schema_of({**AT_HEAD, "schema": 1}) == int(least)
+    assert provenance_check.schema_of({"commit": "0" * 40}) == 1
+    assert provenance_check.schema_of({"commit": "0" * 40, "schema": 2}) == 2
 
 
 def table_folder(place: Path, name: str, *, is_scenario: bool) -> Path:
@@ -168,10 +168,10 @@ def test_the_commits_table_is_the_folders(tmp_path: Path, name: str, is_scenario
         pytest.skip(f"not committed as it is: {place}")
     folder = table_folder(tmp_path / "table", name, is_scenario=is_scenario)
     verified = Verified("", "")
-    origin.check_table(folder, AT_HEAD, verified)
+    provenance_check.check_table(folder, AT_HEAD, verified)
     assert verified == Verified("", "")
     shutil.copytree(folder, tmp_path / "other")
     kept = tmp_path / "other" / "table.yaml"
     kept.write_text(kept.read_text().replace("1024", "1025", 1))
-    origin.check_table(tmp_path / "other", AT_HEAD, verified)
+    provenance_check.check_table(tmp_path / "other", AT_HEAD, verified)
     assert any(f"{place}: table.yaml" in found for found in places(verified.differences)), verified.differences

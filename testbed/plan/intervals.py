@@ -13,7 +13,7 @@ from topologies.link import Link
 from topologies.units import Rate
 
 
-class Stretch(NamedTuple):
+class LinkInterval(NamedTuple):
     """Seconds since the transfer's start in which a link has the same properties, ``rate_pps`` included."""
 
     from_s: float
@@ -22,7 +22,7 @@ class Stretch(NamedTuple):
     up: bool
 
 
-def stretches(link: Link, timeline: Sequence[Action], direction: Direction) -> Iterator[Stretch]:
+def link_intervals(link: Link, timeline: Sequence[Action], direction: Direction) -> Iterator[LinkInterval]:
     """In order, the first from 0; with changes at the same time some last no time."""
     from_s, up = 0.0, True
     for action in sorted(timeline, key=lambda action: action["at_s"]):
@@ -30,7 +30,7 @@ def stretches(link: Link, timeline: Sequence[Action], direction: Direction) -> I
             continue
         if action["kind"] == "set" and action["direction"] not in (direction, "both"):
             continue
-        yield Stretch(from_s, float(action["at_s"]), link, up)
+        yield LinkInterval(from_s, float(action["at_s"]), link, up)
         from_s = float(action["at_s"])
         if action["kind"] == "carrier":
             up = action["up"]
@@ -39,9 +39,9 @@ def stretches(link: Link, timeline: Sequence[Action], direction: Direction) -> I
         if "rate_bps" in action["properties"]:
             changed["rate_pps"] = Rate(bps=changed["rate_bps"]).to_pps(link["frame_bytes"])
         link = cast(Link, changed)
-    yield Stretch(from_s, math.inf, link, up)
+    yield LinkInterval(from_s, math.inf, link, up)
 
 
-def at(those: Sequence[Stretch], at_s: float) -> Stretch:
+def at(those: Sequence[LinkInterval], at_s: float) -> LinkInterval:
     """The one that a time is in; at the time of a change, what holds after it."""
     return those[bisect_right(those, at_s, key=lambda each: each.to_s)]

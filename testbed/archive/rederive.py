@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.archive import origin, page
+from testbed.archive import page, provenance_check
 from testbed.archive.verified import Verified
 from testbed.documents import read_json
 from testbed.engines import provenance
@@ -26,7 +26,7 @@ from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
-from testbed.plan.sent import traffic_of
+from testbed.plan.traffic_types import traffic_of
 from testbed.series import FromFile
 from testbed.series.reader import end_of, start_of
 
@@ -59,8 +59,8 @@ class _MadeAgain:
         self.folder, self.plan, self.recorded = folder, plan, recorded
         self.kernel = engine_of(plan).kernel
         """Whether its links are real ones, which were measured."""
-        self.provenance = origin.provenance_of(folder)
-        self.complete = origin.schema_of(self.provenance) >= provenance.SCHEMA
+        self.provenance = provenance_check.provenance_of(folder)
+        self.complete = provenance_check.schema_of(self.provenance) >= provenance.SCHEMA
         """Whether it has to hold all that today's folders do."""
         self.verified = Verified(f"{recorded.scenario} {recorded.run}", recorded.verdict)
         reader = FromFile(folder / "telemetry.lp")
@@ -90,14 +90,14 @@ class _MadeAgain:
         if "run" in recorded and isinstance(recorded["run"], dict):
             should = provenance.of_plan(self.plan) | provenance.of_program(self.folder)
             self.verified.differences.extend(differences("provenance.json: run", recorded["run"], should))
-        origin.plan_again(self.folder, self.plan, self.verified)
-        origin.check_commit(self.folder, self.plan, recorded, self.verified)
+        provenance_check.plan_again(self.folder, self.plan, self.verified)
+        provenance_check.check_commit(self.folder, self.plan, recorded, self.verified)
 
     def _expected(self) -> None:
         """What was expected to fail: of this code as this checkout lists it, of other code it can't be checked."""
         plan = self.plan
         found = list(unlisted(plan["scenario"], engine_of(plan).name, plan.get("variant", "full"), self.recorded))
-        here = origin.of_this_code(self.provenance)
+        here = provenance_check.of_this_code(self.provenance)
         (self.verified.differences if here else self.verified.unchecked).extend(found)
 
     def _lacks(self, what: str) -> None:
@@ -252,13 +252,13 @@ class _MadeAgain:
             write(made)
             there, again = (read_text(path) for path in (self.folder / name, made))
         told = list(text_differences(name, there, again))
-        if told and name in OF_THE_CODE and not origin.of_this_code(self.provenance):
+        if told and name in OF_THE_CODE and not provenance_check.of_this_code(self.provenance):
             self.verified.unchecked.append(
                 Message(
                     "file.by-other-code",
                     "{file}: it was written by other code, that of {made_by}",
                     file=name,
-                    made_by=origin.told_of(self.provenance),
+                    made_by=provenance_check.told_of(self.provenance),
                 )
             )
         else:

@@ -19,8 +19,8 @@ from testbed import paths, traffic
 from testbed.engines import provenance, telemetry
 from testbed.engines.mininet import calibration, timeline
 from testbed.engines.mininet.live_target import LiveTarget
-from testbed.engines.mininet.on_one_clock import OnOneClock, announce
 from testbed.engines.mininet.telemetry_lag import TelemetryLag
+from testbed.engines.mininet.time_alignment import TimeAlignment, announce
 from testbed.engines.mininet.timeline import Timeline
 from testbed.errors import CannotRun, RunFailed
 from testbed.judge.checks.result import Trust, Verdict
@@ -194,7 +194,7 @@ class EmulatedRun:
             failures += [self._far.failure] if self._far else []
             with self.progress.watching(self.plan, self.spools), ExitStack() as watched:
                 if endpoint is not None:
-                    following = OnOneClock(endpoint, self.plan, self.spools, lambda: sent.started_unix_ns(started))
+                    following = TimeAlignment(endpoint, self.plan, self.spools, lambda: sent.started_unix_ns(started))
                     for thread in (TelemetryLag(endpoint, self.plan), following):
                         watched.callback(thread.stop)
                         thread.start()
