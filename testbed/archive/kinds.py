@@ -204,7 +204,7 @@ def _study(folder: Path, runs: Runs, rerun: bool) -> Verified:
         verified = Verified(
             again.name,
             again.verdict,
-            list(again.differences),
+            [*again.differences, *ledger.differences_of(folder)],
             list(again.notes),
             list(again.checks),
             list(again.unchecked),

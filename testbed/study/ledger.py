@@ -14,12 +14,15 @@ from pydantic import ValidationError
 
 from testbed import confine
 from testbed.documents import read_json, write_json
+from testbed.engines.provenance import code
 from testbed.errors import BadInput
+from testbed.judge.verify import differences
+from testbed.message import Message
 from testbed.planning.resolve import new_run_id
 from testbed.results.folder import make_latest
 from testbed.runtime.progress import Progress
 from testbed.study import old
-from testbed.study.record import RunRecord
+from testbed.study.record import RunRecord, read_record
 
 STUDY, LEDGER = "study.json", "runs.jsonl"
 SCHEMA: Literal[1] = 1
@@ -91,6 +94,24 @@ def kind_of(folder: Path) -> str:
     """Which study a result folder is of, by its ``study.json`` or the documents of earlier versions; "" where neither
     says it."""
     return str(read_json(folder / STUDY).get("kind")) if (folder / STUDY).is_file() else old.kind_of(folder)
+
+
+def differences_of(folder: Path) -> Iterator[Message]:
+    """Where a line of a study's ledger is not what the folder of its run says; the last line of a run counts. A line by
+    other code is not compared: whoever resumes reads the folder anew."""
+    lines = {(line.cell, line.run): line for line in Ledger(folder / LEDGER).read() if line.rules == code()}
+    for line in lines.values():
+        if not line.folder:
+            continue
+        run = confine.inside(folder, line.folder)
+        if (run / "verdict.json").is_file():
+            again = read_record(run, folder, line.cell)
+            recorded = line.model_dump(mode="json", exclude={"sha256"})
+            yield from differences(
+                f"{LEDGER}: {line.folder}", recorded, again and again.model_dump(mode="json", exclude={"sha256"})
+            )
+        elif not line.sha256:
+            yield Message("ledger.no-run", "{file}: {run} is not there", file=LEDGER, run=line.folder)
 
 
 def is_plain_name(text: str) -> bool:

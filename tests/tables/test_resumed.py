@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from testbed.errors import BadInput
 from testbed.runtime.interrupts import Interrupted, interruptible
 from testbed.runtime.progress import Progress
 from testbed.study.cell import ScenarioCell
-from testbed.study.ledger import LEDGER, Ledger
+from testbed.study.ledger import LEDGER, Ledger, differences_of
 from testbed.study.record import RunRecord, read_record
 from testbed.study.result import result_of
 from testbed.study.run import run_cells, should_retry
@@ -144,3 +145,19 @@ def test_a_table_that_is_gone_on_with_is_judged_by_the_checks_of_now(
     assert load(str(begun / KEPT_AS)).table.checks == load(small).table.checks
     with raises(BadInput, "resume.other-options", key="cells"):
         folder_of(stricter.replace("transfer: 1MiB}", "transfer: 3MiB}", 1), "latest")
+
+
+def test_a_line_of_the_ledger_that_is_not_what_the_run_says_is_found(small: str, tmp_path: Path) -> None:
+    cells = matrix_of(small).cells([Cell("near", "nkp24", number) for number in (1, 2)])
+    runs = [write_run(tmp_path / cell.folder, "2026-0", "pass") for cell in cells]
+    records = [record for cell in cells for record in cell.earlier(tmp_path, [])]
+    ledger = Ledger(tmp_path / LEDGER)
+    ledger.append(records)
+    assert list(differences_of(tmp_path)) == []
+    fast = {**records[0].figures, "goodput_mib_s": 2 * records[0].figures["goodput_mib_s"]}
+    ledger.append([records[0].model_copy(update={"figures": fast})])
+    [found] = differences_of(tmp_path)
+    assert str(found).startswith("runs.jsonl: cells/near/nkp24/1/2026-0.figures.goodput_mib_s: ")
+    ledger.append([records[0].model_copy(update={"rules": "other"})])  # read anew when it is resumed
+    shutil.rmtree(runs[1])
+    assert [one.code for one in differences_of(tmp_path)] == [found.code, "ledger.no-run"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,12 +17,13 @@ from testbed.judge import expected_failures
 from testbed.judge.checks import asked as plans
 from testbed.judge.checks.result import Verdict
 from testbed.judge.expected_failures import ExpectedFailure
-from testbed.judge.figures import GOODPUT
+from testbed.judge.figures import GOODPUT, unit_of
 from testbed.judge.status import Status
 from testbed.machine import Need
 from testbed.plan.default_engine import DEFAULT
 from testbed.plan.duration import expected_transfer_s
 from testbed.plan.model import Plan
+from testbed.planning.resolve import Choices
 from testbed.planning.sessions import PolicyFacts
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import plain
@@ -32,10 +33,9 @@ from testbed.study.result import CellResult
 from testbed.study.run import StudySpec, run_study
 from testbed.study.tables import load as table_file
 from testbed.study.tables import points
-from testbed.study.tables.execute import TableCells, described
 from testbed.study.tables.judging import judge_table
-from testbed.study.tables.load import Cell, LoadedTable, Selection
-from testbed.study.tables.model import DifferenceCheck, GainPlot, RatioCheck
+from testbed.study.tables.load import Cell, Contender, LoadedTable, Selection, scenario_of
+from testbed.study.tables.model import DifferenceCheck, GainPlot, RatioCheck, Row
 from testbed.study.tables.outcome import SCHEMA, Outcome, missing, outcome_of
 from testbed.study.tables.report import write_report
 from testbed.study.tables.summary import RowSummary, summarise, write_csv
@@ -85,6 +85,49 @@ class Asked:
         """How its runs are made."""
         facts = engines.named(self.engine).facts
         return Options(None if facts.virtual_time else self.runtime, self.link, None, self.quick)
+
+
+@dataclass(frozen=True)
+class TableCells:
+    """Makes the cells of one table."""
+
+    loaded: LoadedTable
+    rows: Mapping[str, Row]
+    columns: Mapping[str, Contender]
+    programs: Programs
+    choices: Choices
+
+    def cells(self, places: Sequence[Cell]) -> list[ScenarioCell]:
+        """What is run in each place; repetitions have the next seeds."""
+        scenarios = {
+            (row, column): scenario_of(self.loaded, self.rows[row], self.columns[column])
+            for row, column in dict.fromkeys((place.row, place.column) for place in places)
+        }
+        return [
+            ScenarioCell(
+                place.at,
+                scenarios[place.row, place.column],
+                replace(self.choices, seed=self.loaded.table.seed + place.repetition - 1),
+                self.programs,
+                self.columns[place.column].column.carrier,
+                self.columns[place.column].column.congestion_control,
+                name=f"row {place.row} {place.column} #{place.repetition}",
+            )
+            for place in places
+        ]
+
+
+def described(figure: str) -> Callable[[CellResult], str]:
+    """Says of a cell its value of the headline figure, and its verdict."""
+
+    def describe(result: CellResult) -> str:
+        found = outcome_of(result)
+        value = f"{found.figures[figure]:.4g} {unit_of(figure)}, " if figure in found.figures else ""
+        again = f", {found.attempts} attempts" if found.attempts > 1 else ""
+        why = f": {found.why[:160]}" if found.why else ""
+        return f"{value}{found.verdict}{again}{why}"
+
+    return describe
 
 
 def select(loaded: LoadedTable, asked: Asked, policies: PolicyFacts) -> Selection:
