@@ -47,7 +47,7 @@ var kinds = []kind{
 	{"tcp_info", newTCPInfo},
 }
 
-// Names gives the name of every collector.
+// Names returns the name of every collector.
 func Names() []string {
 	names := make([]string, len(kinds))
 	for i, k := range kinds {
@@ -102,17 +102,17 @@ func (c *collector) run(ctx context.Context) (Result, error) {
 	defer ticker.Stop()
 	c.result.Collector = c.name
 	var points telemetry.Points
-	told, late := begun, time.Duration(0)
+	reported, late := begun, time.Duration(0)
 	for due := begun; ; {
 		at := time.Now()
 		late = max(late, at.Sub(due))
 		c.report(c.sampler.sample(at, &points))
 		c.result.Samples++
-		if since := at.Sub(told); since >= time.Second {
+		if since := at.Sub(reported); since >= time.Second {
 			points.Add("collector", c.tags, at, telemetry.Float("cpu", cost.since()/since.Seconds()),
 				telemetry.Int("samples", c.result.Samples), telemetry.Float("late_ms", late.Seconds()*1e3))
 			c.result.LateMaxMS = max(c.result.LateMaxMS, late.Seconds()*1e3)
-			told, late = at, 0
+			reported, late = at, 0
 		}
 		c.report(c.spool.Append(&points))
 		select {
@@ -138,7 +138,7 @@ func (c *collector) report(err error) {
 // tags by name; those that are empty are left out of a point.
 type tags map[string]string
 
-// with gives these tags and more.
+// with returns these tags and more.
 func (t tags) with(more tags) tags {
 	all := maps.Clone(t)
 	maps.Copy(all, more)

@@ -57,7 +57,7 @@ func readSpool(t *testing.T, path string) (points []point) {
 	return points
 }
 
-// last gives the last point of a measurement with these tags.
+// last returns the last point of a measurement with these tags.
 func last(t *testing.T, points []point, measurement string, tags map[string]string) point {
 	t.Helper()
 	for _, p := range slices.Backward(points) {

@@ -16,7 +16,7 @@ func startCost() *cost {
 	return &cost{now, now}
 }
 
-// since gives the seconds since it was last asked.
+// since returns the seconds since it was last asked.
 func (c *cost) since() float64 {
 	now := threadTime()
 	spent := now - c.last
@@ -24,7 +24,7 @@ func (c *cost) since() float64 {
 	return spent.Seconds()
 }
 
-// total gives the seconds since the start.
+// total returns the seconds since the start.
 func (c *cost) total() float64 { return (threadTime() - c.begun).Seconds() }
 
 func threadTime() time.Duration {

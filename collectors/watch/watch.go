@@ -58,7 +58,7 @@ type Socket struct {
 // "0.0.0.0:80".
 type Endpoint struct{ netip.AddrPort }
 
-// Matches tells whether a socket's own endpoint is one of those meant. A socket that is not connected has no
+// Matches reports whether a socket's own endpoint is one of those meant. A socket that is not connected has no
 // remote one, and may still receive from the one that is meant.
 func (e Endpoint) Matches(own netip.AddrPort) bool {
 	address, port := e.Addr(), e.Port()

@@ -20,7 +20,7 @@ const (
 	ExitUnsupported = 4 // this machine can't do it
 )
 
-// OfTheMachine tells whether the cause is a disk that is full, or a file that may not be used.
+// OfTheMachine reports whether the cause is a disk that is full, or a file that may not be used.
 func OfTheMachine(err error) bool {
 	for _, cause := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EACCES, syscall.EPERM} {
 		if errors.Is(err, cause) {
@@ -30,13 +30,13 @@ func OfTheMachine(err error) bool {
 	return false
 }
 
-// Failed says why, and gives the exit code for it.
+// Failed says why, and returns the exit code for it.
 func Failed(why any) int { return told(ExitFailed, why) }
 
-// BadInput says what is wrong with what the caller gave, and gives the exit code for it.
+// BadInput says what is wrong with what the caller gave, and returns the exit code for it.
 func BadInput(why any) int { return told(ExitBadInput, why) }
 
-// Unsupported says what this machine lacks, and gives the exit code for it.
+// Unsupported says what this machine lacks, and returns the exit code for it.
 func Unsupported(why any) int { return told(ExitUnsupported, why) }
 
 func told(code int, why any) int {
@@ -44,7 +44,7 @@ func told(code int, why any) int {
 	return code
 }
 
-// UntilSignal gives a context that ends when the program is asked to: by SIGTERM, or SIGINT at a terminal.
+// UntilSignal returns a context that ends when the program is asked to: by SIGTERM, or SIGINT at a terminal.
 func UntilSignal() (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 }

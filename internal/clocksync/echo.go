@@ -191,7 +191,7 @@ func put(packet []byte, at int, value int64) { binary.BigEndian.PutUint64(packet
 
 // arrival is the kernel's own time of a packet, or now.
 func arrival(control []byte) int64 {
-	if at := timestamping.Of(control); at != 0 {
+	if at := timestamping.FromControl(control); at != 0 {
 		return at
 	}
 	return time.Now().UnixNano()

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// serve gives the path of a socket whose one page is "here", and what asks for it.
+// serve returns the path of a socket whose one page is "here", and what asks for it.
 func serve(t *testing.T) (socket string, ask func() error) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "control")

@@ -72,7 +72,7 @@ func Echo(o EchoOptions) (Echoes, error) {
 			if sequence, ok := parseReply(packet[:n], id); ok && sequence < o.Count {
 				mu.Lock()
 				if arrivals[sequence] == 0 {
-					arrivals[sequence] = timestamping.Of(control[:controlled])
+					arrivals[sequence] = timestamping.FromControl(control[:controlled])
 					missing--
 				}
 				mu.Unlock()
@@ -93,7 +93,7 @@ func Echo(o EchoOptions) (Echoes, error) {
 			<-stopped
 			return Echoes{}, fmt.Errorf("echo request to %v: %w", o.To, err)
 		}
-		timestamping.TakeSent(fd, departures)
+		timestamping.ReadTX(fd, departures)
 	}
 	for deadline := time.Now().Add(o.Wait); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		mu.Lock()
@@ -105,7 +105,7 @@ func Echo(o EchoOptions) (Echoes, error) {
 	}
 	close(stop)
 	<-stopped
-	timestamping.TakeSent(fd, departures)
+	timestamping.ReadTX(fd, departures)
 	found := Echoes{Sent: o.Count}
 	for i, at := range arrivals {
 		if left := departures[uint32(i)]; at != 0 && left != 0 {

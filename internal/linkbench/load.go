@@ -292,7 +292,7 @@ func (s *sampler) run(done <-chan struct{}) {
 		}
 		if delay, known := s.delays[sender.Addr]; known {
 			left := int64(binary.BigEndian.Uint64(packet[4:]))
-			s.extra = append(s.extra, timestamping.Of(control[:controlled])-left-delay)
+			s.extra = append(s.extra, timestamping.FromControl(control[:controlled])-left-delay)
 		}
 	}
 }

@@ -18,7 +18,7 @@ type Stream struct {
 	Windows  []Window `json:"windows"`
 }
 
-// Window is the packets that arrived between two arrivals that are as far apart as asked, or a little more: so
+// Window is the packets that arrived between two arrivals that are as far apart as requested, or a little more: so
 // a rate is exact however few packets a window has.
 type Window struct {
 	Packets int     `json:"packets"`
@@ -46,7 +46,7 @@ const (
 	// burst is over then.
 	settled        = 100 * time.Millisecond
 	settledPackets = 8
-	// paceBatch bounds how long a paced sender sleeps at a time.
+	// paceBatch is what a paced sender sleeps at least, to send what is due by then at once.
 	paceBatch = 500 * time.Microsecond
 )
 
@@ -99,7 +99,7 @@ func Send(o StreamOptions) (Stream, error) {
 				continue // nothing for a while
 			}
 			mu.Lock()
-			arrivals = append(arrivals, timestamping.Of(control[:n]))
+			arrivals = append(arrivals, timestamping.FromControl(control[:n]))
 			mu.Unlock()
 		}
 	}()
@@ -136,7 +136,7 @@ func udpSocket(e End, port int) (fd int, err error) {
 	return fd, err
 }
 
-// sendAll sends at the pace asked for and tells how many packets.
+// sendAll sends at a pace and returns how many packets.
 func sendAll(fd int, o *StreamOptions) (int, error) {
 	payload := make([]byte, o.IPBytes-ipUDPBytes)
 	begun := time.Now()

@@ -51,7 +51,7 @@ func (c Change) Make(namespace string, middle bool, wait func() error) (done tim
 	return done, err
 }
 
-// setCarrier gives an interface its carrier or takes it away: the other end of a tunnel, unlike that of a cable, can't.
+// setCarrier returns an interface its carrier or takes it away: the other end of a tunnel, unlike that of a cable, can't.
 func setCarrier(c *rtnetlink.Conn, index int, up bool) error {
 	m := protoDown{LinkMessage: rtnetlink.LinkMessage{Index: uint32(index)}, down: !up}
 	_, err := c.Execute(&m, unix.RTM_NEWLINK, netlink.Request|netlink.Acknowledge)

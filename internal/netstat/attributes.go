@@ -10,7 +10,7 @@ import (
 // typeMask leaves out an attribute's flags of nesting and byte order.
 const typeMask = 0x3fff
 
-// attributes gives the attributes after the first skip bytes of a message, by type, as parts of it. Of a
+// attributes returns the attributes after the first skip bytes of a message, by type, as parts of it. Of a
 // type that comes twice it is the last.
 func attributes(body []byte, skip int) (map[uint16][]byte, error) {
 	found := map[uint16][]byte{}

@@ -44,7 +44,7 @@ const (
 // classful are the disciplines whose classes count for themselves.
 var classful = map[string]bool{"htb": true, "hfsc": true, "drr": true, "qfq": true}
 
-// Queues gives all queueing disciplines and the classes of those whose classes count for themselves.
+// Queues returns all queueing disciplines and the classes of those whose classes count for themselves.
 func (n *Namespace) Queues() ([]Queue, error) {
 	found, err := n.queues(unix.RTM_GETQDISC, 0)
 	if err != nil {

@@ -42,7 +42,7 @@ func socketQuestion(protocol, extensions uint8) []byte {
 
 func extension(of int) uint8 { return 1 << (of - 1) }
 
-// Sockets gives the UDP (IPPROTO_UDP) or TCP (IPPROTO_TCP) sockets of IPv4 that may carry data, with what is
+// Sockets returns the UDP (IPPROTO_UDP) or TCP (IPPROTO_TCP) sockets of IPv4 that may carry data, with what is
 // queued in them; with info, TCP_INFO and the congestion control as well.
 func (n *Namespace) Sockets(protocol uint8, info bool) ([]Socket, error) {
 	wanted := extension(diagMemory)

@@ -33,7 +33,7 @@ func New(seed uint64, session string, bytes int64) *Stream {
 	return &Stream{cipher.NewCTR(block, key[aes.BlockSize:]), bytes, sha256.New(), make([]byte, chunk)}
 }
 
-// Next gives the next part of the stream, nothing at its end. It is good until
+// Next returns the next part of the stream, nothing at its end. It is good until
 // the next call.
 func (s *Stream) Next() []byte {
 	part := s.buf[:min(int64(len(s.buf)), s.left)]
@@ -44,7 +44,7 @@ func (s *Stream) Next() []byte {
 	return part
 }
 
-// SHA256 gives the digest, in hexadecimal, of what Next has given so far.
+// SHA256 returns the digest, in hexadecimal, of what Next has given so far.
 func (s *Stream) SHA256() string { return hex.EncodeToString(s.sum.Sum(nil)) }
 
 // Reader reads what is left of the stream.

@@ -102,7 +102,7 @@ func (e *endpoint) receive() {
 		if !ok {
 			continue
 		}
-		stamp := timestamping.Of(control[:controlled])
+		stamp := timestamping.FromControl(control[:controlled])
 		if stamp == 0 {
 			stamp = time.Now().UnixNano()
 		}
@@ -207,6 +207,6 @@ func (e *endpoint) queued() int {
 // sent are the kernel's timestamps of packets as they left for the interface, by their order since stampSends.
 func (e *endpoint) sent() map[uint32]int64 {
 	sent := map[uint32]int64{}
-	_ = e.raw.Control(func(fd uintptr) { timestamping.TakeSent(int(fd), sent) })
+	_ = e.raw.Control(func(fd uintptr) { timestamping.ReadTX(int(fd), sent) })
 	return sent
 }

@@ -144,7 +144,7 @@ func TestHeldUpRelaySendsNothingEarly(t *testing.T) {
 			break
 		}
 		i := binary.BigEndian.Uint32(packet)
-		if took := time.Duration(timestamping.Of(control[:c]) - sentNS[i]); took < delay {
+		if took := time.Duration(timestamping.FromControl(control[:c]) - sentNS[i]); took < delay {
 			t.Errorf("packet %d took %v, asked %v", i, took, delay)
 		}
 	}

@@ -100,17 +100,17 @@ func (m *Machine) Handler() http.Handler {
 func path(held *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", held.Fd()) }
 
 func (m *Machine) setUpMiddles(r *http.Request) (any, error) {
-	var asked netconf.Middles
-	if err := controlsocket.Decode(r, &asked); err != nil {
+	var request netconf.Middles
+	if err := controlsocket.Decode(r, &request); err != nil {
 		return nil, err
 	}
-	if err := netconf.SetUpMiddles(asked); err != nil {
+	if err := netconf.SetUpMiddles(request); err != nil {
 		return nil, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var err error
-	m.middles, err = hold(m.middles, asked.PID)
+	m.middles, err = hold(m.middles, request.PID)
 	return map[string]any{}, err
 }
 
@@ -133,11 +133,11 @@ func hold(held *os.File, pid int) (*os.File, error) {
 }
 
 func (m *Machine) setUp(r *http.Request) (any, error) {
-	asked := map[string]netconf.Host{}
-	if err := controlsocket.Decode(r, &asked); err != nil {
+	request := map[string]netconf.Host{}
+	if err := controlsocket.Decode(r, &request); err != nil {
 		return nil, err
 	}
-	for name, h := range asked {
+	for name, h := range request {
 		if err := netconf.SetUp(h); err != nil {
 			return nil, fmt.Errorf("host %s: %w", name, err)
 		}
@@ -159,8 +159,8 @@ func (m *Machine) holdHost(name string, pid int) error {
 }
 
 func (m *Machine) change(r *http.Request) (any, error) {
-	var asked netconf.Change
-	if err := controlsocket.Decode(r, &asked); err != nil {
+	var request netconf.Change
+	if err := controlsocket.Decode(r, &request); err != nil {
 		return nil, err
 	}
 	at, err := controlsocket.At(r)
@@ -179,7 +179,7 @@ func (m *Machine) change(r *http.Request) (any, error) {
 	if !ok {
 		return nil, controlsocket.Refused(controlsocket.CodeUnknown, "host %q is not on this machine", host)
 	}
-	done, err := asked.Make(namespace, host == "", func() error { return controlsocket.SleepUntil(r.Context(), at) })
+	done, err := request.Make(namespace, host == "", func() error { return controlsocket.SleepUntil(r.Context(), at) })
 	if err != nil {
 		return nil, err
 	}

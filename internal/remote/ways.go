@@ -13,7 +13,7 @@ import (
 	"ncp-testbed/internal/controlsocket"
 )
 
-// measurement is asked of the way from this machine to another one with hosts of the run.
+// measurement is the body of a request for the way from this machine to another one with hosts of the run.
 type measurement struct {
 	To         netip.AddrPort `json:"to"`
 	Key        uint64         `json:"key"`
@@ -35,7 +35,7 @@ type watched struct {
 	ended chan error
 }
 
-func asked(r *http.Request) (measurement, clocksync.Options, error) {
+func decodeMeasurement(r *http.Request) (measurement, clocksync.Options, error) {
 	var a measurement
 	if err := controlsocket.Decode(r, &a); err != nil {
 		return a, clocksync.Options{}, err
@@ -51,7 +51,7 @@ func asked(r *http.Request) (measurement, clocksync.Options, error) {
 
 // measure answers with the samples; with none where packets of that size don't leave this machine.
 func (m *Machine) measure(r *http.Request) (any, error) {
-	a, options, err := asked(r)
+	a, options, err := decodeMeasurement(r)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (m *Machine) measure(r *http.Request) (any, error) {
 
 // watch writes samples to a file, a line each, until it is ended.
 func (m *Machine) watch(r *http.Request) (any, error) {
-	a, options, err := asked(r)
+	a, options, err := decodeMeasurement(r)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ const OpenPause = 50 * time.Millisecond
 // Retry opens something, waiting until its local address, a route to the
 // remote one and, to dial TCP, the listener exist: an agent may start before
 // its interfaces and its peer. Waiting is told each time it fails, with the
-// reason; missing tells which reasons to wait for.
+// reason; missing reports whether to wait for one.
 func Retry[T any](ctx context.Context, waiting func(error), missing func(error) bool, open func() (T, error)) (T, error) {
 	for {
 		opened, err := open()
@@ -34,24 +34,24 @@ func Retry[T any](ctx context.Context, waiting func(error), missing func(error) 
 	}
 }
 
-// MissingNetwork tells an address or a route that is not there yet.
+// MissingNetwork reports whether an address or a route is not there yet.
 func MissingNetwork(err error) bool {
 	return IsAny(err, unix.EADDRNOTAVAIL, unix.ENETUNREACH, unix.EHOSTUNREACH, unix.ENETDOWN, unix.ENODEV)
 }
 
-// MissingPeer tells a peer that does not listen, or not answer, yet.
+// MissingPeer reports whether a peer does not listen, or not answer, yet.
 func MissingPeer(err error) bool {
 	return IsAny(err, unix.ECONNREFUSED, unix.ECONNRESET, unix.ETIMEDOUT)
 }
 
-// TransientUDP tells errors that a later datagram may not meet: those that an
+// TransientUDP reports whether a later datagram may not meet an error: one that an
 // ICMP message left on the socket, of a peer that is not up yet or has gone.
 // They stand for an earlier packet, not for the one being sent or received.
 func TransientUDP(err error) bool {
 	return IsAny(err, unix.ECONNREFUSED, unix.EHOSTUNREACH, unix.EHOSTDOWN, unix.EPROTO, unix.EINTR)
 }
 
-// IsAny tells whether an error is one of a list.
+// IsAny reports whether an error is one of a list.
 func IsAny(err error, list ...error) bool {
 	for _, e := range list {
 		if errors.Is(err, e) {
@@ -62,7 +62,7 @@ func IsAny(err error, list ...error) bool {
 }
 
 // SetBuffer sizes a socket buffer (SO_RCVBUF or SO_SNDBUF, and the option that
-// forces it), beyond the system's limit where the process may, and gives the
+// forces it), beyond the system's limit where the process may, and returns the
 // size granted, as the kernel counts it.
 func SetBuffer(fd, force, plain, bytes int) (granted int, err error) {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, bytes) != nil {

@@ -2,7 +2,7 @@ package telemetry
 
 import "bytes"
 
-// WholeLines gives where the whole lines of buf end, and how many of them are
+// WholeLines returns where the whole lines of buf end, and how many of them are
 // points, at most limit.
 func WholeLines(buf []byte, limit int) (end, points int) {
 	for points < limit {

@@ -134,7 +134,7 @@ func (p *Points) skip(measurement string, err error) {
 	}
 }
 
-// Take gives the lines added since the last Take and their number. The bytes
+// Take returns the lines added since the last Take and their number. The bytes
 // are good until the next Add. An error tells of points that were left out;
 // the lines are good all the same.
 func (p *Points) Take() (lines []byte, count int, err error) {

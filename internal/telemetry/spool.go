@@ -120,14 +120,14 @@ func (s *Spool) write(lines []byte, count int) error {
 	return errors.Join(fmt.Errorf("telemetry: %d points wait to be spooled: %w", s.waiting, err), s.mend())
 }
 
-// Points gives how many points are in the file.
+// Points returns how many points are in the file.
 func (s *Spool) Points() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.points
 }
 
-// Lost gives how many points never got into the file: those that line protocol
+// Lost returns how many points never got into the file: those that line protocol
 // can't carry, those that a full disk kept out.
 func (s *Spool) Lost() int {
 	s.mu.Lock()

@@ -29,8 +29,8 @@ func Set(fd, flags int) error {
 	return nil
 }
 
-// Of is the software stamp in a message's control data, in Unix nanoseconds; 0 if there is none.
-func Of(control []byte) int64 {
+// FromControl returns the software stamp in a message's control data, in Unix nanoseconds; 0 if there is none.
+func FromControl(control []byte) int64 {
 	messages, err := unix.ParseSocketControlMessage(control)
 	if err != nil {
 		return 0
@@ -44,16 +44,16 @@ func Of(control []byte) int64 {
 	return 0
 }
 
-// TakeSent moves the stamps of sent packets off a socket into a map, by their order since Sends was set: when
+// ReadTX moves the stamps of sent packets off a socket into a map, by their order since Sends was set: when
 // each left for the interface, in Unix nanoseconds.
-func TakeSent(fd int, into map[uint32]int64) {
+func ReadTX(fd int, into map[uint32]int64) {
 	control := make([]byte, ControlBytes)
 	for {
 		_, n, _, _, err := unix.Recvmsg(fd, nil, control, unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT)
 		if err != nil {
 			return
 		}
-		stamp := Of(control[:n])
+		stamp := FromControl(control[:n])
 		messages, err := unix.ParseSocketControlMessage(control[:n])
 		if err != nil || stamp == 0 {
 			continue

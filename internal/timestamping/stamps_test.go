@@ -35,7 +35,7 @@ func TestTheSoftwareStampIsFound(t *testing.T) {
 		"cut off":            {message(unix.SOL_SOCKET, unix.SCM_TIMESTAMPING, make([]byte, 8)), 0},
 		"nothing":            {nil, 0},
 	} {
-		if got := Of(c.control); got != c.want {
+		if got := FromControl(c.control); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
 	}
@@ -44,5 +44,5 @@ func TestTheSoftwareStampIsFound(t *testing.T) {
 func FuzzOf(f *testing.F) {
 	f.Add(stamped(1, 2))
 	f.Add(message(unix.SOL_IP, unix.IP_RECVERR, make([]byte, 32)))
-	f.Fuzz(func(_ *testing.T, control []byte) { Of(slices.Clone(control)) })
+	f.Fuzz(func(_ *testing.T, control []byte) { FromControl(slices.Clone(control)) })
 }

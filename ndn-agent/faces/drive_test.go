@@ -42,7 +42,7 @@ func (p *post) FaceDown(face int) {
 	p.down = append(p.down, face)
 }
 
-// await gives the nth packet, from 0, and the face that it came from.
+// await returns the nth packet, from 0, and the face that it came from.
 func (p *post) await(t *testing.T, n int) (lp.Packet, int) {
 	t.Helper()
 	for {

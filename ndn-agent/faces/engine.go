@@ -73,10 +73,10 @@ func (e *Engine) Do(f func(now time.Duration)) {
 
 func (e *Engine) now() time.Duration { return time.Since(e.origin) }
 
-// Time gives the wall clock's time of a moment of the engine's.
+// Time returns the wall clock's time of a moment of the engine's.
 func (e *Engine) Time(at time.Duration) time.Time { return e.origin.Add(at) }
 
-// Open begins to open faces, numbered in their order, and gives a function
+// Open begins to open faces, numbered in their order, and returns a function
 // that waits until all are. It comes after Start, and before Listen.
 func (e *Engine) Open(configs []FaceConfig) (wait func() error) {
 	first := make(chan error, len(configs))
@@ -142,7 +142,7 @@ func (e *Engine) Send(face int, p lp.Packet) {
 	}
 }
 
-// States gives all faces as they are.
+// States returns all faces as they are.
 func (e *Engine) States() []State {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -155,7 +155,7 @@ func (e *Engine) States() []State {
 	return slices.Clip(states)
 }
 
-// Gone gives the counts of the faces that are no more, together.
+// Gone returns the counts of the faces that are no more, together.
 func (e *Engine) Gone() Counters {
 	e.mu.Lock()
 	defer e.mu.Unlock()

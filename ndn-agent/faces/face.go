@@ -173,7 +173,7 @@ type State struct {
 	Up              bool
 }
 
-// counted gives the counts of all its parts.
+// counted returns the counts of all its parts.
 func (f *Face) counted() Counters {
 	c := f.counters
 	c.MarksSet, c.ReassemblyDrops = f.marker.Marks, f.decoder.Dropped

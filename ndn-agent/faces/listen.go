@@ -19,7 +19,7 @@ const (
 )
 
 // Listen takes peers at an address: each gets a face of its own, made like c
-// but for name and addresses. It gives the address that it listens on.
+// but for name and addresses. It returns the address that it listens on.
 func (e *Engine) Listen(c FaceConfig) (netip.AddrPort, error) {
 	if c.Transport == UDP {
 		return e.listenUDP(c)

@@ -27,7 +27,7 @@ type Config struct {
 	Seed        uint64 // of nonces
 }
 
-// Default gives the parameters of ndncatchunks' AIMD: an RTO of at least
+// Default returns the parameters of ndncatchunks' AIMD: an RTO of at least
 // 200 ms, a window of 1 that grows by 1 and is halved.
 func Default(name packet.Name) Config {
 	return Config{

@@ -16,18 +16,18 @@ func (f *Fetcher) finish(last packet.Component) {
 		return
 	}
 	f.final, f.hasFinal = final, true
-	for segment := range f.asked {
+	for segment := range f.requests {
 		if segment > final {
-			delete(f.asked, segment)
+			delete(f.requests, segment)
 		}
 	}
-	kept := f.again[:0]
-	for _, segment := range f.again {
+	kept := f.retransmit[:0]
+	for _, segment := range f.retransmit {
 		if segment <= final {
 			kept = append(kept, segment)
 		}
 	}
-	f.again = kept
+	f.retransmit = kept
 	for segment, content := range f.waiting {
 		if segment > final {
 			f.waitingBytes -= len(content)

@@ -63,9 +63,9 @@ type Fetcher struct {
 	waitingBytes int
 	final        uint64
 	hasFinal     bool
-	asked        map[uint64]*request
+	requests     map[uint64]*request
 	order        []sent   // as they were sent, what is answered included
-	again        []uint64 // to be asked for once more
+	retransmit   []uint64 // to be asked for once more
 	recovery     uint64   // a segment below it stands for a cut that was made
 	backedOff    time.Duration
 	roundEnds    uint64 // the round trip ends when this segment or one after it arrives
@@ -76,7 +76,7 @@ type Fetcher struct {
 // request is a segment that is not there yet.
 type request struct {
 	at       time.Duration
-	flies    bool // else it waits to be asked for again
+	inFlight bool // else it waits to be asked for again
 	retries  int
 	lastNack uint64
 }
@@ -93,7 +93,7 @@ func New(c Config, send func(lp.Packet), deliver func(content []byte) error) *Fe
 	f := &Fetcher{
 		config: c, send: send, deliver: deliver, random: rand.New(rand.NewPCG(c.Seed, 1)),
 		discovering: c.Discover, base: c.Name, timer: newTimer(c.RTOMin),
-		waiting: map[uint64][]byte{}, asked: map[uint64]*request{},
+		waiting: map[uint64][]byte{}, requests: map[uint64]*request{},
 	}
 	if c.Algorithm == Cubic {
 		f.window = newCubic(c.InitialCwnd)
@@ -109,26 +109,26 @@ func (f *Fetcher) Start(now time.Duration) {
 	f.fill(now)
 }
 
-// Done tells whether the fetch has ended, and why where it failed.
+// Done reports whether the fetch has ended, and why where it failed.
 func (f *Fetcher) Done() (bool, error) { return f.done, f.err }
 
-// Stats gives the numbers so far.
+// Stats returns the numbers so far.
 func (f *Fetcher) Stats() Stats {
 	s := f.stats
-	s.InFlight = f.flying()
+	s.InFlight = f.inFlight()
 	s.Cwnd, s.Threshold, s.RTO = f.window.size(), f.window.threshold(), f.timer.rto
 	return s
 }
 
-func (f *Fetcher) flying() int { return len(f.asked) - len(f.again) }
+func (f *Fetcher) inFlight() int { return len(f.requests) - len(f.retransmit) }
 
 // fill sends what the window has room for, lost segments first.
 func (f *Fetcher) fill(now time.Duration) {
-	for !f.done && f.flying() < max(1, int(f.window.size())) {
-		if len(f.again) > 0 {
-			segment := f.again[0]
-			f.again = f.again[1:]
-			f.ask(now, segment, f.asked[segment])
+	for !f.done && f.inFlight() < max(1, int(f.window.size())) {
+		if len(f.retransmit) > 0 {
+			segment := f.retransmit[0]
+			f.retransmit = f.retransmit[1:]
+			f.ask(now, segment, f.requests[segment])
 			continue
 		}
 		if f.hasFinal && f.next > f.final || f.next-f.delivered >= maxAhead || f.waitingBytes > maxWaitingBytes ||
@@ -136,14 +136,14 @@ func (f *Fetcher) fill(now time.Duration) {
 			return
 		}
 		r := &request{}
-		f.asked[f.next] = r
+		f.requests[f.next] = r
 		f.ask(now, f.next, r)
 		f.next++
 	}
 }
 
 func (f *Fetcher) ask(now time.Duration, segment uint64, r *request) {
-	r.at, r.flies = now, true
+	r.at, r.inFlight = now, true
 	f.order = append(f.order, sent{segment, now})
 	i := packet.Interest{Nonce: f.random.Uint32(), Lifetime: f.config.Lifetime, HopLimit: -1}
 	if f.discovering {
@@ -183,7 +183,7 @@ func (f *Fetcher) arrived(now time.Duration, p lp.Packet) {
 		f.stats.Refused++
 		return
 	}
-	r := f.asked[segment]
+	r := f.requests[segment]
 	if r == nil {
 		f.rediscovered(now, segment)
 		f.stats.Duplicates++
@@ -208,12 +208,12 @@ func (f *Fetcher) account(now time.Duration, segment uint64, r *request, marked 
 	a := Arrival{At: now - f.started, Segment: segment, Marked: marked, Retransmitted: r.retries > 0}
 	if r.retries == 0 {
 		a.RTT = max(now-r.at, 1)
-		f.timer.sample(a.RTT, (f.flying()+1)/2)
+		f.timer.sample(a.RTT, (f.inFlight()+1)/2)
 	}
-	if !r.flies {
+	if !r.inFlight {
 		f.drop(segment)
 	}
-	delete(f.asked, segment)
+	delete(f.requests, segment)
 	f.stats.Segments++
 	f.stats.Bytes += uint64(bytes)
 	if marked {

@@ -324,8 +324,8 @@ func FuzzReceive(f *testing.F) {
 			if over, _ := fetcher.Done(); over {
 				return
 			}
-			if fetcher.flying() < 0 || fetcher.flying() > 1000 {
-				t.Fatalf("%d in flight", fetcher.flying())
+			if fetcher.inFlight() < 0 || fetcher.inFlight() > 1000 {
+				t.Fatalf("%d in flight", fetcher.inFlight())
 			}
 		}
 		t.Error("the fetch never ends")

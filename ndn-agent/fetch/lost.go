@@ -20,7 +20,7 @@ func (f *Fetcher) refused(p lp.Packet) {
 	if f.discovering && i.Name == f.base {
 		segment, ok = 0, true
 	}
-	if r := f.asked[segment]; ok && r != nil {
+	if r := f.requests[segment]; ok && r != nil {
 		f.stats.Nacks++
 		r.lastNack = p.Nack
 	}
@@ -31,8 +31,8 @@ func (f *Fetcher) refused(p lp.Packet) {
 func (f *Fetcher) Expire(now time.Duration) {
 	for !f.done && len(f.order) > 0 {
 		first := f.order[0]
-		r := f.asked[first.segment]
-		current := r != nil && r.flies && r.at == first.at
+		r := f.requests[first.segment]
+		current := r != nil && r.inFlight && r.at == first.at
 		if current && now-first.at < f.timer.rto {
 			break
 		}
@@ -51,8 +51,8 @@ func (f *Fetcher) timedOut(now time.Duration, segment uint64, r *request) {
 		return
 	}
 	r.retries++
-	r.flies = false
-	f.again = append(f.again, segment)
+	r.inFlight = false
+	f.retransmit = append(f.retransmit, segment)
 	f.stats.Retransmissions++
 	f.cut(now, segment)
 	if now >= f.backedOff+f.timer.rto { // once for all that were lost together
@@ -80,9 +80,9 @@ func (f *Fetcher) lost(segment uint64, r *request) error {
 
 // drop takes a segment out of those to be asked for again.
 func (f *Fetcher) drop(segment uint64) {
-	for i, s := range f.again {
+	for i, s := range f.retransmit {
 		if s == segment {
-			f.again = append(f.again[:i], f.again[i+1:]...)
+			f.retransmit = append(f.retransmit[:i], f.retransmit[i+1:]...)
 			return
 		}
 	}

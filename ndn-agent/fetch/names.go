@@ -19,13 +19,13 @@ func (f *Fetcher) discover(name packet.Name) bool {
 // rediscovered is for an answer to the discovery that is another segment than
 // the first: that one is asked for by its name now.
 func (f *Fetcher) rediscovered(now time.Duration, segment uint64) {
-	if r := f.asked[0]; r != nil && r.flies && segment != 0 && f.stats.Segments == 0 && len(f.asked) == 1 && f.config.Discover && r.retries == 0 {
+	if r := f.requests[0]; r != nil && r.inFlight && segment != 0 && f.stats.Segments == 0 && len(f.requests) == 1 && f.config.Discover && r.retries == 0 {
 		r.retries++
 		f.ask(now, 0, r)
 	}
 }
 
-// segmentOf gives the number of a segment of the object.
+// segmentOf returns the number of a segment of the object.
 func (f *Fetcher) segmentOf(name packet.Name) (uint64, bool) {
 	if !name.HasPrefix(f.base) {
 		return 0, false

@@ -29,17 +29,17 @@ type Config struct {
 
 // Stats count what the forwarder did.
 type Stats struct {
-	Pending    int    `json:"pit_entries"`
-	PendingMax int    `json:"pit_entries_max"`
-	Aggregated uint64 `json:"pit_aggregated"` // Interests that waited for another's Data
-	Expired    uint64 `json:"pit_expired"`
-	Refused    uint64 `json:"pit_refused"` // by the table's bound
-	Loops      uint64 `json:"loops"`
-	NoRoute    uint64 `json:"no_route"`
-	HopLimit   uint64 `json:"hop_limit_reached"`
-	Unasked    uint64 `json:"unasked_data"`
-	StoreHits  uint64 `json:"content_store_hits"`
-	Malformed  uint64 `json:"malformed"`
+	Pending     int    `json:"pit_entries"`
+	PendingMax  int    `json:"pit_entries_max"`
+	Aggregated  uint64 `json:"pit_aggregated"` // Interests that waited for another's Data
+	Expired     uint64 `json:"pit_expired"`
+	Refused     uint64 `json:"pit_refused"` // by the table's bound
+	Loops       uint64 `json:"loops"`
+	NoRoute     uint64 `json:"no_route"`
+	HopLimit    uint64 `json:"hop_limit_reached"`
+	Unsolicited uint64 `json:"unasked_data"`
+	StoreHits   uint64 `json:"content_store_hits"`
+	Malformed   uint64 `json:"malformed"`
 }
 
 // Forwarder is one node's.
@@ -165,7 +165,7 @@ func (f *Forwarder) receiveData(now time.Duration, face int, p lp.Packet) error 
 	}
 	satisfied := f.pit.satisfy(data.Name, face)
 	if len(satisfied) == 0 {
-		f.Stats.Unasked++
+		f.Stats.Unsolicited++
 		return nil
 	}
 	f.Stats.Pending = f.pit.len()

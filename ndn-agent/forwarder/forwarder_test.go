@@ -103,7 +103,7 @@ func TestInterestsGoUpAndDataComesDown(t *testing.T) {
 	b.expect(`0: data /a/1 mark 1 token "L"`, `1: data /a/1 mark 1 token ""`)
 	b.give(2, up, "/a/1", 0)
 	b.expect()
-	if s := b.Stats; s.Aggregated != 1 || s.Unasked != 2 || s.Pending != 1 || s.PendingMax != 2 {
+	if s := b.Stats; s.Aggregated != 1 || s.Unsolicited != 2 || s.Pending != 1 || s.PendingMax != 2 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -40,12 +40,12 @@ func (e *entry) loops(face int, nonce uint32) bool {
 	return slices.ContainsFunc(e.downstreams, func(d downstream) bool { return d.nonce == nonce && d.face != face })
 }
 
-// from tells whether a face waits for the Data already.
+// from reports whether a face waits for the Data already.
 func (e *entry) from(face int) bool {
 	return slices.ContainsFunc(e.downstreams, func(d downstream) bool { return d.face == face })
 }
 
-// pending tells whether an answer may come still.
+// pending reports whether an answer may come still.
 func (e *entry) pending(now time.Duration) bool { return e.upstream != nobody && now <= e.expiry }
 
 // pit is the pending Interest table.
@@ -132,7 +132,7 @@ func (p *pit) satisfy(name packet.Name, face int) []*entry {
 	return p.found
 }
 
-// expire drops what is over and gives how many entries that were.
+// expire drops what is over and returns how many entries that were.
 func (p *pit) expire(now time.Duration) int {
 	count := 0
 	for ; len(p.queue) > 0 && now > p.queue[0].expiry; count++ {

@@ -55,7 +55,7 @@ func (f *Forwarder) command(face int, i *packet.Interest, token string) bool {
 	return false
 }
 
-// manage does what a command says and gives the answer's code and parameters.
+// manage does what a command says and returns the answer's code and parameters.
 func (f *Forwarder) manage(face int, verb string, parameters []byte) (code uint64, body []byte) {
 	prefix, ok := commandName(parameters)
 	switch {

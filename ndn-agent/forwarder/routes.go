@@ -61,7 +61,7 @@ func (t *table) dropRegistered(face int) {
 	t.routes = slices.DeleteFunc(t.routes, func(r route) bool { return r.registered && r.face == face })
 }
 
-// find gives the face of the longest prefix of a name that is not the one that
+// find returns the face of the longest prefix of a name that is not the one that
 // the Interest came from.
 func (t *table) find(name packet.Name, from int) (face int, ok bool) {
 	for _, r := range t.routes {

@@ -29,7 +29,7 @@ type Encoder struct {
 	frames   [][]byte
 }
 
-// Encode gives the link packets of a packet, the network packet itself where
+// Encode returns the link packets of a packet, the network packet itself where
 // it needs no header. They are good until the next call.
 func (e *Encoder) Encode(p Packet) ([][]byte, error) {
 	e.frames, e.buffer = e.frames[:0], e.buffer[:0]

@@ -10,7 +10,7 @@ const (
 	maxReassembledByte = 1<<16 - 1
 )
 
-// Decoder takes link packets and gives the packets that they make up.
+// Decoder takes link packets and returns the packets that they make up.
 type Decoder struct {
 	// Dropped counts packets whose fragments did not come together.
 	Dropped uint64
@@ -28,9 +28,9 @@ type partial struct {
 	expiry time.Duration
 }
 
-// Decode takes a link packet at a time of the link's clock. It gives a packet
-// when that was its last fragment. What it gives is good as long as wire is.
-// An idle packet (without anything) gives neither packet nor error.
+// Decode takes a link packet at a time of the link's clock. It returns a packet
+// when that was its last fragment. What it returns is good as long as wire is.
+// An idle packet (without anything) returns neither packet nor error.
 func (d *Decoder) Decode(now time.Duration, wire []byte) (p Packet, whole bool, err error) {
 	h, err := decode(wire)
 	if err != nil {

@@ -27,7 +27,7 @@ type Config struct {
 	Interval time.Duration
 }
 
-// Default gives a mode's published parameters.
+// Default returns a mode's published parameters.
 func Default(mode string) (Config, error) {
 	switch mode {
 	case Off:
@@ -62,7 +62,7 @@ type Marker struct {
 	incident  int           // marks since the queue went above the threshold
 }
 
-// Mark tells whether a packet that is about to be sent, with the queue as it
+// Mark reports whether a packet that is about to be sent, with the queue as it
 // is before it, is marked.
 func (m *Marker) Mark(now time.Duration, q Queue) bool {
 	mark := false

@@ -105,7 +105,7 @@ func (d *Data) decodeSignatureInfo(value []byte) error {
 	return nil
 }
 
-// Intact tells whether the packet has the digest that it says; false, with
+// Intact reports whether the packet has the digest that it says; false, with
 // checked false, when its signature is of another kind.
 func (d *Data) Intact() (intact, checked bool) {
 	if d.SignatureType != DigestSHA256 {

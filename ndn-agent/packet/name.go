@@ -38,16 +38,16 @@ var digests = map[string]uint64{"sha256digest": ComponentImplicitDigest, "params
 // one name is a prefix of another where its bytes are.
 type Name string
 
-// HasPrefix tells whether the name is, or is under, the prefix.
+// HasPrefix reports whether the name is, or is under, the prefix.
 func (n Name) HasPrefix(prefix Name) bool { return strings.HasPrefix(string(n), string(prefix)) }
 
-// Append gives the name with one component more.
+// Append returns the name with one component more.
 func (n Name) Append(kind uint64, value []byte) Name {
 	b := append(make([]byte, 0, len(n)+tlv.ElementSize(kind, len(value))), n...)
 	return Name(tlv.Append(b, kind, value))
 }
 
-// AppendNumber gives the name with a numbered component more, such as a segment.
+// AppendNumber returns the name with a numbered component more, such as a segment.
 func (n Name) AppendNumber(kind, number uint64) Name {
 	return n.Append(kind, tlv.AppendUintValue(nil, number))
 }
@@ -58,7 +58,7 @@ type Component struct {
 	Value string
 }
 
-// Number gives the number that a component of that type holds.
+// Number returns the number that a component of that type holds.
 func (c Component) Number(kind uint64) (uint64, bool) {
 	if c.Type != kind {
 		return 0, false
@@ -67,7 +67,7 @@ func (c Component) Number(kind uint64) (uint64, bool) {
 	return n, err == nil
 }
 
-// First gives the name's first component, and the rest of it.
+// First returns the name's first component, and the rest of it.
 func (n Name) First() (c Component, rest Name, ok bool) {
 	kind, tail, err := number(string(n))
 	if err != nil {
@@ -91,7 +91,7 @@ func number(s string) (uint64, string, error) {
 	return n, s[size-len(rest):], nil
 }
 
-// Last gives the name's last component, and the name without it.
+// Last returns the name's last component, and the name without it.
 func (n Name) Last() (c Component, parent Name, ok bool) {
 	for rest := n; rest != ""; {
 		before := len(n) - len(rest)
@@ -104,7 +104,7 @@ func (n Name) Last() (c Component, parent Name, ok bool) {
 }
 
 // Prefixes calls yield with the name's prefixes, shortest (the empty name)
-// first, the name itself last, until it gives false.
+// first, the name itself last, until it returns false.
 func (n Name) Prefixes(yield func(Name) bool) {
 	for rest := n; yield(n[:len(n)-len(rest)]) && rest != ""; {
 		var ok bool

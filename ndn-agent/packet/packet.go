@@ -74,7 +74,7 @@ type Data struct {
 	Wire          []byte
 }
 
-// Matches tells whether Data of that name satisfies the Interest.
+// Matches reports whether Data of that name satisfies the Interest.
 func (i *Interest) Matches(data Name) bool {
 	return i.Name == data || i.CanBePrefix && data.HasPrefix(i.Name)
 }
@@ -185,7 +185,7 @@ func milliseconds(value []byte) (time.Duration, error) {
 	return time.Duration(min(ms, maxMilliseconds)) * time.Millisecond, err
 }
 
-// ForForwarding gives the packet as the next hop gets it: with a nonce, and
+// ForForwarding returns the packet as the next hop gets it: with a nonce, and
 // its hop limit one less; false when that is used up. The Interest stays as it
 // is, and so do its bytes.
 func (i *Interest) ForForwarding(nonce uint32) ([]byte, bool) {

@@ -109,7 +109,7 @@ func (p *Producer) Receive(in lp.Packet) {
 	p.send(lp.Packet{Network: p.packed[begin:p.ends[segment]], PitToken: in.PitToken})
 }
 
-// find gives the segment that an Interest asks for: by its name, or the first
+// find returns the segment that an Interest asks for: by its name, or the first
 // one where a prefix will do.
 func (p *Producer) find(i *packet.Interest) (uint64, bool) {
 	if i.CanBePrefix && p.first.HasPrefix(i.Name) {

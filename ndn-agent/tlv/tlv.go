@@ -113,7 +113,7 @@ func Uint(value []byte) (uint64, error) {
 	}
 }
 
-// Number reads a type or a length and gives what follows it.
+// Number reads a type or a length and returns what follows it.
 func Number(b []byte) (n uint64, rest []byte, err error) {
 	if len(b) == 0 {
 		return 0, nil, ErrShort
@@ -192,6 +192,6 @@ func Size(b []byte) (int, error) {
 	return len(b) - len(rest) + int(length), nil
 }
 
-// Critical tells whether a receiver that does not know a type inside a packet
+// Critical reports whether a receiver that does not know a type inside a packet
 // has to refuse the packet.
 func Critical(kind uint64) bool { return kind <= 31 || kind&1 == 1 }

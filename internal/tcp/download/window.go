@@ -59,7 +59,7 @@ func ProbeInitialWindow(ctx context.Context, bufferBytes int) (InitialWindow, er
 	return found, nil
 }
 
-// IsUnsupported tells whether an error is of the kernel's making, and why.
+// IsUnsupported reports whether an error is of the kernel's making, and why.
 func IsUnsupported(err error) (string, bool) {
 	var u Unsupported
 	if errors.As(err, &u) {

@@ -70,7 +70,7 @@ func (c *client) write(ctx context.Context, lines []byte, points int) error {
 	}
 }
 
-// reason gives the error that InfluxDB's answer names, or the answer itself.
+// reason returns the error that InfluxDB's answer names, or the answer itself.
 func reason(text []byte) string {
 	var answer struct {
 		Error string `json:"error"`

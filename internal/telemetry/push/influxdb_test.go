@@ -113,7 +113,7 @@ func query(t testing.TB, cfg telemetry.Config, q string) []byte {
 	return text
 }
 
-// rows gives the rows of one measurement, all columns as text, by time.
+// rows returns the rows of one measurement, all columns as text, by time.
 func rows(t testing.TB, cfg telemetry.Config, selection string) [][]string {
 	t.Helper()
 	var answer struct {

@@ -33,10 +33,10 @@ type Pusher struct {
 	closing chan struct{}
 	done    chan struct{}
 
-	ctx    context.Context // until the end of the drain
-	cancel context.CancelFunc
-	early  context.Context // until half of the drain is over
-	hurry  context.CancelFunc
+	ctx         context.Context // until the end of the drain
+	cancel      context.CancelFunc
+	early       context.Context // until half of the drain is over
+	cancelEarly context.CancelFunc
 }
 
 // Start starts to push the spools. They may not exist yet. Messages
@@ -48,7 +48,7 @@ func Start(cfg telemetry.Config, credentials telemetry.Credentials, out io.Write
 	}
 	p.faults = newJournal(p.out)
 	p.ctx, p.cancel = context.WithCancel(context.Background())
-	p.early, p.hurry = context.WithCancel(p.ctx)
+	p.early, p.cancelEarly = context.WithCancel(p.ctx)
 	for _, path := range spools {
 		p.tails = append(p.tails, &tail{path: path})
 	}
@@ -62,7 +62,7 @@ func Start(cfg telemetry.Config, credentials telemetry.Credentials, out io.Write
 func (p *Pusher) Close(drain time.Duration) telemetry.Counts {
 	close(p.closing)
 	// A write that hangs at half time is tried again on another connection.
-	half, end := time.AfterFunc(drain/2, p.hurry), time.AfterFunc(drain, p.cancel)
+	half, end := time.AfterFunc(drain/2, p.cancelEarly), time.AfterFunc(drain, p.cancel)
 	<-p.done
 	half.Stop()
 	end.Stop()
@@ -128,7 +128,7 @@ func (p *Pusher) push(t *tail) bool {
 func (p *Pusher) persist(lines []byte, points int) error {
 	outage := newJournal(p.out)
 	for backoff, failures := firstBackoff, 0; ; backoff, failures = min(2*backoff, maxBackoff), failures+1 {
-		err := p.client.write(p.patience(), lines, points)
+		err := p.client.write(p.writeContext(), lines, points)
 		if _, refused := errors.AsType[*rejection](err); err == nil || refused {
 			if failures > 0 {
 				p.out.Printf("InfluxDB answers again, after %d failed writes", failures)
@@ -143,8 +143,8 @@ func (p *Pusher) persist(lines []byte, points int) error {
 	}
 }
 
-// patience is how long a write that begins now may take.
-func (p *Pusher) patience() context.Context {
+// writeContext ends when a write that begins now has taken too long.
+func (p *Pusher) writeContext() context.Context {
 	if p.early.Err() != nil {
 		return p.ctx
 	}

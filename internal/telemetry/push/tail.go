@@ -31,7 +31,7 @@ type batch struct {
 	unfinished int // bytes after them, up to the file's end, without a newline
 }
 
-// next gives the lines from the offset on, as many as a batch may have; none
+// next returns the lines from the offset on, as many as a batch may have; none
 // if there is no whole line yet, or no file yet. A file that ends without a
 // newline keeps its last line back: its writer may not be done.
 func (t *tail) next() (batch, error) {

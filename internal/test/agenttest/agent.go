@@ -31,7 +31,7 @@ func StartAgent(t *testing.T, args ...string) *Agent {
 	return a
 }
 
-// Await asks until the agent is in a state, and gives its answer.
+// Await asks until the agent is in a state, and returns its answer.
 func Await[Status any](a *Agent, state string) Status {
 	a.t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
@@ -59,7 +59,7 @@ func (a *Agent) state() ([]byte, error) {
 	return io.ReadAll(answer.Body)
 }
 
-// Post gives the status code that a request is answered with.
+// Post returns the status code that a request is answered with.
 func (a *Agent) Post(path string) int {
 	a.t.Helper()
 	answer, err := a.client.Post("http://agent"+path, "", nil)

@@ -35,7 +35,7 @@ func ReadResult[Result any](t *testing.T, file string) (r Result) {
 	return r
 }
 
-// FreePort gives an address of the host with a port that nobody has.
+// FreePort returns an address of the host with a port that nobody has.
 func FreePort(t *testing.T, transport, host string) string {
 	t.Helper()
 	if transport == "tcp" {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Run gives a folder on a file system of a few pages, in a mount
+// Run returns a folder on a file system of a few pages, in a mount
 // namespace of a thread that ends with the test; run uses it on that thread.
 func Run(t *testing.T, bytes int, run func(dir string) error) {
 	t.Helper()

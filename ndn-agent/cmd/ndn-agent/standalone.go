@@ -29,7 +29,7 @@ var verbs = map[string]func(args []string) int{"forward": forward, "get": get, "
 // flagSet is the flags of a verb that runs a node on its own.
 type flagSet struct {
 	*cli.Flags
-	alone agent.Alone
+	standalone agent.Standalone
 }
 
 func newFlags(verb, argument string) *flagSet {
@@ -37,9 +37,9 @@ func newFlags(verb, argument string) *flagSet {
 	if argument != "" {
 		f.Operands = 1
 	}
-	f.alone.Out = os.Stdout
-	f.IntVar(&f.alone.MTU, "mtu", faces.DefaultMTU, "largest link packet over UDP, in `bytes`; larger ones are fragmented")
-	f.StringVar(&f.alone.Report, "report", "", "`file` for the result, as JSON")
+	f.standalone.Out = os.Stdout
+	f.IntVar(&f.standalone.MTU, "mtu", faces.DefaultMTU, "largest link packet over UDP, in `bytes`; larger ones are fragmented")
+	f.StringVar(&f.standalone.Report, "report", "", "`file` for the result, as JSON")
 	return f
 }
 
@@ -47,7 +47,7 @@ func newFlags(verb, argument string) *flagSet {
 func (f *flagSet) listen() {
 	f.Func("listen", "`udp://HOST:PORT` or tcp://HOST:PORT to take peers at; may be given again", func(uri string) error {
 		transport, address, err := agent.ParseURI(uri)
-		f.alone.Listen = append(f.alone.Listen, faces.FaceConfig{Transport: transport, Local: address})
+		f.standalone.Listen = append(f.standalone.Listen, faces.FaceConfig{Transport: transport, Local: address})
 		return err
 	})
 }
@@ -66,13 +66,13 @@ func (f *flagSet) face(named bool) {
 				return errors.New("want NAME=udp://HOST:PORT")
 			}
 		}
-		for _, other := range f.alone.Faces {
+		for _, other := range f.standalone.Faces {
 			if other.Name == name {
 				return fmt.Errorf("there is a face %s already", name)
 			}
 		}
 		transport, address, err := agent.ParseURI(uri)
-		f.alone.Faces = append(f.alone.Faces, faces.FaceConfig{Name: name, Transport: transport, Remote: address})
+		f.standalone.Faces = append(f.standalone.Faces, faces.FaceConfig{Name: name, Transport: transport, Remote: address})
 		return err
 	})
 }
@@ -83,10 +83,10 @@ func (f *flagSet) parse(args []string) (code int, ok bool) {
 		return code, false
 	}
 	switch {
-	case len(f.alone.Listen)+len(f.alone.Faces) == 0:
+	case len(f.standalone.Listen)+len(f.standalone.Faces) == 0:
 		return cli.BadInput("no face: nobody can be reached"), false
-	case f.alone.MTU < lp.MinMTU || f.alone.MTU > faces.MaxMTU:
-		return cli.BadInput(fmt.Sprintf("--mtu %d, want %d to %d", f.alone.MTU, lp.MinMTU, faces.MaxMTU)), false
+	case f.standalone.MTU < lp.MinMTU || f.standalone.MTU > faces.MaxMTU:
+		return cli.BadInput(fmt.Sprintf("--mtu %d, want %d to %d", f.standalone.MTU, lp.MinMTU, faces.MaxMTU)), false
 	}
 	return cli.ExitDone, true
 }
@@ -124,13 +124,13 @@ func forward(args []string) int {
 	if *interval > 0 {
 		m.Interval = time.Duration(*interval * float64(time.Millisecond))
 	}
-	f.alone.Marking = m
+	f.standalone.Marking = m
 	for prefix, name := range routes {
-		if !hasFace(f.alone.Faces, name) {
+		if !hasFace(f.standalone.Faces, name) {
 			return cli.BadInput(fmt.Errorf("--route %s=%s: want the name of a --face", prefix, name))
 		}
 	}
-	return until(func(ctx context.Context) error { return agent.Forward(ctx, f.alone, c, routes) })
+	return until(func(ctx context.Context) error { return agent.Forward(ctx, f.standalone, c, routes) })
 }
 
 func hasFace(configured []faces.FaceConfig, name string) bool {
@@ -166,7 +166,7 @@ func put(args []string) int {
 		return cli.BadInput(err)
 	}
 	return until(func(ctx context.Context) error {
-		return agent.Put(ctx, f.alone, name, content, size, *segment, time.Duration(*freshness*float64(time.Millisecond)))
+		return agent.Put(ctx, f.standalone, name, content, size, *segment, time.Duration(*freshness*float64(time.Millisecond)))
 	})
 }
 
@@ -217,13 +217,13 @@ func get(args []string) int {
 	}
 	return until(func(ctx context.Context) error {
 		if *into == "" {
-			return agent.Get(ctx, f.alone, c, io.Discard)
+			return agent.Get(ctx, f.standalone, c, io.Discard)
 		}
 		file, err := os.Create(*into)
 		if err != nil {
 			return err
 		}
 		out := bufio.NewWriterSize(file, 1<<20)
-		return errors.Join(agent.Get(ctx, f.alone, c, out), out.Flush(), file.Close())
+		return errors.Join(agent.Get(ctx, f.standalone, c, out), out.Flush(), file.Close())
 	})
 }

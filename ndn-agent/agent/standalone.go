@@ -42,8 +42,8 @@ func ParseURI(uri string) (transport string, address netip.AddrPort, err error) 
 	return transport, netip.AddrPortFrom(address.Addr().Unmap(), address.Port()), nil
 }
 
-// Alone is how a node without a plan is connected.
-type Alone struct {
+// Standalone is how a node without a plan is connected.
+type Standalone struct {
 	Listen  []faces.FaceConfig // Transport and Local
 	Faces   []faces.FaceConfig // Name, Transport and Remote
 	Marking marking.Config
@@ -53,13 +53,13 @@ type Alone struct {
 }
 
 // with gives each face what all have.
-func (a *Alone) with(c faces.FaceConfig) faces.FaceConfig {
+func (a *Standalone) with(c faces.FaceConfig) faces.FaceConfig {
 	c.Marking, c.MTU = a.Marking, a.MTU
 	return c
 }
 
 // open starts a node on its faces and says so.
-func (a *Alone) open(e *faces.Engine, n node) error {
+func (a *Standalone) open(e *faces.Engine, n node) error {
 	e.Start(n)
 	var dialled []faces.FaceConfig
 	for _, c := range a.Faces {
@@ -77,7 +77,7 @@ func (a *Alone) open(e *faces.Engine, n node) error {
 }
 
 // report writes what a node did.
-func (a *Alone) report(e *faces.Engine, n node, r *Result, failed error) error {
+func (a *Standalone) report(e *faces.Engine, n node, r *Result, failed error) error {
 	e.Do(func(time.Duration) { n.report(e, r) })
 	r.Faces, r.GoneFaces, r.Warnings = faceResults(e.States()), faceResult("", "", e.Gone()), []string{}
 	if failed != nil {
@@ -90,7 +90,7 @@ func (a *Alone) report(e *faces.Engine, n node, r *Result, failed error) error {
 }
 
 // serve runs a node until ctx ends.
-func (a *Alone) serve(ctx context.Context, e *faces.Engine, n node, role string) error {
+func (a *Standalone) serve(ctx context.Context, e *faces.Engine, n node, role string) error {
 	defer e.Close()
 	if err := a.open(e, n); err != nil {
 		return err
@@ -108,7 +108,7 @@ func (a *Alone) serve(ctx context.Context, e *faces.Engine, n node, role string)
 }
 
 // Forward is a forwarder on its own; routes are to Faces by their names.
-func Forward(ctx context.Context, a Alone, c forwarder.Config, routes map[packet.Name]string) error {
+func Forward(ctx context.Context, a Standalone, c forwarder.Config, routes map[packet.Name]string) error {
 	e := faces.New(ctx, nil)
 	n := newRouter(e, c, a.Marking)
 	for prefix, face := range routes {
@@ -118,7 +118,7 @@ func Forward(ctx context.Context, a Alone, c forwarder.Config, routes map[packet
 }
 
 // Put offers an object on its own.
-func Put(ctx context.Context, a Alone, name packet.Name, content io.Reader, bytes int64, segmentBytes int, freshness time.Duration) error {
+func Put(ctx context.Context, a Standalone, name packet.Name, content io.Reader, bytes int64, segmentBytes int, freshness time.Duration) error {
 	e := faces.New(ctx, nil)
 	n := &server{}
 	var err error
@@ -129,7 +129,7 @@ func Put(ctx context.Context, a Alone, name packet.Name, content io.Reader, byte
 }
 
 // Get fetches an object on its own, into out, and says what came of it.
-func Get(ctx context.Context, a Alone, c fetch.Config, out io.Writer) error {
+func Get(ctx context.Context, a Standalone, c fetch.Config, out io.Writer) error {
 	e := faces.New(ctx, nil)
 	n := newConsumer(e, c, out, nil)
 	defer e.Close()
