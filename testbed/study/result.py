@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.judge.status import Status
-from testbed.study.record import RunRecord, finished, position, read_record
+from testbed.study.record import RunRecord, position, records_in
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,5 @@ def result_of(cell: str, at: Mapping[str, str], records: Sequence[RunRecord]) ->
 
 def run_that_counts(folder: Path) -> Path | None:
     """Of a cell's finished runs the one that it is judged by; None without any."""
-    runs = finished(folder)
-    records = [record for run in runs if (record := read_record(run, folder, ""))]
-    return runs[position(records)] if runs else None
+    records = records_in("", folder, folder)
+    return folder / records[position(records)].run if records else None

@@ -35,7 +35,7 @@ from testbed.study.tables import load as table_file
 from testbed.study.tables import points
 from testbed.study.tables.judging import judge_table
 from testbed.study.tables.load import Cell, Contender, LoadedTable, Selection, scenario_of
-from testbed.study.tables.model import DifferenceCheck, GainPlot, RatioCheck, Row
+from testbed.study.tables.model import DifferenceCheck, GainPlot, RatioCheck, Row, Table
 from testbed.study.tables.outcome import SCHEMA, Outcome, missing, outcome_of
 from testbed.study.tables.report import write_report
 from testbed.study.tables.summary import RowSummary, summarise, write_csv
@@ -170,10 +170,9 @@ def run(loaded: LoadedTable, asked: Asked, progress: Progress | None = None) -> 
     engine = engines.named(asked.engine)
     programs = ready(engine, asked.options, progress, loaded.table.name, _further(loaded, engine))
     selection = select(loaded, asked, programs.policies)
-    matrix = _cells(loaded, asked, selection, programs)
-    cells = matrix.cells(selection.cells())
+    cells = _cells(loaded, asked, selection, programs).cells(selection.cells())
     refuse_if_none_can_be_made(cells)  # what is wrong with any of them is told before anything is made
-    bounds = _bounds(matrix, selection)
+    bounds = _bounds(loaded.table, cells)
     spec, folder = folder_of(loaded, asked, selection, cells)
     form = variant_of(changed=loaded.changed, quick=asked.quick)
     expected = expected_failures.read().of_run(loaded.table.name, engine.name, form)
@@ -290,16 +289,12 @@ def _ratios(loaded: LoadedTable, columns: Sequence[str]) -> list[tuple[str, str]
     return [(a, b) for a, b in dict.fromkeys(pairs) if a in columns and b in columns]
 
 
-def _bounds(matrix: TableCells, selection: Selection) -> dict[str, dict[str, float]]:
-    """What each row's links carry of payload, for those of the table's figures that are a goodput."""
-    first = next(iter(selection.columns))
-    bounds = {}
-    for row in selection.rows:
-        plan = matrix.cells([Cell(row, first, 1)])[0].plan
-        bound_bps = plans.bound_bps(plan, plan["sessions"][0])
-        bounds[row] = {
-            figure: round(bound_bps / GOODPUTS_BPS[figure], 6)
-            for figure in matrix.loaded.table.figures
-            if figure in GOODPUTS_BPS
-        }
-    return bounds
+def _bounds(table: Table, cells: Sequence[ScenarioCell]) -> dict[str, dict[str, float]]:
+    """What each row's links carry of payload, by its first cell, for the table's figures that are a goodput."""
+    first = {cell.at["row"]: cell.plan for cell in reversed(cells)}
+    bounds_bps = {row: plans.bound_bps(plan, plan["sessions"][0]) for row, plan in first.items()}
+    figures = [figure for figure in table.figures if figure in GOODPUTS_BPS]
+    return {
+        row: {figure: round(bound_bps / GOODPUTS_BPS[figure], 6) for figure in figures}
+        for row, bound_bps in bounds_bps.items()
+    }
