@@ -156,14 +156,14 @@ func (c *comparison) compareStruct(path string, options []*schema, read reflect.
 	}
 }
 
-// compareBounds compares the bounds that plans have for a number with those that the field's tag most says, from 0.
+// compareBounds compares the bounds that plans have for a number with those that the field's tag max says, from 0.
 func (c *comparison) compareBounds(path string, s *schema, field reflect.StructField) {
 	if s.Minimum == nil && s.Maximum == nil {
 		return
 	}
-	most, err := strconv.ParseFloat(field.Tag.Get("most"), 64)
-	if err != nil || s.Minimum == nil || *s.Minimum != 0 || s.Maximum == nil || *s.Maximum != most {
-		c.fault(path, "has other bounds than those that are read: 0 to %s", cmp.Or(field.Tag.Get("most"), "any"))
+	highest, err := strconv.ParseFloat(field.Tag.Get("max"), 64)
+	if err != nil || s.Minimum == nil || *s.Minimum != 0 || s.Maximum == nil || *s.Maximum != highest {
+		c.fault(path, "has other bounds than those that are read: 0 to %s", cmp.Or(field.Tag.Get("max"), "any"))
 	}
 }
 

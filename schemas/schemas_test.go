@@ -41,7 +41,7 @@ func TestWhatPlansHaveMayBeRead(t *testing.T) {
 		At         netip.AddrPort `json:"at"`
 		Mode       string         `json:"mode"`
 		IntervalMS float64        `json:"interval_ms"`
-		Loss       float64        `json:"loss" most:"1"`
+		Loss       float64        `json:"loss" max:"1"`
 		Windows    []float64      `json:"windows"`
 		Links      []link         `json:"links"`
 		Timeline   []struct {
@@ -81,7 +81,7 @@ func TestWhatPlansDoNotHaveIsAFault(t *testing.T) {
 			Loss float64 `json:"loss"`
 		}{}, want: []string{"loss: has other bounds than those that are read: 0 to any"}},
 		{read: struct {
-			Loss float64 `json:"loss" most:"2"`
+			Loss float64 `json:"loss" max:"2"`
 		}{}, want: []string{"loss: has other bounds than those that are read: 0 to 2"}},
 		{read: struct {
 			Links link `json:"links"`

@@ -129,7 +129,7 @@ func TestRelayAndProbeAsPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(result.Links) != 2 || result.Links[0].Frames == 0 || result.Links[0].Frames != result.Links[0].Sent ||
-		result.Granted.TimerSlackNS == 0 {
+		result.Privileges.TimerSlackNS == 0 {
 		t.Errorf("result %s", text)
 	}
 	spool, err := os.ReadFile(filepath.Join(n.Dir, "telemetry.lp"))

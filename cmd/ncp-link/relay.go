@@ -61,7 +61,7 @@ func runBare(arguments []string) int {
 	}
 	ended, stop := cli.UntilSignal()
 	defer stop()
-	b, err := relay.OpenBare(p.Links)
+	b, err := relay.OpenPassthrough(p.Links)
 	if err != nil {
 		return cli.Failed(err)
 	}
@@ -125,7 +125,7 @@ func forward(
 	}
 	err = errors.Join(err, <-metered, spool.Close())
 	result := relay.Result{
-		Schema: 1, Run: p.Run, Seconds: time.Since(begun).Seconds(), CPUSeconds: rusage.CPU().Seconds(), Granted: r.Granted(),
+		Schema: 1, Run: p.Run, Seconds: time.Since(begun).Seconds(), CPUSeconds: rusage.CPU().Seconds(), Privileges: r.Privileges(),
 		RingDrops: r.RingDrops(), Links: meter.Results(), Changes: r.Changes(),
 	}
 	if pusher != nil {

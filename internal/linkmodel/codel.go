@@ -59,7 +59,7 @@ func (c *codel) drop(now, sojourn time.Duration, queued int) bool {
 	return true
 }
 
-// late tells whether frames have waited longer than the target for at least an interval.
+// late reports whether frames have waited longer than the target for at least an interval.
 func (c *codel) late(now, sojourn time.Duration, queued int) bool {
 	if sojourn < codelTarget || queued <= codelMTUBytes {
 		c.firstAbove = 0

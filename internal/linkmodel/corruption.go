@@ -5,7 +5,7 @@ const ethernetHeaderBytes = 14
 // Corruption flips one bit of a frame, past the Ethernet header.
 type Corruption struct {
 	// Corrupt is the share of frames that arrive with one bit flipped.
-	Corrupt float64 `json:"corrupt,omitempty" most:"1"`
+	Corrupt float64 `json:"corrupt,omitempty" max:"1"`
 }
 
 func (c *Corruption) begin(draws stream) func(*outcome) {

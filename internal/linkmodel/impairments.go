@@ -40,7 +40,7 @@ type lossModel interface{ meanLoss() float64 }
 
 // delayBounder is an impairment by which frames may take less than a delay: what they take at least, of that delay;
 // -Inf where it sets no bound.
-type delayBounder interface{ leastMS(delayMS float64) float64 }
+type delayBounder interface{ minMS(delayMS float64) float64 }
 
 // stream gives the draws of a purpose, the same whatever else is drawn.
 type stream func(purpose string) *rand.Rand
@@ -69,11 +69,11 @@ func (i *Impairments) MeanLoss() float64 {
 
 // MinDelay is the shortest time that a frame can take, in nanoseconds; 0 if an impairment sets no bound.
 func (p *Properties) MinDelay() time.Duration {
-	leastMS := p.DelayMS
+	minMS := p.DelayMS
 	for _, one := range p.each() {
 		if h, ok := one.(delayBounder); ok {
-			leastMS = h.leastMS(leastMS)
+			minMS = h.minMS(minMS)
 		}
 	}
-	return time.Duration(max(0, leastMS) * nsPerMs)
+	return time.Duration(max(0, minMS) * nsPerMs)
 }

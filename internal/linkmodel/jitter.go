@@ -18,11 +18,11 @@ const (
 // Jitter is added to the delay of each frame; the sum is never below 0.
 type Jitter struct {
 	// JitterMS is the width of JitterKind.
-	JitterMS float64 `json:"jitter_ms,omitempty" most:"3.6e6"`
+	JitterMS float64 `json:"jitter_ms,omitempty" max:"3.6e6"`
 	// JitterKind is one of the Jitter constants; empty is uniform.
 	JitterKind string `json:"jitter,omitempty" words:"uniform, normal, samples"`
 	// JitterSamplesMS are the samples of JitterSamples.
-	JitterSamplesMS []float64 `json:"jitter_samples_ms,omitempty" most:"3.6e6"`
+	JitterSamplesMS []float64 `json:"jitter_samples_ms,omitempty" max:"3.6e6"`
 	// JitterReorders lets a frame with little jitter overtake one with much, as netem does. Otherwise it
 	// waits its turn.
 	JitterReorders bool `json:"jitter_reorders,omitempty"`
@@ -49,7 +49,7 @@ func (j *Jitter) begin(draws stream) func(*outcome) {
 	}
 }
 
-func (j *Jitter) leastMS(delayMS float64) float64 {
+func (j *Jitter) minMS(delayMS float64) float64 {
 	switch {
 	case j.JitterKind == JitterSamples:
 		if len(j.JitterSamplesMS) > 0 {

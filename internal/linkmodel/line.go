@@ -32,7 +32,7 @@ func (l *line[T]) first() *onLine[T] {
 	return &l.heap[0]
 }
 
-// push puts a frame on the line, and tells where it is until the next push or pop.
+// push puts a frame on the line, and returns where it is until the next push or pop.
 func (l *line[T]) push(d *Delivery[T]) *Delivery[T] {
 	order := l.order
 	l.order++

@@ -3,7 +3,7 @@ package linkmodel
 // FrameLoss loses frames: each for itself, or in bursts.
 type FrameLoss struct {
 	// Loss is the share of frames lost, each for itself.
-	Loss float64 `json:"loss" most:"1" oneof:"loss"`
+	Loss float64 `json:"loss" max:"1" oneof:"loss"`
 	// GilbertElliott, if set, loses frames in bursts instead.
 	GilbertElliott *GilbertElliott `json:"gilbert_elliott,omitempty" oneof:"loss"`
 }
@@ -12,11 +12,11 @@ type FrameLoss struct {
 // then the frame is lost with the chance of the state.
 type GilbertElliott struct {
 	// Enter is the chance of a frame to turn the good state bad, Leave that to turn the bad state good.
-	Enter float64 `json:"enter" most:"1"`
-	Leave float64 `json:"leave" most:"1"`
+	Enter float64 `json:"enter" max:"1"`
+	Leave float64 `json:"leave" max:"1"`
 	// LossGood and LossBad are the shares lost in either state; Gilbert's model has 0 and 1.
-	LossGood float64 `json:"loss_good" most:"1"`
-	LossBad  float64 `json:"loss_bad" most:"1"`
+	LossGood float64 `json:"loss_good" max:"1"`
+	LossBad  float64 `json:"loss_bad" max:"1"`
 }
 
 // MeanLoss is the share of frames lost in the long run.

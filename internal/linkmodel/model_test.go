@@ -287,7 +287,7 @@ func TestPropertiesDrawFromStreamsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// within tells whether a count of n trials is within 4 standard deviations of what a share p gives.
+// within reports whether a count of n trials is within 4 standard deviations of what a share p gives.
 func within(count, n int, p float64) bool {
 	return math.Abs(float64(count)-float64(n)*p) < 4*math.Sqrt(float64(n)*p*(1-p))
 }

@@ -136,7 +136,7 @@ func sameTrace(a, b Trace) bool {
 	return len(a.at) == len(b.at) && len(a.at) > 0 && &a.at[0] == &b.at[0]
 }
 
-// Room tells whether Push would take a frame; always so without back-pressure.
+// Room reports whether Push would take a frame; always so without back-pressure.
 func (d *Pipe[T]) Room() bool { return !d.backPressure || !d.queue.full(d.limit) }
 
 // Writable reports whether a sender that found no room is woken now. Linux does so when what a socket has waiting is less

@@ -10,11 +10,11 @@ import (
 
 // property is a field of [Properties], or of a struct in one, as its tags describe it.
 type property struct {
-	key         string
-	index       []int
-	least, most float64 // numbers are 0 or from least to most
-	words       []string
-	group       string // of those that replace each other
+	key      string
+	index    []int
+	min, max float64 // numbers are 0 or from min to max
+	words    []string
+	group    string // of those that replace each other
 }
 
 // properties are all, in the order of their fields.
@@ -37,7 +37,7 @@ func propertiesOf(of reflect.Type) []property {
 		}
 		key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		p := property{key: key, index: field.Index, group: field.Tag.Get("oneof")}
-		p.least, p.most = number(field, "least"), number(field, "most")
+		p.min, p.max = number(field, "min"), number(field, "max")
 		if words, ok := field.Tag.Lookup("words"); ok {
 			p.words = strings.Split(words, ", ")
 		}
@@ -64,7 +64,7 @@ func (p *property) of(all *Properties) reflect.Value {
 	return reflect.ValueOf(all).Elem().FieldByIndex(p.index)
 }
 
-// check tells whether a value means something; the error begins with its name.
+// check reports whether a value means something; the error begins with its name.
 func (p *property) check(name string, value reflect.Value) error {
 	switch value.Kind() {
 	case reflect.Float64:
@@ -73,7 +73,7 @@ func (p *property) check(name string, value reflect.Value) error {
 		return p.checkNumber(name, float64(value.Int()), 0)
 	case reflect.Slice:
 		for i := range value.Len() {
-			if err := p.checkNumber(fmt.Sprintf("%s[%d]", name, i), value.Index(i).Float(), -p.most); err != nil {
+			if err := p.checkNumber(fmt.Sprintf("%s[%d]", name, i), value.Index(i).Float(), -p.max); err != nil {
 				return err
 			}
 		}
@@ -92,11 +92,11 @@ func (p *property) check(name string, value reflect.Value) error {
 }
 
 func (p *property) checkNumber(name string, value, from float64) error {
-	if !(value >= from && value <= p.most) {
-		return fmt.Errorf("%s: %v, want a number from %g to %g", name, value, from, p.most)
+	if !(value >= from && value <= p.max) {
+		return fmt.Errorf("%s: %v, want a number from %g to %g", name, value, from, p.max)
 	}
-	if value > 0 && value < p.least {
-		return fmt.Errorf("%s: %v, want 0 for no limit, or at least %g", name, value, p.least)
+	if value > 0 && value < p.min {
+		return fmt.Errorf("%s: %v, want 0 for no limit, or at least %g", name, value, p.min)
 	}
 	return nil
 }

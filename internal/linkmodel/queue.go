@@ -59,5 +59,5 @@ func (q *fifo[T]) pop() waiting[T] {
 	return w
 }
 
-// full tells whether a frame is over a limit in packets; 0 is none.
+// full reports whether a frame is over a limit in packets; 0 is none.
 func (q *fifo[T]) full(limit int) bool { return limit > 0 && q.count >= limit }

@@ -5,7 +5,7 @@ import "math"
 // Reordering lets frames skip the delay, and so overtake others, as netem's reorder does.
 type Reordering struct {
 	// Reorder is the share of frames that do.
-	Reorder float64 `json:"reorder,omitempty" most:"1"`
+	Reorder float64 `json:"reorder,omitempty" max:"1"`
 }
 
 func (o *Reordering) begin(draws stream) func(*outcome) {
@@ -13,7 +13,7 @@ func (o *Reordering) begin(draws stream) func(*outcome) {
 	return func(f *outcome) { f.overtakes = chance(r, o.Reorder) }
 }
 
-func (o *Reordering) leastMS(delayMS float64) float64 {
+func (o *Reordering) minMS(delayMS float64) float64 {
 	if o.Reorder > 0 {
 		return math.Inf(-1)
 	}

@@ -25,7 +25,7 @@ const MaxRequestBytes = 16 << 20
 func Control(r *Relay, m *Meter, directory string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /state", controlsocket.Answered(func(*http.Request) (any, error) {
-		return map[string]any{"state": "running", "granted": r.Granted(), "ring_drops": r.RingDrops(), "links": m.Results()}, nil
+		return map[string]any{"state": "running", "granted": r.Privileges(), "ring_drops": r.RingDrops(), "links": m.Results()}, nil
 	}))
 	mux.HandleFunc("POST /set", controlsocket.Answered(func(q *http.Request) (any, error) {
 		text, err := io.ReadAll(http.MaxBytesReader(nil, q.Body, MaxRequestBytes))

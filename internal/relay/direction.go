@@ -8,9 +8,9 @@ import (
 	"ncp-testbed/internal/timing"
 )
 
-// Unasked counts frames that were dropped though the link's properties did not ask for it: each is a fault of
+// Faults counts frames that were dropped though the link's properties did not ask for it: each is a fault of
 // the machine or of the set-up.
-type Unasked struct {
+type Faults struct {
 	Oversize uint64 `json:"oversize"`  // larger than the MTU: a host's interface has segmentation offload on unasked
 	NoBuffer uint64 `json:"no_buffer"` // more frames held than there is memory for
 	Send     uint64 `json:"send"`      // refused by the interface towards the host
@@ -19,7 +19,7 @@ type Unasked struct {
 }
 
 // Total is the sum.
-func (u Unasked) Total() uint64 { return u.Oversize + u.NoBuffer + u.Send + u.Backlog + u.Refused }
+func (u Faults) Total() uint64 { return u.Oversize + u.NoBuffer + u.Send + u.Backlog + u.Refused }
 
 // direction is one direction of a link in the relay.
 type direction struct {
@@ -34,7 +34,7 @@ type direction struct {
 
 	sent, sentBytes uint64
 	delaySum        time.Duration // of the frames sent
-	unasked         Unasked
+	faults          Faults
 	unplugged       uint64     // dropped because the interface towards the host, or its peer there, was down
 	checksums       uint64     // completed because the host left them to its device
 	lateness        *histogram // since the last sample
@@ -51,7 +51,7 @@ func (d *direction) next() time.Duration {
 // push hands the frame in a buffer to the model.
 func (d *direction) push(buffer int32, arrival time.Duration) {
 	if !d.model.Push(buffer, int(d.pool.length[buffer]), arrival) {
-		d.unasked.Refused++ // back-pressure cannot reach across an Ethernet link
+		d.faults.Refused++ // back-pressure cannot reach across an Ethernet link
 		d.pool.give(buffer)
 	}
 }

@@ -151,7 +151,7 @@ func (l *loop) applyChanges(until time.Duration) {
 	l.changed()
 }
 
-// read takes what has arrived, at most maxReads of each kind, and tells how many; of the kind with more.
+// read takes what has arrived, at most maxReads of each kind, and returns how many; of the kind with more.
 func (l *loop) read() int {
 	at := l.clock.read()
 	var frame arrived
@@ -216,10 +216,10 @@ func (l *loop) acceptSegment(d *direction, buffer int32, frame *arrived, at *rea
 	if len(d.pending) > 0 {
 		d.applyUntil(arrival, at.wall)
 	}
-	raw := d.pool.packet(buffer)[:segmentHeaderBytes]
-	header, ip := readSegmentHeader(raw), ethernetBytes
+	raw := d.pool.packet(buffer)[:vnetHeaderBytes]
+	header, ip := readVnetHeader(raw), ethernetBytes
 	limit := d.to.MTU
-	if header.whole() {
+	if header.isGSO() {
 		limit = segmentBytes
 	}
 	if !frame.fits(limit) {
@@ -228,10 +228,10 @@ func (l *loop) acceptSegment(d *direction, buffer int32, frame *arrived, at *rea
 	}
 	if frame.vlan {
 		d.pool.tag(buffer, frame.vlanTPID, frame.vlanTCI)
-		moveOn(raw, vlanBytes)
-		header, ip = readSegmentHeader(raw), ip+vlanBytes
+		shiftOffsets(raw, vlanBytes)
+		header, ip = readVnetHeader(raw), ip+vlanBytes
 	}
-	if header.whole() && d.model.PerFrame() {
+	if header.isGSO() && d.model.PerFrame() {
 		l.acceptCut(d, d.pool.frame(buffer), &header, ip, arrival)
 		return
 	}
@@ -247,7 +247,7 @@ func (l *loop) acceptSegment(d *direction, buffer int32, frame *arrived, at *rea
 }
 
 // acceptCut hands a segment to the model frame by frame, as they would have come from a host without offload.
-func (l *loop) acceptCut(d *direction, segment []byte, header *segmentHeader, ip int, arrival time.Duration) {
+func (l *loop) acceptCut(d *direction, segment []byte, header *vnetHeader, ip int, arrival time.Duration) {
 	frames, headers := header.frames(segment, ip)
 	if frames == 0 || headers+header.size > d.to.MTU+maxHeaderBytes {
 		l.oversize(d, &arrived{length: len(segment)})
@@ -260,26 +260,26 @@ func (l *loop) acceptCut(d *direction, segment []byte, header *segmentHeader, ip
 			continue
 		}
 		d.pool.length[buffer] = uint32(header.bytesOf(number, frames, headers, len(segment)))
-		clear(d.pool.packet(buffer)[:segmentHeaderBytes])
+		clear(d.pool.packet(buffer)[:vnetHeaderBytes])
 		header.cut(d.pool.frame(buffer), segment, ip, number, frames, headers)
 		d.push(buffer, arrival)
 	}
 }
 
 func (l *loop) oversize(d *direction, frame *arrived) {
-	if d.unasked.Oversize++; d.unasked.Oversize == 1 {
+	if d.faults.Oversize++; d.faults.Oversize == 1 {
 		l.warn("link %s %s: a frame of %d bytes for an MTU of %d: turn segmentation offload off at the host "+
 			"(ethtool -K INTERFACE tx off gso off tso off)", d.link, d.name, frame.taggedLength(), d.to.MTU)
 	}
 }
 
 func (l *loop) noBuffer(d *direction) {
-	if d.unasked.NoBuffer++; d.unasked.NoBuffer == 1 {
+	if d.faults.NoBuffer++; d.faults.NoBuffer == 1 {
 		l.warn("link %s %s: more than %d frames held, dropping", d.link, d.name, len(d.pool.length))
 	}
 }
 
-// forward sends all frames that are due, and tells how many.
+// forward sends all frames that are due, and returns how many.
 func (l *loop) forward() (sent int) {
 	now := l.clock.now()
 	for i, at := range l.next {
@@ -343,7 +343,7 @@ func (l *loop) refused(d *direction, bytes int, errno unix.Errno) {
 			l.warn("link %s %s: interface %s is down", d.link, d.name, d.to.Name)
 		}
 	default:
-		if d.unasked.Send++; d.unasked.Send == 1 {
+		if d.faults.Send++; d.faults.Send == 1 {
 			l.warn("link %s %s: interface %s refuses a frame of %d bytes: %v", d.link, d.name, d.to.Name, bytes, errno)
 		}
 	}

@@ -93,8 +93,8 @@ func (r *running) result(t *testing.T, link string, direction linkmodel.Directio
 	t.Helper()
 	for _, result := range r.meter.Results() {
 		if result.Link == link && result.Direction == direction {
-			if result.Unasked.Total() > 0 {
-				t.Errorf("link %s %s dropped unasked: %+v", link, direction, result.Unasked)
+			if result.Faults.Total() > 0 {
+				t.Errorf("link %s %s dropped unasked: %+v", link, direction, result.Faults)
 			}
 			return result
 		}

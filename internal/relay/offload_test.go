@@ -105,7 +105,7 @@ func TestSegmentsLargerThanTheMTUAreCounted(t *testing.T) {
 	_ = server.Wait()
 	r.stop()
 	for _, result := range r.meter.Results() {
-		if result.Direction == "ab" && result.Unasked.Oversize == 0 {
+		if result.Direction == "ab" && result.Faults.Oversize == 0 {
 			t.Errorf("no frame was oversize: %+v", result)
 		}
 	}

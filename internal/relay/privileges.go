@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Granted tells what the machine let the relay have for its punctuality. An empty reason means granted.
-type Granted struct {
+// Privileges are what the machine let the relay have for its punctuality. An empty reason means granted.
+type Privileges struct {
 	RealTime     bool   `json:"real_time"`
 	RealTimeWhy  string `json:"real_time_reason,omitempty"`
 	Locked       bool   `json:"mlockall"`
@@ -28,8 +28,8 @@ const realTimePriority = 10
 const minProcs = 4
 
 // acquire asks for the privileges; the calling thread must be locked to its goroutine.
-func acquire() Granted {
-	var g Granted
+func acquire() Privileges {
+	var g Privileges
 	runtime.GOMAXPROCS(max(minProcs, runtime.GOMAXPROCS(0)))
 	err := allRealTime()
 	if g.RealTime = err == nil; err != nil {

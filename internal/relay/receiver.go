@@ -53,7 +53,7 @@ func (a *arrived) taggedLength() int {
 	return a.length
 }
 
-// fits tells whether it is a frame, all of it there, whose packet is of so many bytes at most.
+// fits reports whether it is a frame, all of it there, whose packet is of so many bytes at most.
 func (a *arrived) fits(packetBytes int) bool {
 	return a.length <= len(a.bytes) && a.taggedLength() <= packetBytes+maxHeaderBytes && a.length >= ethernetBytes
 }
@@ -76,7 +76,7 @@ func openReceiver(frameBytes int) (*receiver, error) {
 // listen receives from now on what arrives at the interfaces of the given indexes.
 func (r *receiver) listen(indexes []int) error { return attachAndBind(r.fd, interfaceFilter(indexes)) }
 
-// takes tells whether frames of a size have room in the ring.
+// takes reports whether frames of a size have room in the ring.
 func (r *receiver) takes(frameBytes int) bool { return slotHeaderBytes+frameBytes <= r.slot }
 
 func (r *receiver) configure() error {

@@ -18,11 +18,11 @@ var errEnded = controlsocket.Refused(controlsocket.CodeConflict, "the relay has 
 
 // Relay forwards the frames of a run's links.
 type Relay struct {
-	loop    *loop
-	granted Granted
-	changes []*Change // the loop's own
-	samples []Sample  // the loop's own, see Sample
-	backlog *backlog
+	loop       *loop
+	privileges Privileges
+	changes    []*Change // the loop's own
+	samples    []Sample  // the loop's own, see Sample
+	backlog    *backlog
 }
 
 // awaitPause is between two looks for the interfaces.
@@ -170,14 +170,14 @@ func middles(links []plan.Link) ([]*net.Interface, error) {
 // Run forwards until Stop, on a thread of its own. It calls ready when it begins.
 func (r *Relay) Run(ready func()) error {
 	runtime.LockOSThread() // for good: the thread has the timer slack
-	r.granted = acquire()
+	r.privileges = acquire()
 	ready()
 	return r.loop.run()
 }
 
-// Granted tells what the machine let the relay have.
-func (r *Relay) Granted() (g Granted) {
-	read := func() { g = r.granted }
+// Privileges returns what the machine let the relay have.
+func (r *Relay) Privileges() (g Privileges) {
+	read := func() { g = r.privileges }
 	if !r.loop.do(read) {
 		read()
 	}

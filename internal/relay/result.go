@@ -8,8 +8,8 @@ type Result struct {
 	Run     string  `json:"run"`
 	Seconds float64 `json:"seconds"`
 	// CPUSeconds is what the relay took of the machine's CPU time.
-	CPUSeconds float64 `json:"cpu_s"`
-	Granted    Granted `json:"granted"`
+	CPUSeconds float64    `json:"cpu_s"`
+	Privileges Privileges `json:"granted"`
 	// RingDrops are frames, of any link, that the kernel dropped because the relay did not come to read in
 	// time. Nobody asked for that.
 	RingDrops uint64       `json:"ring_drops"`

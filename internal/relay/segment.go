@@ -11,8 +11,8 @@ import (
 // (PACKET_VNET_HDR of packet(7), struct virtio_net_hdr), and goes on to the receiving host with it. Where the link
 // counts frames (a rate, an impairment), the relay does it itself, as a device would.
 const (
-	segmentBytes       = 1 << 16 // of an IP packet at most
-	segmentHeaderBytes = 10
+	segmentBytes    = 1 << 16 // of an IP packet at most
+	vnetHeaderBytes = 10
 
 	needsChecksum = 1    // flag: the sum from start on is to be put at offset from there
 	tcp4, tcp6    = 1, 4 // kinds of segments
@@ -23,32 +23,32 @@ const (
 	tcpBytes      = 20
 )
 
-// segmentHeader is what stands before a frame of a link with whole segments.
-type segmentHeader struct {
+// vnetHeader is what stands before a frame of a link with whole segments.
+type vnetHeader struct {
 	flags, kind      byte
 	size             int // of a frame's part of the segment
 	checksum, offset int // where the checksummed part begins, and where in it the sum stands
 }
 
-func readSegmentHeader(h []byte) segmentHeader {
-	return segmentHeader{
+func readVnetHeader(h []byte) vnetHeader {
+	return vnetHeader{
 		flags: h[0], kind: h[1], size: int(binary.NativeEndian.Uint16(h[4:])),
 		checksum: int(binary.NativeEndian.Uint16(h[6:])), offset: int(binary.NativeEndian.Uint16(h[8:])),
 	}
 }
 
-// moveOn follows a tag that was put into the frame, in the header as the kernel reads it.
-func moveOn(header []byte, bytes int) {
+// shiftOffsets follows a tag that was put into the frame, in the header as the kernel reads it.
+func shiftOffsets(header []byte, bytes int) {
 	for _, at := range []int{2, 6} { // bytes of headers, beginning of the checksummed part
 		binary.NativeEndian.PutUint16(header[at:], binary.NativeEndian.Uint16(header[at:])+uint16(bytes))
 	}
 }
 
-// whole tells whether the frame is a segment that is to be cut.
-func (h *segmentHeader) whole() bool { return h.kind != 0 }
+// isGSO reports whether the frame is a segment that is to be cut.
+func (h *vnetHeader) isGSO() bool { return h.kind != 0 }
 
 // finish completes the frame's checksum if that was left to the device; false if the header makes no sense.
-func (h *segmentHeader) finish(frame []byte) bool {
+func (h *vnetHeader) finish(frame []byte) bool {
 	if h.flags&needsChecksum == 0 {
 		return true
 	}
@@ -65,7 +65,7 @@ func (h *segmentHeader) finish(frame []byte) bool {
 
 // frames is into how many a segment is to be cut, and how long the headers are that each of them has; 0 if it is none
 // that can be cut. ip is where its IP header begins.
-func (h *segmentHeader) frames(segment []byte, ip int) (frames, headers int) {
+func (h *vnetHeader) frames(segment []byte, ip int) (frames, headers int) {
 	kind := h.kind &^ ecn
 	least := map[byte]int{tcp4: 20, tcp6: 40}[kind]
 	if least == 0 || h.size == 0 || h.checksum < ip+least || h.checksum+tcpBytes > len(segment) {
@@ -82,7 +82,7 @@ func (h *segmentHeader) frames(segment []byte, ip int) (frames, headers int) {
 }
 
 // bytesOf is the length of a segment's frame of a number, by what frames told.
-func (h *segmentHeader) bytesOf(number, frames, headers, segmentBytes int) int {
+func (h *vnetHeader) bytesOf(number, frames, headers, segmentBytes int) int {
 	if number == frames-1 {
 		return segmentBytes - number*h.size
 	}
@@ -90,7 +90,7 @@ func (h *segmentHeader) bytesOf(number, frames, headers, segmentBytes int) int {
 }
 
 // cut writes a segment's frame of a number, complete in itself, into frame, which has its length.
-func (h *segmentHeader) cut(frame, segment []byte, ip, number, frames, headers int) {
+func (h *vnetHeader) cut(frame, segment []byte, ip, number, frames, headers int) {
 	copy(frame, segment[:headers])
 	copy(frame[headers:], segment[headers+number*h.size:])
 	tcp := frame[h.checksum:]

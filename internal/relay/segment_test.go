@@ -34,7 +34,7 @@ func tcpSegment(ipv6 bool, ip, options int, payload []byte) (header, frame []byt
 	binary.BigEndian.PutUint32(tcp[4:], 0xffffff00) // the sequence number, too
 	tcp[12], tcp[13] = byte((20+options)/4)<<4, tcpFIN|tcpPSH|tcpCWR
 	copy(tcp[20+options:], payload)
-	header = make([]byte, segmentHeaderBytes)
+	header = make([]byte, vnetHeaderBytes)
 	header[0], header[1] = needsChecksum, kind|ecn
 	binary.NativeEndian.PutUint16(header[4:], testSegmentPart)
 	binary.NativeEndian.PutUint16(header[6:], uint16(ip+ipBytes))
@@ -51,7 +51,7 @@ func TestASegmentIsCutAsADeviceCutsIt(t *testing.T) {
 		}
 		ipv6, ip, options := r.IntN(2) == 0, ethernetBytes+vlanBytes*r.IntN(2), 4*r.IntN(4)
 		raw, segment := tcpSegment(ipv6, ip, options, payload)
-		h := readSegmentHeader(raw)
+		h := readVnetHeader(raw)
 		frames, headers := h.frames(segment, ip)
 		if want := (len(payload) + testSegmentPart - 1) / testSegmentPart; frames != want {
 			t.Fatalf("%d bytes in %d frames, want %d", len(payload), frames, want)
@@ -106,14 +106,14 @@ func FuzzCut(f *testing.F) {
 		f.Add(header, segment[:60], true)
 	}
 	f.Fuzz(func(t *testing.T, raw, segment []byte, tagged bool) {
-		if len(raw) < segmentHeaderBytes || len(segment) < ethernetBytes {
+		if len(raw) < vnetHeaderBytes || len(segment) < ethernetBytes {
 			return
 		}
 		ip := ethernetBytes
 		if tagged {
 			ip += vlanBytes
 		}
-		h := readSegmentHeader(raw)
+		h := readVnetHeader(raw)
 		frames, headers := h.frames(segment, ip)
 		cut := headers
 		for number := range frames {

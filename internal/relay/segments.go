@@ -37,7 +37,7 @@ type segments struct {
 
 // openSegments listens on the interfaces of the given indexes.
 func openSegments(indexes []int) (*segments, error) {
-	pool, err := newPool(segmentFrames, segmentHeaderBytes, segmentBytes+maxHeaderBytes)
+	pool, err := newPool(segmentFrames, vnetHeaderBytes, segmentBytes+maxHeaderBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (s *segments) take(a *arrived) (buffer int32, ok bool) {
 	s.next++
 	h := &s.headers[i]
 	buffer = s.buffers[i]
-	s.pool.length[buffer] = uint32(max(0, int(h.Len)-segmentHeaderBytes))
+	s.pool.length[buffer] = uint32(max(0, int(h.Len)-vnetHeaderBytes))
 	*a = arrived{ifindex: s.addresses[i].Ifindex, bytes: s.pool.frame(buffer), length: int(s.pool.length[buffer])}
 	if h.Hdr.Flags&unix.MSG_TRUNC != 0 {
 		a.length = len(a.bytes) + 1

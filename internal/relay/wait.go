@@ -118,8 +118,8 @@ const (
 	// busyFrames in a millisecond are 64,000 a second: 0.8 Gbit/s of full-size ones.
 	busyFrames = 64
 	// A frame takes some 3 µs to be sent, and a wake several times that.
-	gatheringEach = 2 * time.Microsecond
-	mostGathering = 250 * time.Microsecond
+	coalesceEach = 2 * time.Microsecond
+	maxCoalesce  = 250 * time.Microsecond
 )
 
 // add counts frames that were sent by now.
@@ -133,13 +133,14 @@ func (l *load) add(now time.Duration, frames int) {
 	l.count += frames
 }
 
-// gathering is by how much the first of frames that are due soon after each other may be late; 0 if not many are sent.
-func (l *load) gathering() time.Duration {
+// coalesceDelay returns by how much the first of frames that are due soon after each other may be late; 0 if not many
+// are sent.
+func (l *load) coalesceDelay() time.Duration {
 	frames := max(l.count, l.last)
 	if frames < busyFrames {
 		return 0
 	}
-	return min(time.Duration(frames)*gatheringEach, mostGathering)
+	return min(time.Duration(frames)*coalesceEach, maxCoalesce)
 }
 
 // wait returns at a deadline, after a command, or when there may be frames; commanded tells of commands.
@@ -152,10 +153,10 @@ func (w *waiter) wait(now, deadline time.Duration, frames, sent int) (commanded 
 	}
 	epoll, wake := w.all, deadline
 	w.load.add(now, sent)
-	switch gathering := w.load.gathering(); {
+	switch delay := w.load.coalesceDelay(); {
 	case deadline == timing.Never:
-	case gathering > 0 && deadline > now:
-		deadline += gathering
+	case delay > 0 && deadline > now:
+		deadline += delay
 		wake = deadline
 	default:
 		wake -= time.Duration(w.advance)

@@ -43,19 +43,19 @@ func TestALoadIsBusyWhileManyFramesAreSent(t *testing.T) {
 		}
 	}
 	send(busyFrames / 2)
-	if l.gathering() != 0 {
+	if l.coalesceDelay() != 0 {
 		t.Error("half as many frames as are too many are too many")
 	}
 	for span := range 3 {
-		if send(2 * busyFrames); l.gathering() == 0 {
+		if send(2 * busyFrames); l.coalesceDelay() == 0 {
 			t.Errorf("twice as many frames as are too many are not, in span %d", span)
 		}
 	}
-	if send(100 * busyFrames); l.gathering() != mostGathering {
-		t.Errorf("very many frames are gathered for %d ns", l.gathering())
+	if send(100 * busyFrames); l.coalesceDelay() != maxCoalesce {
+		t.Errorf("very many frames are gathered for %d ns", l.coalesceDelay())
 	}
 	now += 3 * loadSpan
-	if l.add(now, 1); l.gathering() != 0 {
+	if l.add(now, 1); l.coalesceDelay() != 0 {
 		t.Error("it is busy with frames of long ago")
 	}
 }
@@ -80,7 +80,7 @@ func TestABusyWaiterGathersFrames(t *testing.T) {
 			t.Fatal(err)
 		}
 		after := now() - deadline
-		if least := map[int]time.Duration{0: -time.Duration(maxAdvance), busyFrames: busyFrames * gatheringEach}[sent]; after < least {
+		if least := map[int]time.Duration{0: -time.Duration(maxAdvance), busyFrames: busyFrames * coalesceEach}[sent]; after < least {
 			t.Errorf("with %d frames sent it wakes %d ns after the first is due, want %d at least", sent, after, least)
 		}
 	}

@@ -60,7 +60,7 @@ func (d *Driver) broke(l *link, s socket, err error) {
 	d.session.Break(d.now(), l.index)
 	l.breaks.count++
 	l.breaks.last = err
-	d.settle()
+	d.notify()
 	if !d.connected() {
 		made, patience := d.made, d.patience
 		time.AfterFunc(patience, func() {
@@ -122,7 +122,7 @@ func (d *Driver) reopen(l *link) bool {
 		return true
 	}
 	d.attach(l, s)
-	d.settle()
+	d.notify()
 	return true
 }
 

@@ -17,7 +17,7 @@ import (
 	"ncp-testbed/ncp-agent/session"
 )
 
-// endpoints gives n pairs of free loopback endpoints.
+// endpoints returns n pairs of free loopback endpoints.
 func endpoints(t testing.TB, n int) (here, there []Endpoint) {
 	t.Helper()
 	for range n {

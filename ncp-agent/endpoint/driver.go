@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"ncp-testbed/internal/timing"
-	"ncp-testbed/ncp-agent/frame"
 	"ncp-testbed/ncp-agent/session"
+	"ncp-testbed/ncp-agent/wire"
 )
 
 // headroom is more than what NCP adds to a packet's data: for data two tags, a
 // sequence and a length; a handshake's ids are short.
-const headroom = frame.Slack
+const headroom = wire.FrameSlack
 
 // shutGrace is how long a closed session's TCP connections may take for what
 // is under way: a close that meets unread data would reset them.
@@ -104,13 +104,13 @@ func (d *Driver) openLink(ctx context.Context, index int, e Endpoint, packet siz
 	return nil
 }
 
-// Start gives time 0 of the session; its monotonic reading maps the session's
+// Start returns time 0 of the session; its monotonic reading maps the session's
 // times to the wall clock, once for all.
 func (d *Driver) Start() time.Time { return d.start }
 
 func (d *Driver) now() time.Duration { return time.Since(d.start) }
 
-// Warnings gives what the kernel did not grant.
+// Warnings returns what the kernel did not grant.
 func (d *Driver) Warnings() []string {
 	var all []string
 	for _, l := range d.links {
@@ -138,7 +138,7 @@ func (d *Driver) Established() <-chan struct{} { return d.established }
 // Closed is closed when either end has closed the session.
 func (d *Driver) Closed() <-chan struct{} { return d.closed }
 
-// Failure gives the error of a socket that can't go on.
+// Failure returns the error of a socket that can't go on.
 func (d *Driver) Failure() <-chan error { return d.failure }
 
 // Dial starts the handshake.
@@ -146,17 +146,17 @@ func (d *Driver) Dial() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.session.Dial(d.now())
-	d.settle()
+	d.notify()
 }
 
-// Write hands b to the session, waiting for room, and gives how many bytes it
+// Write hands b to the session, waiting for room, and returns how many bytes it
 // took: all, or fewer with an error, as of a context that ended.
 func (d *Driver) Write(ctx context.Context, b []byte) (taken int, err error) {
 	for {
 		d.mu.Lock()
 		n := d.session.Write(d.now(), b)
 		state := d.session.State()
-		d.settle()
+		d.notify()
 		d.mu.Unlock()
 		taken += n
 		if b = b[n:]; len(b) == 0 {
@@ -172,7 +172,7 @@ func (d *Driver) Write(ctx context.Context, b []byte) (taken int, err error) {
 }
 
 // Read reads what there is into b, waiting for at least one byte. At the end
-// it gives io.EOF if the peer closed the session.
+// it returns io.EOF if the peer closed the session.
 func (d *Driver) Read(ctx context.Context, b []byte) (int, error) {
 	return d.read(ctx, b, d.session.Read)
 }
@@ -182,7 +182,7 @@ func (d *Driver) read(ctx context.Context, b []byte, from func(time.Duration, []
 	for {
 		d.mu.Lock()
 		n, err := from(d.now(), b)
-		d.settle()
+		d.notify()
 		d.mu.Unlock()
 		if n > 0 || err != nil {
 			return n, err
@@ -236,7 +236,7 @@ func (d *Driver) fail(err error) {
 func (d *Driver) Close(ctx context.Context) {
 	d.mu.Lock()
 	d.session.Close(d.now())
-	d.settle()
+	d.notify()
 	d.mu.Unlock()
 	grace := shutGrace
 	select {
@@ -265,8 +265,8 @@ func (d *Driver) closeSockets() {
 	}
 }
 
-// settle wakes whom a change concerns. The lock is held.
-func (d *Driver) settle() {
+// notify wakes the goroutines that a change concerns. The lock is held.
+func (d *Driver) notify() {
 	now := d.now()
 	for _, l := range d.links {
 		if l.idle && d.session.Ready(now, l.index) {
@@ -301,7 +301,7 @@ func wake(signal chan struct{}) {
 	}
 }
 
-// closeOnce closes a channel that only settle closes.
+// closeOnce closes a channel that only notify closes.
 func closeOnce(c chan struct{}) {
 	select {
 	case <-c:
@@ -323,7 +323,7 @@ func (d *Driver) runTimer() {
 		}
 		// Whatever the deadline says now: it leaves out what another call has
 		// seen to be due, and that call may have woken nobody.
-		d.settle()
+		d.notify()
 		d.armed = d.session.Deadline()
 		wait := d.armed - now
 		d.mu.Unlock()

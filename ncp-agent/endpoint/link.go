@@ -88,7 +88,7 @@ func (d *Driver) collect(l *link, n int) (s socket, taken int) {
 	}
 	l.idle = taken == 0
 	if taken > 0 {
-		d.settle()
+		d.notify()
 	}
 	return l.socket, taken
 }
@@ -107,7 +107,7 @@ func (d *Driver) transmit(l *link, s socket, packets [][]byte) (full bool, err e
 		if err != nil {
 			if !l.opener.stream() && !d.stopping() {
 				d.session.WriteError(d.now(), l.index)
-				d.settle()
+				d.notify()
 			}
 			d.mu.Unlock()
 			return true, err
@@ -120,7 +120,7 @@ func (d *Driver) transmit(l *link, s socket, packets [][]byte) (full bool, err e
 	return full, nil
 }
 
-// readLoop gives the session what arrives on a connection, and opens the
+// readLoop hands the session what arrives on a connection, and opens the
 // connection again whenever it breaks.
 func (d *Driver) readLoop(l *link) {
 	defer d.wg.Done()
@@ -174,5 +174,5 @@ func (d *Driver) deliver(l *link, packets [][]byte) {
 		// A bad packet is dropped and counted by the session.
 		_ = d.session.Receive(now, l.index, packet)
 	}
-	d.settle()
+	d.notify()
 }

@@ -9,7 +9,7 @@ func (d *Driver) WriteMessage(ctx context.Context, b []byte) error {
 		d.mu.Lock()
 		taken, err := d.session.WriteMessage(d.now(), b)
 		if taken {
-			d.settle() // only then: room for a part of the message would wake this again
+			d.notify() // only then: room for a part of the message would wake this again
 		}
 		d.mu.Unlock()
 		if taken || err != nil {

@@ -44,7 +44,7 @@ func (s *udpSocket) joinSegments() bool {
 // without segmentation only.
 func refusesSegments(err error) bool { return sockets.IsAny(err, unix.EIO, unix.EINVAL, unix.EMSGSIZE) }
 
-// runLength gives how many of the first packets can go as one buffer: all of
+// runLength returns how many of the first packets can go as one buffer: all of
 // the first one's length, but for the last, which may be shorter.
 func runLength(packets [][]byte, limit int) int {
 	size := len(packets[0])

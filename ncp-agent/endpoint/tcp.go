@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"ncp-testbed/ncp-agent/frame"
+	"ncp-testbed/ncp-agent/wire"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,7 +17,7 @@ type tcpSocket struct {
 	granted
 	conn    *net.TCPConn
 	raw     syscall.RawConn
-	in      *frame.Reader
+	in      *wire.FrameReader
 	packets [][]byte // of one read
 
 	out         []byte // of one write: frames, where they end, how far they went
@@ -39,7 +39,7 @@ type tcpSocket struct {
 func newTCPSocket(conn *net.TCPConn, e Endpoint, packet sizes) (socket, error) {
 	raw, err := conn.SyscallConn()
 	if err == nil && e.SendBufferPackets > 0 {
-		notSent := e.SendBufferPackets * (frame.HeaderBytes + packet.full)
+		notSent := e.SendBufferPackets * (wire.FrameHeaderBytes + packet.full)
 		var inner error
 		err = raw.Control(func(fd uintptr) {
 			inner = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, notSent)
@@ -50,7 +50,7 @@ func newTCPSocket(conn *net.TCPConn, e Endpoint, packet sizes) (socket, error) {
 		conn.Close()
 		return nil, err
 	}
-	s := &tcpSocket{conn: conn, raw: raw, in: frame.NewReader(packet.largest)}
+	s := &tcpSocket{conn: conn, raw: raw, in: wire.NewFrameReader(packet.largest)}
 	s.attempt = s.tryWrite
 	return s, nil
 }
@@ -82,7 +82,7 @@ func (s *tcpSocket) read() ([][]byte, error) {
 func (s *tcpSocket) write(packets [][]byte) (taken int, err error) {
 	s.out, s.ends = s.out[:0], s.ends[:0]
 	for _, packet := range packets {
-		s.out = frame.Append(s.out, packet)
+		s.out = wire.AppendFrame(s.out, packet)
 		s.ends = append(s.ends, len(s.out))
 	}
 	s.went, s.limit, s.inner = 0, len(s.out), nil
@@ -99,7 +99,7 @@ func (s *tcpSocket) write(packets [][]byte) (taken int, err error) {
 }
 
 // tryWrite writes out up to the limit. When the kernel takes no more it moves
-// the limit to the end of the packet that is under way, and gives false to be
+// the limit to the end of the packet that is under way, and returns false to be
 // called again once there is room.
 func (s *tcpSocket) tryWrite(fd uintptr) (done bool) {
 	for s.went < s.limit {

@@ -11,14 +11,13 @@ import (
 	"time"
 
 	"ncp-testbed/internal/sockets"
-	"ncp-testbed/ncp-agent/frame"
 	"ncp-testbed/ncp-agent/session"
 	"ncp-testbed/ncp-agent/wire"
 
 	"golang.org/x/sys/unix"
 )
 
-// tcpEndpoints gives n pairs of free loopback endpoints, of which here dials.
+// tcpEndpoints returns n pairs of free loopback endpoints, of which here dials.
 func tcpEndpoints(t testing.TB, n int) (here, there []Endpoint) {
 	t.Helper()
 	for range n {
@@ -155,7 +154,7 @@ func TestTCPPushesBack(t *testing.T) {
 	}
 	unsent := 0
 	a.links[1].socket.(*tcpSocket).raw.Control(func(fd uintptr) { unsent, _ = unix.IoctlGetInt(int(fd), unix.SIOCOUTQNSD) })
-	bound := packets*(frame.HeaderBytes+1024+dataHeader) + 64<<10
+	bound := packets*(wire.FrameHeaderBytes+1024+dataHeader) + 64<<10
 	if unsent == 0 || unsent > bound {
 		t.Errorf("%d bytes wait unsent, want 1 to %d", unsent, bound)
 	}
@@ -242,13 +241,13 @@ func TestAPeerThatLeftIsNotDialledAgain(t *testing.T) {
 	a.Dial()
 	first, second := <-conns[0], <-conns[1]
 	hello := wire.Packet{Handshake: true, ClientIDs: cfg.ClientIDs, WindowBytes: cfg.WindowBytes, MTUBytes: cfg.MTUBytes}
-	if _, err := first.Write(frame.Append(nil, hello.Append(nil))); err != nil {
+	if _, err := first.Write(wire.AppendFrame(nil, hello.Append(nil))); err != nil {
 		t.Fatal(err)
 	}
 	<-a.Established()
 	ended := make(chan error, 1)
 	go func() { // the peer's end
-		in := frame.NewReader(2048)
+		in := wire.NewFrameReader(2048)
 		for {
 			body, ok, err := in.Next()
 			if err == nil && !ok {

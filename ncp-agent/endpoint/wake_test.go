@@ -71,7 +71,7 @@ func heldAtModelsWake(packets int) int {
 	return held
 }
 
-// heldAtWakes fills a socket's buffer again and again, and tells how many
+// heldAtWakes fills a socket's buffer again and again, and returns how many
 // packets were still in it each time that its writer was woken. The first time
 // is left out: Go has kept word of a socket that was writable from the start.
 func heldAtWakes(packets, times int) (held []int, err error) {

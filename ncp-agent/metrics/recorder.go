@@ -82,7 +82,7 @@ func (r *Recorder) Sample(at, established time.Time, stats *session.Stats) {
 	r.history = append(r.history, kept)
 }
 
-// secondBefore gives the youngest snapshot that is a second old, or else the
+// secondBefore returns the youngest snapshot that is a second old, or else the
 // beginning: an established session that has done nothing yet.
 func (r *Recorder) secondBefore(at, established time.Time) *snapshot {
 	for len(r.history) > 1 && at.Sub(r.history[1].at) >= time.Second {

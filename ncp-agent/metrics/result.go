@@ -45,7 +45,7 @@ type ConnectionResult struct {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// ConnectionResults gives each connection at the end; links are their names.
+// ConnectionResults returns each connection at the end; links are their names.
 func ConnectionResults(stats *session.Stats, links []string) []ConnectionResult {
 	list := make([]ConnectionResult, len(stats.Connections))
 	for i, c := range stats.Connections {

@@ -45,7 +45,7 @@ type Pareto struct {
 	Most  float64 `json:"most"`
 }
 
-// Default gives the overlay of the documentation for a number of sessions.
+// Default returns the overlay of the documentation for a number of sessions.
 func Default(sessions int, seed uint64) Parameters {
 	return Parameters{
 		Sessions: sessions, Seed: seed, Policy: "delivery-rate", Seconds: 60,
@@ -55,7 +55,7 @@ func Default(sessions int, seed uint64) Parameters {
 	}
 }
 
-// draw gives a value by inverting the distribution.
+// draw returns a value by inverting the distribution.
 func (p Pareto) draw(r *rand.Rand) float64 {
 	return round(min(p.Most, p.Least*math.Pow(1-r.Float64(), -1/p.Shape)))
 }

@@ -154,7 +154,7 @@ func rateBPS(read []uint64, from, to int) float64 {
 	return float64(read[to]-read[from]) * 8 / (time.Duration(to-from) * sampleInterval).Seconds()
 }
 
-// converged gives when a session's goodput first was near its later mean.
+// converged returns when a session's goodput first was near its later mean.
 func (w *watch) converged(i int) *float64 {
 	const second, later = int(time.Second / sampleInterval), 10 * time.Second
 	read, start := w.read[i], w.established[i]

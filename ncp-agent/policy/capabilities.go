@@ -44,11 +44,11 @@ type Recovery interface {
 	// a newer one. As each packet is acknowledged once, what looks like many
 	// lost in a row may be one lost acknowledgement.
 	Lost(connection int, now time.Duration, packets int)
-	// Silent is called when packets are found lost because the RTO is over.
-	Silent(connection int, now time.Duration)
-	// Returned is called when a packet found lost was acknowledged where it
+	// OnTimeout is called when packets are found lost because the RTO is over.
+	OnTimeout(connection int, now time.Duration)
+	// OnSpuriousLoss is called when a packet found lost was acknowledged where it
 	// had been sent only once: so long after its sending.
-	Returned(connection int, now, after time.Duration)
+	OnSpuriousLoss(connection int, now, after time.Duration)
 	// Probing reports whether a connection is silent: what it sends are copies
 	// of packets for which others care.
 	Probing(connection int) bool

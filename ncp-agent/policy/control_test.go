@@ -71,7 +71,7 @@ func TestStartEnds(t *testing.T) {
 			p.mode, b.newest = draining, 0
 		}, draining},
 		"no rate yet": {func(p *path, b *batch) {
-			p.rates, b.newest = windowed{}, 0
+			p.rates, b.newest = minmax{}, 0
 		}, starting},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestAdjustTakesTurns(t *testing.T) {
 	same(t, "end of the drain", p.drainedAt, time.Second)
 
 	p = measuredPath(draining, 0)
-	p.rates = windowed{}
+	p.rates = minmax{}
 	p.adjust(0)
 	same(t, "mode without a rate", p.mode, draining)
 
@@ -412,7 +412,7 @@ func TestInFlightIsBounded(t *testing.T) {
 		"starting":     {func(p *path) { p.mode = starting }, 268},
 		"competing":    {func(p *path) { p.mode = competing; p.window.Start(0, 77.7) }, 77},
 		"silent":       {func(p *path) { p.silent = 1 }, 1},
-		"not measured": {func(p *path) { p.rates = windowed{} }, 100},
+		"not measured": {func(p *path) { p.rates = minmax{} }, 100},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := measuredPath(steady, 0)

@@ -98,10 +98,12 @@ func (p *deliveryRate) Lost(c int, _ time.Duration, packets int) {
 	p.paths[c].lose(packets)
 }
 
-func (p *deliveryRate) Silent(c int, _ time.Duration) { p.paths[c].goSilent() }
-func (p *deliveryRate) Probing(c int) bool            { return p.paths[c].silent > 0 }
+func (p *deliveryRate) OnTimeout(c int, _ time.Duration) { p.paths[c].onTimeout() }
+func (p *deliveryRate) Probing(c int) bool               { return p.paths[c].silent > 0 }
 
-func (p *deliveryRate) Returned(c int, now, after time.Duration) { p.paths[c].returned(now, after) }
+func (p *deliveryRate) OnSpuriousLoss(c int, now, after time.Duration) {
+	p.paths[c].onSpuriousLoss(now, after)
+}
 
 // RunPackets keeps a connection on consecutive segments for some milliseconds,
 // so that an acknowledgement needs few ranges.

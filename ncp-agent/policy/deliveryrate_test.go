@@ -40,11 +40,11 @@ func TestDeliveryRateSharesW(t *testing.T) {
 	for c, w := range want {
 		near(t, "window", p.Window(c), w)
 	}
-	p.Silent(0, 0)
+	p.OnTimeout(0, 0)
 	for c, w := range []float64{1, 3000 * 4000 / 6000., 1000, 1000} { // the mean of 0 and 3000 twice
 		near(t, "window with a silent connection", p.Window(c), w)
 	}
-	p.Silent(1, 0)
+	p.OnTimeout(1, 0)
 	for c, w := range []float64{4, 5, 6, 7} {
 		near(t, "window with nothing known", p.Window(c), w)
 	}
@@ -63,9 +63,9 @@ func TestDeliveryRateHandsOn(t *testing.T) {
 	p.Lost(1, 0, 3)
 	same(t, "lost", q.lost, 3)
 	same(t, "probing", p.Probing(1), false)
-	p.Silent(1, 0)
+	p.OnTimeout(1, 0)
 	same(t, "probing", p.Probing(1), true)
-	p.Returned(1, 0, 120*ms)
+	p.OnSpuriousLoss(1, 0, 120*ms)
 	same(t, "probing", p.Probing(1), false)
 	packets, apart := p.Reordering(1)
 	if packets != 3 || apart != 20*ms {
@@ -104,8 +104,8 @@ func TestSuits(t *testing.T) {
 		"the other is not free":         {func(_, other *path) { other.nextAt = 1002 * ms }, 59, true},
 		"the other is free already":     {func(_, other *path) { other.nextAt = 900 * ms }, 59, false},
 		"the other is silent":           {func(_, other *path) { other.silent = 1 }, 1, true},
-		"the other is unknown":          {func(_, other *path) { other.rates = windowed{} }, 1, true},
-		"this one is unknown":           {func(mine, _ *path) { mine.base = windowed{smallest: true} }, 1, true},
+		"the other is unknown":          {func(_, other *path) { other.rates = minmax{} }, 1, true},
+		"this one is unknown":           {func(mine, _ *path) { mine.base = minmax{smallest: true} }, 1, true},
 		"this one would be behind both": {func(mine, _ *path) { mine.queueing = 0.5 }, 400, false},
 	} {
 		t.Run(name, func(t *testing.T) {

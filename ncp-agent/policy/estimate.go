@@ -24,10 +24,10 @@ type estimate struct {
 	quiet       time.Duration // without an acknowledgement, before the last
 	train       train
 
-	rates    windowed // delivered packets per second, the largest
-	recent   float64  // the last of them
-	base     windowed // RTT in seconds, the smallest
-	queueing float64  // seconds, of the last batch
+	rates    minmax  // delivered packets per second, the largest
+	recent   float64 // the last of them
+	base     minmax  // RTT in seconds, the smallest
+	queueing float64 // seconds, of the last batch
 	rtt.Estimator[float64]
 
 	rounds    int    // round trips

@@ -81,7 +81,7 @@ func TestEndOfBatch(t *testing.T) {
 	same(t, "delivered at", p.deliveredAt, 0)
 	near(t, "srtt", p.SRTT, 0.08)
 
-	p = end(func(p *path) { p.rates = windowed{} })
+	p = end(func(p *path) { p.rates = minmax{} })
 	same(t, "news while only a train is known", p.news, false)
 	same(t, "delivered at", p.deliveredAt, time.Second)
 }

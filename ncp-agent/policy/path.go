@@ -84,7 +84,7 @@ func (p *path) sent(now time.Duration, inFlight int, starved bool) Mark {
 // rto has a batch's slowest packet as its sample.
 func (p *path) rto() time.Duration { return deliveryRateRTO.After(p.Estimator, p.silent) }
 
-func (p *path) goSilent() {
+func (p *path) onTimeout() {
 	p.most = 0
 	if p.silent == 0 {
 		p.before = p.rates.value()
@@ -102,9 +102,9 @@ func (p *path) wake(now time.Duration) {
 	p.silent = 0
 }
 
-// returned widens the reordering that is taken for normal, unless the packet
+// onSpuriousLoss widens the reordering that is taken for normal, unless the packet
 // was so late that the path was silent.
-func (p *path) returned(now, after time.Duration) {
+func (p *path) onSpuriousLoss(now, after time.Duration) {
 	p.wake(now)
 	srtt := timing.Seconds(p.SRTT)
 	if late := after - srtt; late > 0 && after < p.rto() {

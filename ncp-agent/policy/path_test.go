@@ -92,9 +92,9 @@ func TestRTO(t *testing.T) {
 func TestSilence(t *testing.T) {
 	p := measuredPath(steady, 0)
 	p.most = 9
-	p.goSilent()
+	p.onTimeout()
 	p.rates.set(0, 10)
-	p.goSilent()
+	p.onTimeout()
 	if p.silent != 2 || p.before != 1000 || p.most != 0 || p.usable() != 0 {
 		t.Errorf("silent %d, before %v, cap %d, usable %v", p.silent, p.before, p.most, p.usable())
 	}
@@ -110,7 +110,7 @@ func TestSilence(t *testing.T) {
 		t.Errorf("awake all the time: news %v, usable %v", p.news, p.usable())
 	}
 	p = newPath(16, 16) // silent before it was measured
-	p.goSilent()
+	p.onTimeout()
 	p.wake(time.Second)
 	if p.news || p.measured() {
 		t.Errorf("never measured: news %v, measured %v", p.news, p.measured())
@@ -131,7 +131,7 @@ func TestReorderingIsLearnt(t *testing.T) {
 			p := measuredPath(steady, 0)
 			p.RTTVAR = 0.015 // an RTO of 190 ms
 			p.reorder, p.silent = c.known, 1
-			p.returned(time.Second, c.after)
+			p.onSpuriousLoss(time.Second, c.after)
 			same(t, "reordering", p.reorder, c.want)
 			same(t, "timeouts in a row", p.silent, 0)
 		})

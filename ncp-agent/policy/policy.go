@@ -133,7 +133,7 @@ func (s Setup) validate() error {
 	return nil
 }
 
-// windows gives the initial windows: the plan's, else start for each connection.
+// windows returns the initial windows: the plan's, else start for each connection.
 func (s Setup) windows(start float64) []float64 {
 	if s.Initial != nil {
 		return slices.Clone(s.Initial)

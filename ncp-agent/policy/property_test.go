@@ -13,7 +13,7 @@ import (
 func TestWindowedIsTheExtremeOfTheLastWhile(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		smallest := rapid.Bool().Draw(rt, "smallest")
-		w := windowed{smallest: smallest}
+		w := minmax{smallest: smallest}
 		var at []time.Duration
 		var values []float64
 		now := time.Duration(0)
@@ -101,11 +101,11 @@ func TestSilentConnectionReportsOneAndReturns(t *testing.T) {
 	p := newDeliveryRate(Setup{Connections: 2, SessionWindowPackets: 4096}).(*deliveryRate)
 	drive(p, []float64{1000, 1000}, 100*time.Millisecond, 3*time.Second)
 	before := p.RTO(1)
-	p.Silent(1, 3*time.Second)
+	p.OnTimeout(1, 3*time.Second)
 	if p.Window(1) != MinWindow || p.Window(0) < 4095 || !p.Probing(1) {
 		t.Errorf("windows %v and %v, probing %v", p.Window(0), p.Window(1), p.Probing(1))
 	}
-	p.Silent(1, 4*time.Second)
+	p.OnTimeout(1, 4*time.Second)
 	if p.RTO(1) <= before || p.RTO(1) > max(before, deliveryRateRTO.MaxBackoff) {
 		t.Errorf("RTO %v after %v", p.RTO(1), before)
 	}

@@ -70,7 +70,7 @@ func (f *subflow) cut(now time.Duration) {
 	f.Lost(now)
 }
 
-func (f *subflow) goSilent(now time.Duration) {
+func (f *subflow) onTimeout(now time.Duration) {
 	f.TimedOut(now, f.silent == 0, MinWindow)
 	f.silent++
 }
@@ -146,10 +146,10 @@ func (s *subflows) RTO(c int) time.Duration {
 // Reordering is TCP's three later packets (RFC 5681, 3.2).
 func (s *subflows) Reordering(int) (uint64, time.Duration) { return reorderPackets, 0 }
 
-func (s *subflows) Lost(c int, now time.Duration, _ int) { s.flows[c].cut(now) }
-func (s *subflows) Silent(c int, now time.Duration)      { s.flows[c].goSilent(now) }
-func (s *subflows) Returned(c int, _, _ time.Duration)   { s.flows[c].silent = 0 }
-func (s *subflows) Probing(c int) bool                   { return s.flows[c].silent > 0 }
+func (s *subflows) Lost(c int, now time.Duration, _ int)     { s.flows[c].cut(now) }
+func (s *subflows) OnTimeout(c int, now time.Duration)       { s.flows[c].onTimeout(now) }
+func (s *subflows) OnSpuriousLoss(c int, _, _ time.Duration) { s.flows[c].silent = 0 }
+func (s *subflows) Probing(c int) bool                       { return s.flows[c].silent > 0 }
 
 // available reports whether a connection could take a segment now.
 func (s *subflows) available(c int, m Moment) bool {

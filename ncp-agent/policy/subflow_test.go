@@ -56,8 +56,8 @@ func TestSubflowAfterSilence(t *testing.T) {
 	f := p.flows[0]
 	f.Packets, f.SRTT, f.RTTVAR = 100, 0.1, 0.05
 	before := p.RTO(0)
-	p.Silent(0, time.Second)
-	p.Silent(0, 2*time.Second)
+	p.OnTimeout(0, time.Second)
+	p.OnTimeout(0, 2*time.Second)
 	near(t, "window", p.Window(0), 1)
 	if p.RTO(0) != 4*before || !p.Probing(0) {
 		t.Errorf("RTO %v after %v and two timeouts, probing %v", p.RTO(0), before, p.Probing(0))
@@ -138,7 +138,7 @@ func TestSubflowWindows(t *testing.T) {
 				case 2:
 					p.Lost(c, now, packets)
 				case 3:
-					p.Silent(c, now)
+					p.OnTimeout(c, now)
 				}
 			}
 			for i := range n {

@@ -20,7 +20,7 @@ func (s *Session) receiveAcks(now time.Duration, c *connection, p *wire.Packet) 
 		from, to := o.clip(p.AckRange(i))
 		for ; from < to && steps > 0; from++ {
 			steps--
-			if s.brings.Recovery != nil {
+			if s.caps.Recovery != nil {
 				s.acknowledgeSending(now, c, from)
 			} else {
 				s.acknowledge(now, c, from)
@@ -29,11 +29,11 @@ func (s *Session) receiveAcks(now time.Duration, c *connection, p *wire.Packet) 
 		}
 		o.dropAcked()
 	}
-	if s.brings.Recovery != nil {
+	if s.caps.Recovery != nil {
 		s.acknowledgeRead()
 	}
 	s.policy.EndBatch()
-	if s.brings.Recovery != nil && ranges > 0 {
+	if s.caps.Recovery != nil && ranges > 0 {
 		s.findLost(now, c, ranges, highest)
 	}
 }
@@ -52,7 +52,7 @@ func (o *sender) dropAcked() {
 	}
 }
 
-// clip gives the positions from ≤ i < to of an acknowledged range that have
+// clip returns the positions from ≤ i < to of an acknowledged range that have
 // been sent and are still held.
 func (o *sender) clip(start, count uint32) (from, to uint64) {
 	if start < wire.MinSequence || count == 0 {
@@ -131,9 +131,9 @@ func (s *Session) checkTimeouts(now time.Duration, c *connection) {
 	}
 }
 
-// firstOrder gives the first flight that was handed out and not yet told of,
+// firstOrder returns the first flight that was handed out and not yet told of,
 // or end if there is none: it waits for its socket and can't time out.
-func (h *handouts) firstOrder(end uint64) uint64 {
+func (h *pendingSends) firstOrder(end uint64) uint64 {
 	for _, o := range h.queue {
 		if o.first {
 			return o.order

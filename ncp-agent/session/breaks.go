@@ -50,7 +50,7 @@ func (s *Session) abandonFlights(now time.Duration, c *connection) {
 		if !c.flights.at(order).live {
 			continue
 		}
-		if s.brings.Recovery != nil {
+		if s.caps.Recovery != nil {
 			s.lose(now, c, order)
 		} else if !s.abandon(c, order) {
 			break // the rest times out
@@ -61,8 +61,8 @@ func (s *Session) abandonFlights(now time.Duration, c *connection) {
 	if !some {
 		return
 	}
-	if s.brings.Recovery != nil {
-		s.brings.Recovery.Silent(c.index, now)
+	if s.caps.Recovery != nil {
+		s.caps.Recovery.OnTimeout(c.index, now)
 	} else {
 		s.policy.WriteError(c.index)
 	}

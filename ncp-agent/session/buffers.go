@@ -21,7 +21,7 @@ func NewZeroBuffers(mtuBytes uint32) *Buffers {
 // Free is how many wait to be used again.
 func (b *Buffers) Free() int { return len(b.free) }
 
-// get gives an empty buffer with room for n ≤ size bytes. Small ones are not
+// get returns an empty buffer with room for n ≤ size bytes. Small ones are not
 // worth a whole buffer: many small packets would then hold far more memory
 // than the window allows.
 func (b *Buffers) get(n int) []byte {

@@ -19,7 +19,7 @@ type connection struct {
 	run        run
 	starved    bool // since its last packet it could have sent, and found nothing
 	busy       bool // it has not asked for a packet since it was given its last one
-	handed     handouts
+	handed     pendingSends
 	rtt        rtt.Estimator[time.Duration] // for reports only
 	rto        time.Duration
 	// fullUntil: without window room it looks for resends at this time again.
@@ -61,9 +61,9 @@ func (c *connection) trim() {
 	}
 }
 
-// handout remembers a packet given out by NextPacket until the driver says
+// pendingSend remembers a packet given out by NextPacket until the driver says
 // what became of it.
-type handout struct {
+type pendingSend struct {
 	data       bool // else a control packet
 	position   uint64
 	order      uint64 // the flight, if first
@@ -71,22 +71,22 @@ type handout struct {
 	wasWaiting bool   // it had, and the flight was marked as timed out
 }
 
-// maxHandouts bounds the packets given out and not yet told of; beyond, the
+// maxPendingSends bounds the packets given out and not yet told of; beyond, the
 // oldest counts as sent.
-const maxHandouts = 256
+const maxPendingSends = 256
 
-// handouts is the queue of packets handed to a driver.
-type handouts struct{ queue []handout }
+// pendingSends is the queue of packets handed to a driver.
+type pendingSends struct{ queue []pendingSend }
 
-func (h *handouts) add(o handout) {
-	if len(h.queue) == maxHandouts {
+func (h *pendingSends) add(o pendingSend) {
+	if len(h.queue) == maxPendingSends {
 		h.drop(1)
 	}
 	h.queue = append(h.queue, o)
 }
 
 // drop removes the first n.
-func (h *handouts) drop(n int) {
+func (h *pendingSends) drop(n int) {
 	h.queue = h.queue[:copy(h.queue, h.queue[n:])]
 }
 

@@ -164,7 +164,7 @@ func checkSession(t fataler, s *Session) {
 	if r.used > r.window || uint64(r.segments.len()) > r.span {
 		t.Fatalf("%d bytes in %d packets received, bounds %d, %d", r.used, r.segments.len(), r.window, r.span)
 	}
-	if o.resends.len() > o.maxResends+maxHandouts*len(s.conns) {
+	if o.resends.len() > o.maxResends+maxPendingSends*len(s.conns) {
 		t.Fatalf("%d resends wait, bound %d", o.resends.len(), o.maxResends)
 	}
 	held := uint32(0)

@@ -75,10 +75,10 @@ func (s *Session) establish(now time.Duration, p *wire.Packet) error {
 		return err
 	}
 	s.policy = started
-	s.brings = policy.CapabilitiesOf(started)
+	s.caps = policy.CapabilitiesOf(started)
 	s.paired = paired
 	s.sender.start(window, mtu, windowPackets, paired)
-	if s.brings.Chooser != nil {
+	if s.caps.Chooser != nil {
 		s.sender.keepUnsent(windowPackets)
 	}
 	s.state = Established

@@ -12,7 +12,7 @@ import (
 	"ncp-testbed/ncp-agent/wire"
 )
 
-// holds gives the bytes of the heap in use.
+// holds returns the bytes of the heap in use.
 func holds() int64 {
 	runtime.GC()
 	var stats runtime.MemStats

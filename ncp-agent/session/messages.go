@@ -44,7 +44,7 @@ func (s *Session) WriteMessage(now time.Duration, b []byte) (taken bool, err err
 
 // ReadMessage reads one message into b and gives its length, 0 when there is
 // none yet. One that is longer than b stays, with io.ErrShortBuffer. After the
-// end it gives the errors of Read.
+// end it returns the errors of Read.
 func (s *Session) ReadMessage(now time.Duration, b []byte) (int, error) {
 	now = s.observe(now)
 	r := &s.receiver

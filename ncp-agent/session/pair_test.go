@@ -39,7 +39,7 @@ func pair(t *testing.T, n int, change func(*Config)) (a, b *Session) {
 	return a, b
 }
 
-// take gives the next packet of a connection, decoded.
+// take returns the next packet of a connection, decoded.
 func take(t *testing.T, now time.Duration, c int, s *Session) (wire.Packet, bool) {
 	t.Helper()
 	buf, ok := s.NextPacket(now, c, nil)

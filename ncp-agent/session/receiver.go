@@ -16,12 +16,12 @@ type receiver struct {
 	span     uint64 // how far beyond the first unread packet one may lie
 	used     uint32 // bytes held
 
-	received uint64        // bytes that have arrived, each once
-	read     uint64        // of these, bytes that the application has read
-	told     uint64        // of these, bytes that the peer was told of
-	unsaid   time.Duration // when the application first read more than that
-	repeatAt time.Duration // when the peer is told again
-	repeatIn time.Duration // how long after the time before
+	received        uint64        // bytes that have arrived, each once
+	read            uint64        // of these, bytes that the application has read
+	reported        uint64        // of these, bytes that the peer was told of
+	unreportedSince time.Duration // when the application first read more than that
+	repeatAt        time.Duration // when the peer is told again
+	repeatIn        time.Duration // how long after the time before
 }
 
 // arrival is one received packet's data, or a gap.
@@ -73,7 +73,7 @@ func (s *Session) Readable() bool {
 }
 
 // Read copies received bytes in order into b and gives their number, 0 when
-// there are none yet. After the end it gives io.EOF if the peer closed the
+// there are none yet. After the end it returns io.EOF if the peer closed the
 // session, ErrClosed if this end did.
 func (s *Session) Read(now time.Duration, b []byte) (int, error) {
 	now = s.observe(now)
@@ -115,7 +115,7 @@ func (s *Session) ReadTo(now time.Duration, sink func(part []byte)) (int, error)
 	return 0, s.ended()
 }
 
-// head gives the first unread packet if it has arrived.
+// head returns the first unread packet if it has arrived.
 func (r *receiver) head() *arrival {
 	if r.segments.len() == 0 {
 		return nil
@@ -136,7 +136,7 @@ func (r *receiver) take(a *arrival, b []byte) int {
 	return n
 }
 
-// release gives the first unread packet's storage back: all of it is read.
+// release gives back the first unread packet's storage: all of it is read.
 func (r *receiver) release(a *arrival) {
 	r.buffers.put(a.data)
 	*a = arrival{}
@@ -145,8 +145,8 @@ func (r *receiver) release(a *arrival) {
 
 // note counts bytes that the application has read.
 func (r *receiver) note(now time.Duration, n int) {
-	if r.told == r.read {
-		r.unsaid = now
+	if r.reported == r.read {
+		r.unreportedSince = now
 	}
 	r.used -= uint32(n)
 	r.read += uint64(n)
@@ -164,9 +164,9 @@ func (s *Session) ended() error {
 	}
 }
 
-// report gives the bytes read, which the peer is told now.
+// report returns the bytes read, which the peer is told now.
 func (r *receiver) report(now time.Duration) uint64 {
-	r.told = r.read
+	r.reported = r.read
 	r.repeatAt = now + r.repeatIn
 	return r.read
 }
@@ -177,9 +177,9 @@ func (r *receiver) report(now time.Duration) uint64 {
 // when it may have filled its window and nothing has arrived since, the report
 // is repeated at growing intervals. Upstream sends it once.
 func (r *receiver) reportDue(now, threshold time.Duration) bool {
-	if r.told < r.read {
+	if r.reported < r.read {
 		r.repeatIn = max(r.repeatIn, threshold)
-		return now-r.unsaid >= threshold
+		return now-r.unreportedSince >= threshold
 	}
 	if r.read == 0 || r.received+uint64(r.mtu) <= uint64(r.window) {
 		return false

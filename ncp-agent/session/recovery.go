@@ -26,7 +26,7 @@ func (s *Session) acknowledgeSending(now time.Duration, c *connection, position 
 		case t.fate == underway:
 			s.landed(now, c, t)
 		case t.fate == lost && !t.again:
-			s.brings.Recovery.Returned(c.index, now, now-t.lostAt)
+			s.caps.Recovery.OnSpuriousLoss(c.index, now, now-t.lostAt)
 		}
 		t.fate = arrived
 	}
@@ -46,7 +46,7 @@ func (s *Session) landed(now time.Duration, c *connection, t *transmission) {
 	s.policy.Acked(c.index, ack)
 	if !t.again {
 		c.rtt.Add(ack.RTT, 1)
-		c.rto = s.brings.Recovery.RTO(c.index)
+		c.rto = s.caps.Recovery.RTO(c.index)
 		if t.order >= c.newest {
 			c.newest, c.newestSent = t.order+1, f.sentAt
 		}
@@ -78,7 +78,7 @@ func (s *Session) findLost(now time.Duration, c *connection, ranges int, highest
 	if c.newest == 0 {
 		return
 	}
-	packets, apart := s.brings.Recovery.Reordering(c.index)
+	packets, apart := s.caps.Recovery.Reordering(c.index)
 	newest := c.newest - 1
 	newestSent := c.newestSent
 	inARow := 0
@@ -90,12 +90,12 @@ func (s *Session) findLost(now time.Duration, c *connection, ranges int, highest
 		if f.live && (ranges < cutRanges || f.position < highest) && s.lose(now, c, order) {
 			inARow++
 		} else if inARow > 0 {
-			s.brings.Recovery.Lost(c.index, now, inARow)
+			s.caps.Recovery.Lost(c.index, now, inARow)
 			inARow = 0
 		}
 	}
 	if inARow > 0 {
-		s.brings.Recovery.Lost(c.index, now, inARow)
+		s.caps.Recovery.Lost(c.index, now, inARow)
 	}
 	c.trim()
 	s.sender.dropAcked()
@@ -106,7 +106,7 @@ func (s *Session) findLost(now time.Duration, c *connection, ranges int, highest
 func (s *Session) checkSilence(now time.Duration, c *connection) {
 	c.trim()
 	unsent := c.handed.firstOrder(c.flights.end)
-	if c.flights.base >= unsent || now-c.flights.at(c.flights.base).sentAt < s.brings.Recovery.RTO(c.index) {
+	if c.flights.base >= unsent || now-c.flights.at(c.flights.base).sentAt < s.caps.Recovery.RTO(c.index) {
 		return
 	}
 	found := false
@@ -121,7 +121,7 @@ func (s *Session) checkSilence(now time.Duration, c *connection) {
 		return
 	}
 	s.returnRun(c)
-	s.brings.Recovery.Silent(c.index, now)
+	s.caps.Recovery.OnTimeout(c.index, now)
 	s.policy.EndBatch()
 }
 

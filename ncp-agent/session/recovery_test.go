@@ -108,7 +108,7 @@ func TestSilentConnectionOnlyProbes(t *testing.T) {
 	if carried == 0 {
 		t.Fatal("nothing in flight")
 	}
-	now := a.brings.Recovery.RTO(1) + 100*ms
+	now := a.caps.Recovery.RTO(1) + 100*ms
 	a.Advance(now)
 	if got := a.conns[1].inFlight; got != 0 {
 		t.Errorf("%d still in flight", got)
@@ -121,7 +121,7 @@ func TestSilentConnectionOnlyProbes(t *testing.T) {
 		t.Errorf("the other sent %d packets, want all %d at least", len(got), carried)
 	}
 	receive(t, now+150*ms, 1, a, wire.Packet{AckStarts: []uint32{1}})
-	if a.brings.Recovery.Probing(1) {
+	if a.caps.Recovery.Probing(1) {
 		t.Error("still silent after an acknowledgement")
 	}
 	checkSession(t, a)
@@ -170,7 +170,7 @@ func (p *everyTen) Sent(_ int, now time.Duration, _ int, _ bool) policy.Mark {
 func TestPacerAlone(t *testing.T) {
 	a, _ := pair(t, 1, nil)
 	a.policy = &everyTen{Policy: a.policy}
-	a.brings = policy.CapabilitiesOf(a.policy)
+	a.caps = policy.CapabilitiesOf(a.policy)
 	writeAll(t, 0, a, 5*1024)
 	if got := sendAll(t, a, 0, 0, 9*ms, ms); len(got) != 1 {
 		t.Fatalf("sent %v at once", got)

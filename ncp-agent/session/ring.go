@@ -11,7 +11,7 @@ func (r *ring[T]) len() int { return int(r.end - r.base) }
 
 func (r *ring[T]) has(i uint64) bool { return r.base <= i && i < r.end }
 
-// at gives the item of index i, which must be in the ring.
+// at returns the item of index i, which must be in the ring.
 func (r *ring[T]) at(i uint64) *T { return &r.items[i&uint64(len(r.items)-1)] }
 
 // push adds one item at the end. Its old content is what pop left there.

@@ -38,7 +38,7 @@ const (
 )
 
 func (s *Session) pacedReady(now time.Duration, c *connection) bool {
-	if s.brings.Pacer.SendAt(c.index, now, c.inFlight) > now {
+	if s.caps.Pacer.SendAt(c.index, now, c.inFlight) > now {
 		return false
 	}
 	_, ok := s.choose(now, c)
@@ -48,7 +48,7 @@ func (s *Session) pacedReady(now time.Duration, c *connection) bool {
 
 func (s *Session) nextPaced(now time.Duration, c *connection, p *wire.Packet) bool {
 	c.busy = false
-	if now < c.pausedUntil || s.brings.Pacer.SendAt(c.index, now, c.inFlight) > now {
+	if now < c.pausedUntil || s.caps.Pacer.SendAt(c.index, now, c.inFlight) > now {
 		return false
 	}
 	choice, ok := s.choose(now, c)
@@ -69,7 +69,7 @@ func (s *Session) paceDeadline() time.Duration {
 		return next
 	}
 	for i := range s.conns[:s.paired] {
-		if at := s.brings.Pacer.SendAt(i, s.now, s.conns[i].inFlight); at > s.now {
+		if at := s.caps.Pacer.SendAt(i, s.now, s.conns[i].inFlight); at > s.now {
 			next = min(next, at)
 		}
 	}
@@ -87,12 +87,12 @@ func (o *sender) idle() bool { return o.next == o.segments.end }
 // has taken or would bring later.
 func (s *Session) choose(now time.Duration, c *connection) (choice, bool) {
 	o := &s.sender
-	if s.brings.Recovery != nil && s.brings.Recovery.Probing(c.index) {
+	if s.caps.Recovery != nil && s.caps.Recovery.Probing(c.index) {
 		if choice, ok := s.chooseProbe(c); ok || s.anyAnswers() {
 			return choice, ok
 		}
 	}
-	if s.brings.Chooser != nil && !s.takes(now, c) {
+	if s.caps.Chooser != nil && !s.takes(now, c) {
 		return choice{}, false
 	}
 	if o.resendWaits() && s.suits(now, c, o.resends.len()) {
@@ -109,7 +109,7 @@ func (s *Session) choose(now time.Duration, c *connection) (choice, bool) {
 		}
 		return choice{}, false
 	}
-	if s.brings.Scheduler == nil || now < o.idleSince+idleBeforeCopies || o.resends.len() > 0 {
+	if s.caps.Scheduler == nil || now < o.idleSince+idleBeforeCopies || o.resends.len() > 0 {
 		return choice{}, false
 	}
 	if position, ok := s.othersRun(c); ok {
@@ -120,7 +120,7 @@ func (s *Session) choose(now time.Duration, c *connection) (choice, bool) {
 
 // takes asks a policy with Chooser whether a connection takes the next segment.
 func (s *Session) takes(now time.Duration, c *connection) bool {
-	o, m := &s.sender, &s.moment
+	o, m := &s.sender, &s.schedState
 	if !o.waiting() {
 		m.Blocked = m.Blocked || o.used() >= o.window
 		return false
@@ -135,17 +135,17 @@ func (s *Session) takes(now time.Duration, c *connection) bool {
 		m.Usable = append(m.Usable, !other.broken && now >= other.pausedUntil)
 		m.Open = append(m.Open, !other.busy)
 	}
-	return s.brings.Chooser.Takes(c.index, *m)
+	return s.caps.Chooser.Takes(c.index, *m)
 }
 
 func (s *Session) suits(now time.Duration, c *connection, waiting int) bool {
-	return s.brings.Scheduler == nil || s.brings.Scheduler.Suits(c.index, now, waiting)
+	return s.caps.Scheduler == nil || s.caps.Scheduler.Suits(c.index, now, waiting)
 }
 
 // commit takes the chosen segment from where it waits.
 func (s *Session) commit(c *connection, choice choice) {
 	o := &s.sender
-	s.moment.Blocked = false
+	s.schedState.Blocked = false
 	switch choice.from {
 	case fromResends:
 		o.segments.at(choice.position).queued = false
@@ -154,8 +154,8 @@ func (s *Session) commit(c *connection, choice choice) {
 		c.run.next++
 	case fromNew:
 		length := uint64(1)
-		if s.brings.Scheduler != nil {
-			length = min(uint64(max(s.brings.Scheduler.RunPackets(c.index), 1)), o.segments.end-o.next)
+		if s.caps.Scheduler != nil {
+			length = min(uint64(max(s.caps.Scheduler.RunPackets(c.index), 1)), o.segments.end-o.next)
 		}
 		c.run = run{o.next + 1, o.next + length}
 		o.next += length
@@ -191,7 +191,7 @@ func (s *Session) chooseProbe(c *connection) (choice, bool) {
 // for what a silent one does not take.
 func (s *Session) anyAnswers() bool {
 	for i := range s.conns[:s.paired] {
-		if !s.conns[i].broken && !s.brings.Recovery.Probing(i) {
+		if !s.conns[i].broken && !s.caps.Recovery.Probing(i) {
 			return true
 		}
 	}
@@ -213,7 +213,7 @@ func (s *Session) othersRun(c *connection) (uint64, bool) {
 // chooseCopy finds the segment in flight elsewhere that would arrive latest,
 // if a copy here would be earlier, or if its connection is doubtful.
 func (s *Session) chooseCopy(now time.Duration, c *connection) (choice, bool) {
-	here := s.brings.Scheduler.Arrival(c.index, now) + copyGain
+	here := s.caps.Scheduler.Arrival(c.index, now) + copyGain
 	latest := time.Duration(0)
 	var found uint64
 	for i := range s.conns[:s.paired] {
@@ -248,14 +248,14 @@ func (s *Session) arrival(g *segment) (first time.Duration, sure bool) {
 		if t.fate == underway {
 			carrier := &s.conns[t.conn]
 			sentAt := carrier.flights.at(t.order).sentAt
-			first = min(first, s.brings.Scheduler.Arrival(carrier.index, sentAt))
-			sure = sure || !s.brings.Scheduler.Doubtful(carrier.index)
+			first = min(first, s.caps.Scheduler.Arrival(carrier.index, sentAt))
+			sure = sure || !s.caps.Scheduler.Doubtful(carrier.index)
 		}
 	}
 	return first, sure
 }
 
-// returnRun gives what a connection has taken and not yet sent to all.
+// returnRun leaves what a connection has taken and not yet sent to all.
 func (s *Session) returnRun(c *connection) {
 	for ; c.run.next < c.run.end; c.run.next++ {
 		if g := s.sender.segments.at(c.run.next); !g.queued {

@@ -99,7 +99,7 @@ func (o *sender) keepUnsent(windowPackets float64) {
 	o.maxUnsent = max(o.maxUnsent, uint64(windowPackets))
 }
 
-// used gives the bytes of the send window in use: written and, as far as is
+// used returns the bytes of the send window in use: written and, as far as is
 // known, not yet read by the peer's application.
 func (o *sender) used() uint64 { return o.written - o.remoteRead }
 
@@ -172,7 +172,7 @@ func (o *sender) flushDeadline() time.Duration {
 	return o.flushAt
 }
 
-// Unacknowledged gives the packets written and not yet acknowledged.
+// Unacknowledged returns the packets written and not yet acknowledged.
 func (s *Session) Unacknowledged() int {
 	n := s.sender.segments.len() - s.sender.cleared
 	if len(s.sender.partial) > 0 {
@@ -203,7 +203,7 @@ func (s *Session) dataReady(now time.Duration, c *connection) bool {
 	if now < c.pausedUntil {
 		return false
 	}
-	if s.brings.Pacer != nil {
+	if s.caps.Pacer != nil {
 		return s.pacedReady(now, c)
 	}
 	o := &s.sender
@@ -223,7 +223,7 @@ func (s *Session) nextData(now time.Duration, c *connection, p *wire.Packet) boo
 		c.starved = true
 		return false
 	}
-	if s.brings.Pacer != nil {
+	if s.caps.Pacer != nil {
 		return s.nextPaced(now, c, p)
 	}
 	room := s.windowRoom(c)
@@ -259,7 +259,7 @@ func (s *Session) handOut(now time.Duration, c *connection, position uint64, p *
 
 // launch puts a segment in flight on a connection.
 func (s *Session) launch(now time.Duration, c *connection, position uint64, g *segment) {
-	h := handout{data: true, position: position}
+	h := pendingSend{data: true, position: position}
 	if t := g.on(c.index); t != nil && t.fate == underway {
 		h.wasWaiting = t.waiting
 		t.waiting = false
@@ -274,8 +274,8 @@ func (s *Session) launch(now time.Duration, c *connection, position uint64, g *s
 			g.sends = append(g.sends, transmission{conn: int32(c.index), order: h.order})
 		}
 	}
-	if s.brings.Pacer != nil {
-		mark := s.brings.Pacer.Sent(c.index, now, c.inFlight, c.starved)
+	if s.caps.Pacer != nil {
+		mark := s.caps.Pacer.Sent(c.index, now, c.inFlight, c.starved)
 		c.starved = false
 		if h.first {
 			c.flights.at(h.order).mark = mark
@@ -291,7 +291,7 @@ func (s *Session) launch(now time.Duration, c *connection, position uint64, g *s
 
 // unsend takes back a packet that a socket refused: it goes to the resend
 // queue, and the connection is as it was before it was handed out.
-func (s *Session) unsend(c *connection, h handout) {
+func (s *Session) unsend(c *connection, h pendingSend) {
 	g := s.sender.segments.at(h.position)
 	c.sent--
 	for i := range g.sends {
@@ -306,7 +306,7 @@ func (s *Session) unsend(c *connection, h handout) {
 		}
 		break
 	}
-	if s.brings.Recovery == nil || !g.queued {
+	if s.caps.Recovery == nil || !g.queued {
 		s.sender.queue(h.position)
 	}
 }

@@ -12,13 +12,13 @@ func sequenceOf(position uint64) uint32 {
 	return uint32(position%sequences) + wire.MinSequence
 }
 
-// ahead gives how far a sequence number lies ahead of a position, modulo the
+// ahead returns how far a sequence number lies ahead of a position, modulo the
 // number of sequences. The sequence must not be 0.
 func ahead(position uint64, sequence uint32) uint64 {
 	return (uint64(sequence) - wire.MinSequence + sequences - position%sequences) % sequences
 }
 
-// positionNear gives the position that a sequence number means, which is the
+// positionNear returns the position that a sequence number means, which is the
 // one within half the sequence space of position near. It is not ok for 0,
 // and for what would lie before the first packet.
 func positionNear(near uint64, sequence uint32) (position uint64, ok bool) {

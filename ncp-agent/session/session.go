@@ -42,18 +42,18 @@ var (
 // same for all calls; one that lies before an earlier one counts as that one.
 // Connections count from 0 in the order of Config.ClientIDs.
 type Session struct {
-	cfg    Config
-	state  State
-	now    time.Duration
-	in     wire.Packet       // reused by Receive
-	out    wire.Packet       // reused by NextPacket
-	ranges []ackRange        // reused by nextAcks
-	traced []ConnectionStats // reused by trace
-	conns  []connection
-	paired int // connections that carry the session, from the handshake on
-	policy policy.Policy
-	brings policy.Capabilities // of the policy
-	moment policy.Moment       // reused by takes
+	cfg        Config
+	state      State
+	now        time.Duration
+	in         wire.Packet       // reused by Receive
+	out        wire.Packet       // reused by NextPacket
+	ranges     []ackRange        // reused by nextAcks
+	traced     []ConnectionStats // reused by trace
+	conns      []connection
+	paired     int // connections that carry the session, from the handshake on
+	policy     policy.Policy
+	caps       policy.Capabilities // of the policy
+	schedState policy.Moment       // reused by takes
 
 	handshake handshake
 	closing   closing
@@ -81,10 +81,10 @@ func New(cfg Config) (*Session, error) {
 	return s, nil
 }
 
-// State gives the session's state.
+// State returns the session's state.
 func (s *Session) State() State { return s.state }
 
-// Connections gives how many connections carry the session: those of the end
+// Connections returns how many connections carry the session: those of the end
 // that has fewer. It is 0 until the handshake is done.
 func (s *Session) Connections() int { return s.paired }
 
@@ -111,7 +111,7 @@ func (s *Session) Receive(now time.Duration, conn int, buf []byte) error {
 	if t := s.cfg.Tracer; t != nil {
 		t.Received(now, conn, p)
 		early := !p.Handshake && !s.open()
-		err := s.take(now, conn, p)
+		err := s.handlePacket(now, conn, p)
 		if err != nil {
 			t.Dropped(now, conn, p, err)
 		} else if early {
@@ -120,11 +120,11 @@ func (s *Session) Receive(now time.Duration, conn int, buf []byte) error {
 		s.trace(now)
 		return err
 	}
-	return s.take(now, conn, p)
+	return s.handlePacket(now, conn, p)
 }
 
-// take does what a packet asks for.
-func (s *Session) take(now time.Duration, conn int, p *wire.Packet) error {
+// handlePacket does what a packet asks for.
+func (s *Session) handlePacket(now time.Duration, conn int, p *wire.Packet) error {
 	switch {
 	case p.Handshake:
 		return s.receiveHandshake(now, conn, p)
@@ -141,7 +141,7 @@ func (s *Session) take(now time.Duration, conn int, p *wire.Packet) error {
 		return err
 	}
 	s.sender.receiveBytesRead(p.BytesRead)
-	if len(p.AckStarts)+len(p.AckCounts) > 0 || s.brings.Recovery != nil {
+	if len(p.AckStarts)+len(p.AckCounts) > 0 || s.caps.Recovery != nil {
 		s.receiveAcks(now, c, p)
 	}
 	if s.state == Closing {
@@ -185,7 +185,7 @@ func (s *Session) NextPacket(now time.Duration, conn int, dst []byte) ([]byte, b
 		}
 		return p.Append(dst), true
 	}
-	c.handed.add(handout{})
+	c.handed.add(pendingSend{})
 	if s.cfg.Tracer != nil {
 		s.cfg.Tracer.Sent(now, conn, p, false)
 	}
@@ -233,7 +233,7 @@ func (s *Session) advanceTicks(now time.Duration) {
 	}
 	if due(&s.timeoutTick, now, s.cfg.TimeoutCheckInterval) {
 		for i := range s.conns[:s.paired] {
-			if c := &s.conns[i]; s.brings.Recovery != nil {
+			if c := &s.conns[i]; s.caps.Recovery != nil {
 				s.checkSilence(now, c)
 			} else {
 				s.checkTimeouts(now, c)
@@ -285,11 +285,11 @@ func (s *Session) Deadline() time.Duration {
 			}
 		}
 	}
-	if s.brings.Pacer != nil {
+	if s.caps.Pacer != nil {
 		next = min(next, s.paceDeadline())
 	}
 	return next
 }
 
-// EstablishedAt gives the time at which the handshake was done, 0 before.
+// EstablishedAt returns the time at which the handshake was done, 0 before.
 func (s *Session) EstablishedAt() time.Duration { return s.establishedAt }

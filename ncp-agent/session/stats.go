@@ -50,7 +50,7 @@ func (s *Session) ReadStats(into *Stats) {
 	}
 }
 
-// appendStats gives each connection's numbers.
+// appendStats appends each connection's numbers.
 func (s *Session) appendStats(connections []ConnectionStats) []ConnectionStats {
 	for i := range s.conns {
 		c := &s.conns[i]

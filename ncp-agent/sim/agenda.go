@@ -20,7 +20,7 @@ func newAgenda(n int, at time.Duration) *agenda {
 	return a
 }
 
-// first gives the earliest time; none without things.
+// first returns the earliest time; none without things.
 func (a *agenda) first(none time.Duration) time.Duration {
 	if len(a.heap) == 0 {
 		return none

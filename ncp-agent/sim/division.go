@@ -63,7 +63,7 @@ func divide(run *Run, routes [][]route, events []event, most int) *division {
 	return d
 }
 
-// behind gives the part that a packet of a transfer comes to: that of a
+// behind returns the part that a packet of a transfer comes to: that of a
 // direction, or of the transfer itself where there is none.
 func (d *division) behind(transfer, direction int) int {
 	if direction < 0 {
@@ -72,7 +72,7 @@ func (d *division) behind(transfer, direction int) int {
 	return d.directions[direction]
 }
 
-// share gives the parts groups of equal weight, in the order in which the
+// share returns the parts groups of equal weight, in the order in which the
 // transfers' routes come to them.
 func (d *division) share(groups groups, routes [][]route, most int) {
 	direction := func(i int) int { return len(routes) + i }
@@ -113,7 +113,7 @@ func (d *division) share(groups groups, routes [][]route, most int) {
 	}
 }
 
-// leastDelays gives the least time that a packet is on the line of each
+// leastDelays returns the least time that a packet is on the line of each
 // direction, whatever the events change; 0 where packets may overtake.
 func leastDelays(run *Run, events []event) []time.Duration {
 	properties, least := make([]linkmodel.Properties, 2*len(run.Links)), make([]time.Duration, 2*len(run.Links))
@@ -151,7 +151,7 @@ func newGroups(n int) groups {
 	return g
 }
 
-// root gives the same number for all of a set.
+// root returns the same number for all of a set.
 func (g groups) root(i int) int {
 	for g[i] != i {
 		g[i] = g[g[i]]

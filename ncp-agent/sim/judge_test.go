@@ -8,7 +8,7 @@ import (
 
 const never = time.Duration(math.MaxInt64)
 
-// since gives a transfer's samples from its establishment on, in its time.
+// since returns a transfer's samples from its establishment on, in its time.
 func (r *Result) since(transfer int) (samples []Sample) {
 	start := r.Transfers[transfer].EstablishedAt
 	for _, s := range r.Samples {

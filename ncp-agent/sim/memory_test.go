@@ -23,7 +23,7 @@ func TestLongerRunsNeedNoMoreMemory(t *testing.T) {
 	}
 }
 
-// allocated gives the bytes that a lossy run allocates.
+// allocated returns the bytes that a lossy run allocates.
 func allocated(t *testing.T, policy string, bytes int64) uint64 {
 	run := transferOver([]path{{4096, 20, .001}, {1024, 80, 0}}, dropTail, policy, bytes)
 	run.Until = time.Hour

@@ -100,7 +100,7 @@ func (n *network) handOver(d *direction, on *linkmodel.Delivery[*packet]) {
 	on.Frame = nil
 }
 
-// storage gives room for the bytes of the packet that is made next.
+// storage returns room for the bytes of the packet that is made next.
 func (n *network) storage() []byte {
 	if len(n.free) == 0 {
 		n.free = append(n.free, &packet{})

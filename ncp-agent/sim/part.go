@@ -31,8 +31,8 @@ type part struct {
 	err       error
 }
 
-// moment is a time, and the how-manieth of the moments at that time: after what
-// takes no time something may happen at the same time again.
+// moment is a time and the step number at that time: after what takes no time
+// something may happen at the same time again.
 type moment struct {
 	at    time.Duration
 	count int // from 1
@@ -61,7 +61,7 @@ func newPart(run *Run, events []event) *part {
 	return &part{run: run, network: n, events: events, origin: timing.Never, buffers: map[storage]*session.Buffers{}}
 }
 
-// addDirection gives it a direction of its own, or the far end of another's.
+// addDirection adds a direction of its own, or the far end of another's.
 func (p *part) addDirection(d *direction) {
 	d.part = p
 	p.network.byNumber[d.number] = d
@@ -175,7 +175,7 @@ func (p *part) applyEvents(now time.Duration) {
 	}
 }
 
-// nextEvent gives the time of the next event; there is none before the first
+// nextEvent returns the time of the next event; there is none before the first
 // transfer is established.
 func (p *part) nextEvent() (at time.Duration, ok bool) {
 	if p.origin == timing.Never && p.first != nil && p.first.ends[0].session.State() >= session.Established {

@@ -47,7 +47,7 @@ func TestAnyNumberOfCoresGivesOneResult(t *testing.T) {
 	}
 }
 
-// observed gives how many parts a run had, its result, and all that its
+// observed returns how many parts a run had, its result, and all that its
 // observer was told.
 func observed(t *testing.T, seed uint64, workers int) (parts int, result *Result, told []string) {
 	t.Helper()

@@ -50,7 +50,7 @@ func newNames(run *Run) *names {
 	return n
 }
 
-// routes gives those of a transfer's connections.
+// routes returns those of a transfer's connections.
 func (n *names) routes(c *Transfer) ([]route, error) {
 	if len(c.Paths) != len(c.Sender.ClientIDs) || len(c.Paths) != len(c.Receiver.ClientIDs) {
 		return nil, fmt.Errorf("sim: %d paths for %d and %d connections", len(c.Paths), len(c.Sender.ClientIDs), len(c.Receiver.ClientIDs))
@@ -81,7 +81,7 @@ func (n *names) routes(c *Transfer) ([]route, error) {
 	return list, nil
 }
 
-// events gives the run's, in the order of time.
+// events returns the run's, in the order of time.
 func (n *names) events() ([]event, error) {
 	var list []event
 	for i := range n.run.Events {
@@ -113,7 +113,7 @@ func (n *names) events() ([]event, error) {
 	return list, nil
 }
 
-// properties gives those that a direction begins with.
+// properties returns those that a direction begins with.
 func (r *Run) properties(direction int) linkmodel.Properties {
 	l := &r.Links[direction/2]
 	if direction%2 == 1 {

@@ -23,7 +23,7 @@ type end struct {
 	stopped  []bool        // per connection: by a full queue, and not yet woken
 	deadline time.Duration // the session's, unless it is stale
 	stale    bool          // something was done with the session since then
-	stirred  bool          // something was, since no connection had anything to send
+	dirty    bool          // something was, since no connection had anything to send
 }
 
 // transfer is one session and its application.
@@ -81,7 +81,7 @@ type storage struct {
 	zeros    bool
 }
 
-// buffersOf gives the storage that such sessions of a part share.
+// buffersOf returns the storage that such sessions of a part share.
 func (p *part) buffersOf(mtuBytes uint32, zeros bool) *session.Buffers {
 	of := storage{mtuBytes, zeros}
 	if p.buffers[of] == nil {
@@ -99,14 +99,14 @@ func (t *transfer) advance(now time.Duration) {
 		e.resume(now)
 		if e.due() <= now {
 			e.session.Advance(now)
-			e.stir()
+			e.markDirty()
 		}
 	}
 }
 
-// stir says that something was done with an end's session. Without that it has
+// markDirty says that something was done with an end's session. Without that it has
 // the same deadline as before and, if it only receives, nothing to send.
-func (e *end) stir() { e.stale, e.stirred = true, true }
+func (e *end) markDirty() { e.stale, e.dirty = true, true }
 
 // due is the session's deadline.
 func (e *end) due() time.Duration {
@@ -138,10 +138,10 @@ func (t *transfer) step(p *part, now time.Duration) {
 		t.part = t.part[n:]
 		t.written += int64(n)
 	}
-	if t.ends[1].stirred && to.Readable() {
+	if t.ends[1].dirty && to.Readable() {
 		n, _ := to.ReadTo(now, t.sink)
 		t.result.Received += int64(n)
-		t.ends[1].stir()
+		t.ends[1].markDirty()
 	}
 	if t.result.ReceivedAt == 0 && t.result.Received == t.config.Bytes {
 		t.result.ReceivedAt = now
@@ -149,13 +149,13 @@ func (t *transfer) step(p *part, now time.Duration) {
 	if t.result.AckedAt == 0 && t.written == t.config.Bytes && from.Unacknowledged() == 0 {
 		t.result.AckedAt = now
 	}
-	t.ends[0].stir() // it may have something to send now for no other reason than the time
+	t.ends[0].markDirty() // it may have something to send now for no other reason than the time
 	for _, e := range t.ends {
 		e.pump(p, now)
 	}
 }
 
-// nextPart gives payload, at least a byte of it.
+// nextPart returns payload, at least a byte of it.
 func (t *transfer) nextPart(p *part) []byte {
 	if t.config.Source != nil {
 		return t.config.Source()
@@ -191,18 +191,18 @@ func (t *transfer) next(now time.Duration) (time.Duration, bool) {
 
 // pump lets every connection send while its first link takes packets.
 func (e *end) pump(p *part, now time.Duration) {
-	asked := e.stirred
-	e.stale, e.stirred = e.stale || asked, false
+	asked := e.dirty
+	e.stale, e.dirty = e.stale || asked, false
 	for conn, route := range e.routes {
 		if e.stopped[conn] && !route[0].wakes() {
-			e.stirred = asked
+			e.dirty = asked
 			continue
 		}
 		e.stopped[conn] = false
 		for {
 			if !route[0].room() {
 				e.stopped[conn] = true
-				e.stirred = asked
+				e.dirty = asked
 				break
 			}
 			if !asked {
@@ -237,11 +237,11 @@ func (e *end) arrive(now time.Duration, p *packet) {
 	e.receive(now, p)
 }
 
-// receive gives a packet to the session; what it refuses is lost, as its
+// receive hands a packet to the session; what it refuses is lost, as its
 // counts tell.
 func (e *end) receive(now time.Duration, p *packet) {
 	_ = e.session.Receive(now, p.conn, p.bytes)
-	e.stir()
+	e.markDirty()
 	e.part.network.recycle(p)
 }
 

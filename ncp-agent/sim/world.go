@@ -148,7 +148,7 @@ func (w *world) simulate() error {
 	}
 }
 
-// end gives the end of the window that begins at a time.
+// end returns the end of the window that begins at a time.
 func (w *world) end(begin time.Duration) moment {
 	last := min(w.sampleAt, w.run.Until-1)
 	if w.ahead < timing.Never {
@@ -244,7 +244,7 @@ func (w *world) exchange(end time.Duration) error {
 	return nil
 }
 
-// tell gives the observer what the parts have noticed, in the order of time.
+// tell tells the observer what the parts have noticed, in the order of time.
 func (w *world) tell() {
 	var all []notice
 	for _, p := range w.parts {
@@ -288,7 +288,7 @@ func (w *world) takeSamples() {
 	}
 }
 
-// linkStates gives the state of every direction.
+// linkStates returns the state of every direction.
 func (w *world) linkStates(into []linkmetrics.State) []linkmetrics.State {
 	into = into[:0]
 	for _, d := range w.directions {

@@ -86,7 +86,7 @@ func (c *captures) frame(now time.Duration, f *sim.Frame) {
 	c.err = err
 }
 
-// ethernet gives the frame of a packet; it is good until the next.
+// ethernet returns the frame of a packet; it is good until the next.
 func (c *captures) ethernet(f *sim.Frame, from, to net.HardwareAddr) ([]byte, error) {
 	connection := &c.plan.Sessions[f.Transfer].Connections[f.Connection]
 	source, destination := connection.Sender, connection.Receiver

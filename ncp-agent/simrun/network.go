@@ -20,7 +20,7 @@ const headerBytes = 14 + 20 + 8
 // each full segment of 1448.
 const tcpHeaderBytes = 4 + 47
 
-// links gives the plan's links as a simulation takes them: what the hosts shape
+// links returns the plan's links as a simulation takes them: what the hosts shape
 // and what the middle does are one model here. A queue pushes back on a host
 // that sends, and drops what a relay node passes on: that node's own egress.
 func links(p *plan.Plan, all []sim.Transfer) []sim.Link {
@@ -49,7 +49,7 @@ func links(p *plan.Plan, all []sim.Transfer) []sim.Link {
 	return list
 }
 
-// transfers gives the plan's sessions.
+// transfers returns the plan's sessions.
 func transfers(all []*config.Plan) []sim.Transfer {
 	var list []sim.Transfer
 	for _, p := range all {

@@ -42,7 +42,7 @@ func TestTelemetryIsTheSameBytesEverywhere(t *testing.T) {
 	}
 }
 
-// withTraces gives the plan with all that can be traced.
+// withTraces returns the plan with all that can be traced.
 func withTraces(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(planFile)

@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"time"
 
-	"ncp-testbed/ncp-agent/frame"
 	"ncp-testbed/ncp-agent/wire"
 
 	"github.com/gopacket/gopacket"
@@ -38,7 +37,7 @@ type stream struct {
 	*capture
 	conn  int
 	from  End
-	in    *frame.Reader
+	in    *wire.FrameReader
 	ended bool
 	bytes uint64 // in order
 }
@@ -53,8 +52,8 @@ func Read(file io.Reader, connections []Addresses, limit int, view *View) error 
 	}
 	c := &capture{view: view, flows: map[flow]*stream{}, made: map[flow]map[uint32]bool{}}
 	for i, a := range connections {
-		c.flows[flow{a.Sender, a.Receiver}] = &stream{capture: c, conn: i, from: Sender, in: frame.NewReader(limit)}
-		c.flows[flow{a.Receiver, a.Sender}] = &stream{capture: c, conn: i, from: Receiver, in: frame.NewReader(limit)}
+		c.flows[flow{a.Sender, a.Receiver}] = &stream{capture: c, conn: i, from: Sender, in: wire.NewFrameReader(limit)}
+		c.flows[flow{a.Receiver, a.Sender}] = &stream{capture: c, conn: i, from: Receiver, in: wire.NewFrameReader(limit)}
 	}
 	assembler := tcpassembly.NewAssembler(tcpassembly.NewStreamPool(c))
 	for {
@@ -109,14 +108,14 @@ func (c *capture) segment(assembler *tcpassembly.Assembler, p gopacket.Packet, a
 	assembler.AssembleWithTimestamp(network.NetworkFlow(), &tcp, at)
 }
 
-// whole tells whether all of a TCP header is there. One that is cut off is a layer
+// whole reports whether all of a TCP header is there. One that is cut off is a layer
 // of the packet all the same, without ports.
 func whole(tcp *layers.TCP) bool {
 	n := len(tcp.Contents)
 	return n >= 20 && n == 4*int(tcp.DataOffset)
 }
 
-// New gives the assembler the stream of a flow.
+// New hands the assembler the stream of a flow.
 func (c *capture) New(network, transport gopacket.Flow) tcpassembly.Stream {
 	return c.flows[flowOf(network, transport)]
 }

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"ncp-testbed/ncp-agent/frame"
 	"ncp-testbed/ncp-agent/wire"
 
 	"github.com/gopacket/gopacket"
@@ -91,9 +90,9 @@ func (r *recorder) stream(f flow, data []byte, size int) (frames [][]byte) {
 	return frames
 }
 
-func framed(p *wire.Packet) []byte { return frame.Append(nil, p.Append(nil)) }
+func framed(p *wire.Packet) []byte { return wire.AppendFrame(nil, p.Append(nil)) }
 
-// read gives the facts of the capture.
+// read returns the facts of the capture.
 func (r *recorder) read(x *exchange) (Facts, error) {
 	var all []Addresses
 	for conn := range x.offers[Sender].ClientIDs {
@@ -203,7 +202,7 @@ func TestReadOfWhatIsWrong(t *testing.T) {
 		}, violation: "connection 1: from the receiver: a frame of 4294967295 bytes"},
 		"a packet that is none": {make: func(x *exchange, r *recorder) {
 			r.open(0, 7)
-			r.record(r.stream(flowFrom(0, Sender), frame.Append(nil, []byte{0xff}), 1000)...)
+			r.record(r.stream(flowFrom(0, Sender), wire.AppendFrame(nil, []byte{0xff}), 1000)...)
 		}, violation: "connection 1: from the sender: ncp packet: malformed"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -88,7 +88,7 @@ func (x *exchange) facts() Facts {
 	return v.Facts()
 }
 
-// find gives an event of a kind.
+// find returns an event of a kind.
 func (x *exchange) find(t *rapid.T, kind string, is func(*event) bool) int {
 	var found []int
 	for i := range x.events {

@@ -1,5 +1,6 @@
 // Package wire holds the packet of NCP, the NKN control protocol, and its
-// protobuf encoding (proto3), compatible with nknorg/ncp-go and npm's @nkn/ncp.
+// protobuf encoding (proto3), compatible with nknorg/ncp-go and npm's @nkn/ncp,
+// and carries packets over a stream.
 package wire
 
 import "errors"
@@ -35,7 +36,7 @@ func (p *Packet) Reset() {
 	p.WindowBytes, p.MTUBytes, p.Close, p.Handshake = 0, 0, false, false
 }
 
-// AckRanges gives the number of acknowledged ranges. A sender may leave the
+// AckRanges returns the number of acknowledged ranges. A sender may leave the
 // counts out when all are 1, and the starts out when the start is MinSequence.
 // It returns ErrAckLists when both lists are there with different lengths.
 func (p *Packet) AckRanges() (int, error) {
@@ -46,7 +47,7 @@ func (p *Packet) AckRanges() (int, error) {
 	return max(starts, counts), nil
 }
 
-// AckRange gives range i, 0 ≤ i < AckRanges(): its first sequence and its
+// AckRange returns range i, 0 ≤ i < AckRanges(): its first sequence and its
 // length in packets.
 func (p *Packet) AckRange(i int) (start, count uint32) {
 	start, count = MinSequence, 1

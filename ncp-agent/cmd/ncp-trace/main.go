@@ -11,8 +11,8 @@ import (
 
 	"ncp-testbed/internal/cli"
 	"ncp-testbed/ncp-agent/config"
-	"ncp-testbed/ncp-agent/frame"
 	"ncp-testbed/ncp-agent/trace"
+	"ncp-testbed/ncp-agent/wire"
 )
 
 const usage = `usage: ncp-trace --session NAME --sender-plan FILE --receiver-plan FILE
@@ -74,7 +74,7 @@ func view(file string, sender, receiver *config.Session) (trace.Facts, error) {
 		addresses = append(addresses, trace.Addresses{Sender: c.Sender, Receiver: c.Receiver})
 	}
 	v := trace.NewView(offer(sender), offer(receiver))
-	largest := int(max(sender.MTUBytes, receiver.MTUBytes)) + frame.Slack
+	largest := int(max(sender.MTUBytes, receiver.MTUBytes)) + wire.FrameSlack
 	if err := trace.Read(bufio.NewReader(opened), addresses, largest, v); err != nil {
 		return trace.Facts{}, err
 	}

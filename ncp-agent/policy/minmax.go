@@ -2,9 +2,9 @@ package policy
 
 import "time"
 
-// windowed is the largest (or smallest) of the samples of the last while: a
+// minmax is the largest (or smallest) of the samples of the last while: a
 // monotonic queue, so that adding costs amortised constant time.
-type windowed struct {
+type minmax struct {
 	smallest bool
 	samples  []timed
 }
@@ -15,7 +15,7 @@ type timed struct {
 }
 
 // add takes a sample and forgets those older than keep, which is not negative.
-func (w *windowed) add(at time.Duration, value float64, keep time.Duration) {
+func (w *minmax) add(at time.Duration, value float64, keep time.Duration) {
 	n := len(w.samples)
 	for n > 0 && w.better(value, w.samples[n-1].value) {
 		n--
@@ -29,17 +29,17 @@ func (w *windowed) add(at time.Duration, value float64, keep time.Duration) {
 }
 
 // better reports whether b says nothing beside a, which is newer.
-func (w *windowed) better(a, b float64) bool {
+func (w *minmax) better(a, b float64) bool {
 	if w.smallest {
 		return a <= b
 	}
 	return a >= b
 }
 
-func (w *windowed) empty() bool { return len(w.samples) == 0 }
+func (w *minmax) empty() bool { return len(w.samples) == 0 }
 
 // value is the extreme, 0 without samples.
-func (w *windowed) value() float64 {
+func (w *minmax) value() float64 {
 	if w.empty() {
 		return 0
 	}
@@ -47,6 +47,6 @@ func (w *windowed) value() float64 {
 }
 
 // set forgets all samples but this one.
-func (w *windowed) set(at time.Duration, value float64) {
+func (w *minmax) set(at time.Duration, value float64) {
 	w.samples = append(w.samples[:0], timed{at, value})
 }

@@ -6,7 +6,7 @@ import (
 )
 
 func TestWindowedForgetsWhatIsOlder(t *testing.T) {
-	w := windowed{}
+	w := minmax{}
 	same(t, "value of none", w.value(), 0)
 	w.add(0, 5, time.Second)
 	w.add(time.Second, 3, time.Second)
@@ -20,7 +20,7 @@ func TestWindowedForgetsWhatIsOlder(t *testing.T) {
 // Samples that say nothing beside newer ones are not kept, so that many take no room.
 func TestWindowedKeepsFew(t *testing.T) {
 	for _, smallest := range []bool{true, false} {
-		w := windowed{smallest: smallest}
+		w := minmax{smallest: smallest}
 		for i := range 10 {
 			w.add(time.Duration(i), 5, time.Second)
 		}

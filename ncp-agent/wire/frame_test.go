@@ -1,4 +1,4 @@
-package frame
+package wire
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 
 // packetsOf reads a stream to its end, the way a socket does.
 func packetsOf(limit int, from io.Reader) (packets [][]byte, err error) {
-	f := NewReader(limit)
+	f := NewFrameReader(limit)
 	for {
 		packet, ok, err := f.Next()
 		if err != nil {
@@ -33,7 +33,7 @@ func TestFrames(t *testing.T) {
 	want := [][]byte{{}, []byte("a"), bytes.Repeat([]byte("b"), limit), {}, bytes.Repeat([]byte("c"), 1031)}
 	for range 100 { // more than the buffer holds
 		for _, packet := range want {
-			stream = Append(stream, packet)
+			stream = AppendFrame(stream, packet)
 		}
 	}
 	if got := stream[:9]; !bytes.Equal(got, []byte{0, 0, 0, 0, 1, 0, 0, 0, 'a'}) {
@@ -89,7 +89,7 @@ func FuzzFrames(f *testing.F) {
 			if len(packet) > limit || !bytes.Equal(packet, cut[i]) {
 				t.Fatalf("packet %d: % x, in chunks % x", i, packet, cut[i])
 			}
-			joined = Append(joined, packet)
+			joined = AppendFrame(joined, packet)
 		}
 		if !bytes.HasPrefix(stream, joined) || errors.Is(err, io.EOF) && len(joined) != len(stream) {
 			t.Fatalf("% x came out of % x, %v", joined, stream, err)

@@ -9,22 +9,22 @@ import (
 	"ncp-testbed/internal/plan"
 )
 
-// Bare passes frames on by the same packet sockets as a [Relay] and does nothing else: no delay, no copy of its own, no
-// records. What it bears is the most that any relay by these sockets could on a machine.
-type Bare struct {
+// Passthrough passes frames on by the same packet sockets as a [Relay] and does nothing else: no delay, no copy of its
+// own, no records. What it carries is an upper bound of what any relay by these sockets could on a machine.
+type Passthrough struct {
 	receiver *receiver
 	sender   *sender
 	towards  []int32 // the interface that frames go to, by that at which they arrive
 	stopping atomic.Bool
 }
 
-// OpenBare binds to the middle interfaces of all links, in the current network namespace.
-func OpenBare(links []plan.Link) (*Bare, error) {
+// OpenPassthrough binds to the middle interfaces of all links, in the current network namespace.
+func OpenPassthrough(links []plan.Link) (*Passthrough, error) {
 	devices, err := middles(links)
 	if err != nil {
 		return nil, err
 	}
-	b := &Bare{}
+	b := &Passthrough{}
 	var indexes []int
 	maxMTU := 0
 	for i, device := range devices {
@@ -50,23 +50,23 @@ func OpenBare(links []plan.Link) (*Bare, error) {
 }
 
 // Run passes frames on until Stop, on a thread of its own with the relay's priority. It calls ready when it begins.
-func (b *Bare) Run(ready func()) error {
+func (b *Passthrough) Run(ready func()) error {
 	runtime.LockOSThread() // for good
 	acquire()
 	ready()
 	for !b.stopping.Load() {
 		if b.passOn() == 0 {
-			_ = unix.Nanosleep(&bareNap, nil)
+			_ = unix.Nanosleep(&passthroughNap, nil)
 		}
 	}
 	return nil
 }
 
-// bareNap is how long frames are left alone when there were none: it costs more to be woken for each.
-var bareNap = unix.NsecToTimespec(int64(maxNap) / 4)
+// passthroughNap is how long frames are left alone when there were none: it costs more to be woken for each.
+var passthroughNap = unix.NsecToTimespec(int64(maxNap) / 4)
 
 // passOn sends what has arrived, straight from the ring, a batch at most. What an interface does not take is lost.
-func (b *Bare) passOn() int {
+func (b *Passthrough) passOn() int {
 	first, s := b.receiver.next, b.sender
 	var frame arrived
 	for !s.full() && b.receiver.take(&frame) {
@@ -88,10 +88,10 @@ func (b *Bare) passOn() int {
 }
 
 // Stop ends Run.
-func (b *Bare) Stop() { b.stopping.Store(true) }
+func (b *Passthrough) Stop() { b.stopping.Store(true) }
 
-// Close gives back what OpenBare took, once Run has ended.
-func (b *Bare) Close() {
+// Close gives back what OpenPassthrough took, once Run has ended.
+func (b *Passthrough) Close() {
 	b.receiver.close()
 	b.sender.close()
 }
