@@ -13,7 +13,6 @@ from typing import Any
 from testbed import paths
 from testbed.engines import Options
 from testbed.engines.vkernel.engine import ENGINE
-from testbed.engines.vkernel.refusals import refusals
 from testbed.engines.vkernel.run import GuestRun, run_id
 from testbed.errors import CannotRun
 from testbed.interchange.traces.agree import disagreements
@@ -71,7 +70,7 @@ def test_what_has_no_end_where_the_cpu_is_free_is_refused() -> None:
     links = [{"name": "fast", "rate_bps": 0}, {"name": "slow", "rate_bps": 8}]
     checks = [{"name": "idle", "series": "host_cpu"}, {"name": "windows", "series": "window_packets"}]
     plan: Any = {"links": links, "checks": checks}
-    assert refusals(plan) == [
+    assert ENGINE.unsupported(plan) == [
         "links.fast: it has no rate, and where the CPU is free it would be infinitely fast",
         "checks.idle: series host_cpu, and the CPU is free in the guest",
     ]

@@ -9,7 +9,6 @@ from typing import Any
 from testbed.engines.engine import Engine, Options, Programs
 from testbed.engines.vkernel import checkout
 from testbed.engines.vkernel.build import ready_kernel
-from testbed.engines.vkernel.refusals import refusals
 from testbed.engines.vkernel.run import SOURCES, GuestRun, run_id
 from testbed.errors import CannotRun
 from testbed.machine import Need, machine
@@ -22,6 +21,9 @@ from testbed.plan.trigger import trigger
 from testbed.planning.resolve import Choices
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario
+
+OF_THE_CPU = ("host_cpu",)
+"""Series that tell of the machine and not of the network."""
 
 
 class GuestKernel(Engine):
@@ -93,8 +95,18 @@ class GuestKernel(Engine):
         ]
 
     def unsupported(self, plan: Plan) -> list[str]:
-        """What has no end where the CPU is free."""
-        return refusals(plan)
+        """What needs real time, or a machine of more than one core."""
+        found = [
+            f"links.{link['name']}: it has no rate, and where the CPU is free it would be infinitely fast"
+            for link in plan["links"]
+            if not link["rate_bps"] and not link.get("trace_file")
+        ]
+        found += [
+            f"checks.{check['name']}: series {check['series']}, and the CPU is free in the guest"
+            for check in plan["checks"]
+            if check.get("series") in OF_THE_CPU
+        ]
+        return found
 
     def describe(self, plan: Plan, options: Options) -> list[str]:
         """Which kernel it is, and what that means."""

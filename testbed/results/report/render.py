@@ -7,11 +7,11 @@ from typing import Any
 
 from testbed.interchange.graph import FORMATS, draw
 from testbed.judge.figures import with_unit
+from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from testbed.plan.traffic_types import traffic_of
 from testbed.results.report import download, words
 from testbed.results.report.calibration import calibration_rows
-from testbed.results.report.dashboards import dashboard_links
 from testbed.results.report.folder import ResultFolder, pretty, read_folder
 from testbed.results.report.machines import machine_rows
 from testbed.results.report.page_templates import on_page, page_templates, write_html
@@ -19,6 +19,12 @@ from testbed.results.report.plot import Plot
 from testbed.results.report.plots import all_plots
 from testbed.results.report.shares import share_tables
 from testbed.series import FromFile
+from testbed.series.reader import start_of
+from testbed.series.run_list import dashboards_of
+from testbed.services import grafana
+
+DASHBOARDS = {"ndn": "NDN", "tcp": "TCP"}
+"""What the report calls a dashboard, where that is not its own name."""
 
 
 def write_report(result_dir: Path, reader: FromFile | None = None) -> Path:
@@ -93,3 +99,13 @@ def _signed(value: float) -> str:
 
 def _seconds(value: float) -> str:
     return f"{value:.1f} s"
+
+
+def dashboard_links(folder: ResultFolder) -> list[tuple[str, str]]:
+    """Name and URL of each that has something to show of the run; none where nothing was ever sent, or in virtual time
+    (whose points are in a database only if one was up)."""
+    events = [] if folder.evidence is None else folder.evidence.events
+    if start_of(events) is None or engine_of(folder.plan).virtual_time:
+        return []
+    boards = dashboards_of(folder.plan)
+    return [(DASHBOARDS.get(board, board), grafana.run_url(board, folder.plan["run"])) for board in boards]

@@ -20,12 +20,16 @@ from testbed.runtime.progress import Step
 from testbed.runtime.socket_samples import assert_sent_with, congestion_controls
 from testbed.scenario.tcp import Role
 from testbed.traffic.tcp.captured.capture import HEADER_BYTES
+from testbed.traffic.tcp.download import DownloadTransfer
+from testbed.traffic.tcp.fetch import FetchTransfer
+from testbed.traffic.tcp.iperf3 import Iperf3Transfer
 from testbed.traffic.tcp.kind import Kind, Measured, Stage, address_of
-from testbed.traffic.tcp.kinds import KINDS
 from testbed.traffic.traffic import Traffic
 
 ROLES: tuple[Role, ...] = ("receiver", "sender")
 POLL_S = 0.05
+KINDS: Mapping[str, type[Kind]] = {"download": DownloadTransfer, "fetch": FetchTransfer, "iperf3": Iperf3Transfer}
+"""What carries out each kind of a plan's ``tcp`` (``testbed/scenario/tcp.py``)."""
 
 
 class Tcp(Traffic):
