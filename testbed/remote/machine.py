@@ -260,7 +260,6 @@ class Machine:
                 method=method,
                 path=path,
                 said=refusal,
-                refusal=refusal.code,
             ) from refusal
         except OSError as error:
             raise OSError(f"{self.name}: {error}") from error

@@ -104,7 +104,6 @@ def control(agent: Answering, method: str, path: str) -> dict[str, Any]:
             method=method,
             path=path,
             said=refusal,
-            refusal=refusal.code,
         ) from refusal
     document: dict[str, Any] = json.loads(body) if body.strip() else {}
     if agent.place.ahead_ns and document.get("started_unix_ns"):
