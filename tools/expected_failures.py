@@ -27,10 +27,9 @@ from testbed.judge.expected_failures import FILE, MEASURED, ExpectedFailures, Li
 from testbed.judge.status import Status
 from testbed.judge.verify import read_verdict
 from testbed.plan.engines import ENGINES, engine_of
-from testbed.study.claims.judged import read_claims
-from testbed.study.claims.load import load
-from testbed.study.claims.model import Claim, Claims
-from testbed.study.claims.reference import FOLDER
+from testbed.study.checks.judged import read_claims
+from testbed.study.kinds.claims_file import Claim, Claims, load
+from testbed.study.kinds.reference import FOLDER
 from testbed.study.tables import load as table_file
 from testbed.study.tables import report
 from testbed.study.tables.judging import judge_one

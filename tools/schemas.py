@@ -41,7 +41,7 @@ def documents() -> dict[str, dict[str, Any]]:
     from testbed.engines.events import Event
     from testbed.plan.model import Plan
     from testbed.scenario.model import Scenario
-    from testbed.study.claims.model import Claims
+    from testbed.study.kinds.claims_file import Claims
     from testbed.study.sweep.model import Sweep
     from testbed.study.tables.model import Table
 
@@ -55,10 +55,10 @@ def _of_results() -> dict[str, dict[str, Any]]:
     from testbed.archive import pack
     from testbed.engines.provenance import Provenance
     from testbed.judge.checks.result import Verdict
-    from testbed.study.claims import all_run
     from testbed.study.compare import agreement, comparison
     from testbed.study.compare.same_bytes import RepetitionEntry
-    from testbed.study.interop import verdict
+    from testbed.study.kinds import claims as all_run
+    from testbed.study.report import interop
     from testbed.study.tables import table_run
 
     kinds: dict[str, Any] = {
@@ -67,7 +67,7 @@ def _of_results() -> dict[str, dict[str, Any]]:
         "compare": comparison.Document,
         "cross-check": agreement.CrossCheck,
         "hashes": list[RepetitionEntry],
-        "interop": verdict.Document,
+        "interop": interop.Document,
         "provenance": Provenance,
         "table": table_run.Document,
         "verdict": Verdict,

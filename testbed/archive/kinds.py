@@ -263,7 +263,7 @@ _ROOMS: Mapping[Kind, str] = {
     "comparison": "testbed.study.compare.verify",
     "cross-check": "testbed.study.compare.verify",
     "repetitions": "testbed.study.compare.verify",
-    "claims": "testbed.study.claims.verify",
+    "claims": "testbed.study.kinds.claims_verify",
 }
 """Where a kind of studies is judged again: ``verify(asked: Asked) -> Again``."""
 _VERIFY = {"run": _run, **dict.fromkeys(_ROOMS, _study)}

@@ -12,15 +12,14 @@ from testbed.cli import events
 from testbed.cli.options import LinkOption, ResumeOption
 from testbed.cli.where import HOSTS, ClusterOption, runs_made
 from testbed.errors import BadInput
-from testbed.judge.status import Status, verdict_of
+from testbed.judge.status import verdict_of
 from testbed.plan.default_engine import DEFAULT
 from testbed.plan.engines import ENGINES
 from testbed.runtime.progress import Progress
 
 if TYPE_CHECKING:
-    from testbed.study.claims.all_run import Asked
-    from testbed.study.claims.judged import Judged
-    from testbed.study.claims.model import Claims
+    from testbed.study.kinds.claims import Request
+    from testbed.study.kinds.claims_file import Claims
 
 
 def register(app: typer.Typer) -> None:
@@ -56,8 +55,8 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Decide every claim of the sources (data/published/claims.yaml). The last line is PASS, FAIL or UNTRUSTED."""
         from testbed.engines import named
-        from testbed.study.claims import all_run
-        from testbed.study.claims.load import load
+        from testbed.study.kinds import claims as kind
+        from testbed.study.kinds.claims_file import load
 
         events.refuse_with(as_json, dry_run)
         claims = load(only=only or ())  # bad input ends here, before anything is set up
@@ -74,17 +73,17 @@ def register(app: typer.Typer) -> None:
                 "--cluster {cluster}: all of them go to the hosts of `cluster up`; give --cluster alone",
                 cluster=cluster,
             )
-        asked = [all_run.Asked(one, quick, tuple(only or ()), resume, link, bool(cluster)) for one in engines]
+        requests = [kind.Request(one, quick, tuple(only or ()), resume, link) for one in engines]
         if dry_run:
-            for one in asked:
-                all_run.tell(claims, one)
+            for request in requests:
+                kind.list_runs(claims, request)
             raise typer.Exit(0)
-        for one in asked:
-            named(one.engine).refuse_user("all")
+        for one in engines:
+            named(one).refuse_user("all")
         with runs_made(cluster):
             if as_json:
-                raise typer.Exit(events.in_events(lambda progress: _run(claims, asked, beside or [], progress)))
-            raise typer.Exit(_run(claims, asked, beside or [], Progress()))
+                raise typer.Exit(events.in_events(lambda progress: _run(claims, requests, beside or [], progress)))
+            raise typer.Exit(_run(claims, requests, beside or [], Progress()))
 
     @app.command("reference")
     def reference(
@@ -93,7 +92,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Keep the small files of a run, a table or all claims in data/reference/NAME; `report` makes its page."""
         from testbed.cli.outcome import shown
-        from testbed.study.claims.reference import keep, place_of
+        from testbed.study.kinds.reference import keep, place_of
 
         place = place_of(name)
         if not result.is_dir():
@@ -104,7 +103,6 @@ def register(app: typer.Typer) -> None:
 
 
 def _engines(text: str) -> list[str]:
-
     found = [name for name in text.split(",") if name in ENGINES]
     if len(found) != len(text.split(",")) or len(set(found)) != len(found):
         raise BadInput(
@@ -116,89 +114,41 @@ def _engines(text: str) -> list[str]:
     return found
 
 
-def _run(claims: Claims, asked: Sequence[Asked], beside: Sequence[Path], progress: Progress) -> int:
+def _run(claims: Claims, requests: Sequence[Request], beside: Sequence[Path], progress: Progress) -> int:
     """The runs of each engine, to one table; returns the exit code."""
     from testbed.cli.outcome import shown
     from testbed.engines.events import EventProgress
     from testbed.exit_codes import OF_VERDICT
-    from testbed.study.claims import all_run
-    from testbed.study.claims import beside as sides
-    from testbed.study.claims.false_alarms import FalseAlarms
-    from testbed.study.claims.judged import decided_of, summary_of
-    from testbed.study.claims.report import write_report
+    from testbed.study.checks import beside as sides
+    from testbed.study.checks.false_alarms import FalseAlarms
+    from testbed.study.checks.judged import decided_of, summary_of
+    from testbed.study.kinds.claims import run
+    from testbed.study.report.claims import write_report
+    from testbed.study.report.claims_text import table_lines
 
     given = [sides.Result.read(folder) for folder in beside]
-    for one in asked:
-        sides.check(one.engine, given)
-    words: list[Status] = []
-    folders = []
-    for one in asked:
-        word, _, folder = all_run.run(claims, one, progress)
-        words.append(word)
-        folders.append(folder)
+    for request in requests:
+        sides.check(request.engine, given)
+    verdicts, _, folders = zip(*(run(claims, request, progress) for request in requests), strict=True)
     for folder in folders if given or len(folders) > 1 else ():
-        others = [sides.Result.read(other) for other in folders if other != folder]
-        sides.put(folder, [*given, *others])
+        sides.put(folder, [*given, *(sides.Result.read(other) for other in folders if other != folder)])
         write_report(folder)
-    for one, folder in zip(asked, folders, strict=True):
+    decided = []
+    for request, folder in zip(requests, folders, strict=True):
         found = list(sides.Result.read(folder).claims.values())
         if folder == folders[-1]:
-            _print(found, one.engine)
-        print(f"  {sides.TITLES[one.engine]:<13} {summary_of(found)}")
+            print("\n".join(table_lines(found, request.engine)))
+        print(f"  {sides.TITLES[request.engine]:<13} {summary_of(found)}")
         print(f"  {'chance':<13} {FalseAlarms.of(found).text}")
         print(f"  {'report':<13} {shown(folder / 'report.html')}")
-    verdict = verdict_of(words)
-    decided = "; ".join(
-        (f"{one.engine}: " if len(asked) > 1 else "") + decided_of(list(sides.Result.read(folder).claims.values()))
-        for one, folder in zip(asked, folders, strict=True)
-    )
-    print(f"{verdict.upper()} all {' '.join(folder.name for folder in folders)}: {decided}")
+        decided.append((f"{request.engine}: " if len(requests) > 1 else "") + decided_of(found))
+    verdict = verdict_of(verdicts)
+    print(f"{verdict.upper()} all {' '.join(folder.name for folder in folders)}: {'; '.join(decided)}")
     code = OF_VERDICT[verdict]
     if isinstance(progress, EventProgress):
         checks = [
             {"name": claim.id, "status": claim.part, "outcome": claim.outcome, "reason": claim.reason}
             for claim in found
         ]
-        events.tell_verdict(progress, verdict, decided, checks, folders[-1], int(code))
+        events.tell_verdict(progress, verdict, "; ".join(decided), checks, folders[-1], int(code))
     return code
-
-
-def _print(found: Sequence[Judged], engine: str) -> None:
-    """The claims table, with what other engines measured before what ``engine`` did; columns as wide as what is in
-    them, long texts cut."""
-    from testbed.study.claims.beside import MODELS, TITLES
-
-    others = list(dict.fromkeys(other for claim in found for other in claim.beside))
-    head, limits = ["claim", "published", "expected"], [34, 26, 34]
-    for other in others:
-        head += [TITLES[other], "verdict"]
-        limits += [30, 16]
-    head += [TITLES[engine] if others else "measured", "N", "verdict"]
-    limits += [30 if others else 44, 7, 21]
-    head += [f"from {TITLES[other]}" for other in others]
-    limits += [28 for _ in others]
-    rows = [head]
-    for claim in found:
-        row = [claim.id, claim.published, claim.expected]
-        for other in others:
-            there = claim.beside.get(other, {})
-            row += [there.get("measured") or "–", there.get("verdict", "")]
-        word = claim.verdict + ("" if claim.as_known is not False else " (!)")
-        if claim.counted_as in ("xfail", "xpass"):
-            word = f"{claim.verdict} ({claim.counted_as})"
-        if claim.is_measured:
-            word = "measured"
-        row += [claim.measured or "–", claim.n_told, word]
-        row += [claim.beside.get(other, {}).get("difference", "") for other in others]
-        rows.append(row)
-    widths = [min(limit, max(len(row[i]) for row in rows)) for i, limit in enumerate(limits)]
-    for row in rows:
-        cells = [f"{_cut(text, width):<{width}}" for text, width in zip(row, widths, strict=True)]
-        print("  " + "  ".join(cells).rstrip())
-    if others or engine != DEFAULT:
-        for name in (*others, engine):
-            print(f"  {TITLES[name]}: {MODELS[name]}")
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"

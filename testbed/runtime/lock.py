@@ -11,7 +11,7 @@ from testbed import paths
 from testbed.errors import CannotRun
 
 BUSY = "two runs at once would disturb each other's links"
-BUSY_CODES = ("run.machine-busy", "run.machine-still-busy", "claims.machine-busy")
+BUSY_CODES = ("run.machine-busy", "run.machine-still-busy")
 """Of the errors of a run that finds another one on."""
 WAIT_FOR_OTHERS_S = 900.0
 

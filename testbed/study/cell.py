@@ -58,8 +58,6 @@ class Cell(ABC):
     """What it costs, beside others of its study."""
     unsupported = ""
     """Why it can't be made here, as far as that is known before it is tried."""
-    retried = True
-    """Whether what can't be trusted is run again at once."""
 
     @property
     def id(self) -> str:
@@ -70,12 +68,6 @@ class Cell(ABC):
     def label(self) -> str:
         """Its name in lines of progress."""
         return " ".join(self.at.values())
-
-    @property
-    def known(self) -> RunRecord | None:
-        """What becomes of it where it needs no run."""
-        why = self.unsupported
-        return RunRecord(cell=self.id, status=Status.UNSUPPORTED, reason=why) if why else None
 
     @property
     @abstractmethod

@@ -25,6 +25,8 @@ from testbed.study import old
 from testbed.study.record import RunRecord, read_record
 
 STUDY, LEDGER = "study.json", "runs.jsonl"
+NOT_IN_FOLDERS = {"sha256", "took_s"}
+"""What a line says of a run that its folder does not."""
 SCHEMA: Literal[1] = 1
 
 
@@ -106,9 +108,9 @@ def differences_of(folder: Path) -> Iterator[Message]:
         run = confine.inside(folder, line.folder)
         if (run / "verdict.json").is_file():
             again = read_record(run, folder, line.cell)
-            recorded = line.model_dump(mode="json", exclude={"sha256"})
+            recorded = line.model_dump(mode="json", exclude=NOT_IN_FOLDERS)
             yield from differences(
-                f"{LEDGER}: {line.folder}", recorded, again and again.model_dump(mode="json", exclude={"sha256"})
+                f"{LEDGER}: {line.folder}", recorded, again and again.model_dump(mode="json", exclude=NOT_IN_FOLDERS)
             )
         elif not line.sha256:
             yield Message("ledger.no-run", "{file}: {run} is not there", file=LEDGER, run=line.folder)

@@ -43,6 +43,8 @@ class RunRecord(BaseModel):
     """Of each of the run's own checks, by name: :data:`OF_A_CHECK`."""
     seconds: float | None = None
     """What the transfer took."""
+    took_s: float = 0.0
+    """What the attempt took of wall time."""
     exact: bool = False
     """Whether it was in virtual time, so that the same question has the same answer every time."""
     host: str = ""

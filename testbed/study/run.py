@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.engines import Engine
+from testbed.judge.checks.result import Verdict
 from testbed.judge.status import Status
 from testbed.runtime.interrupts import interruptible
 from testbed.runtime.progress import Ended, Progress, SoFar, Step
@@ -49,6 +50,17 @@ class StudySpec:
     def begin(self, base: Path, resume: str = "", **beside: Any) -> Path:
         """Its result folder in ``base``, as :func:`testbed.study.ledger.begin` has it."""
         return begin(base, self.kind, self.identity, resume, **beside)
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A study with its result folder, ready to be run alone or as a part of another."""
+
+    spec: StudySpec
+    folder: Path
+    finish: Callable[[Mapping[str, CellResult]], Verdict]
+    """Writes what follows from the results so far into the folder."""
+    describe: Describe = lambda _result: ""
 
 
 def should_retry(record: RunRecord, attempts: int, engine: Engine) -> bool:
@@ -147,8 +159,9 @@ class _Study:
             found = earlier[cell.id]
             if found and cell.id not in again:
                 self._settle(cell, found, kept=True)
-            elif known := cell.known:
-                self._settle(cell, CellResult(cell.id, cell.at, 0, known), kept=False)
+            elif why := cell.unsupported:
+                record = RunRecord(cell=cell.id, status=Status.UNSUPPORTED, reason=why)
+                self._settle(cell, CellResult(cell.id, cell.at, 0, record), kept=False)
             else:
                 todo.append(cell)
                 if found and self.each:
@@ -174,13 +187,13 @@ class _Study:
                 self._arrived(done)
 
     def _arrived(self, done: Done) -> None:
-        cell = done.job.cell
-        self.ledger.append([done.record])
+        cell, record = done.job.cell, done.record.model_copy(update={"took_s": round(done.seconds, 1)})
+        self.ledger.append([record])
         self.attempts[cell.id] = self.attempts.get(cell.id, 0) + 1
-        before = [record for record in self.records.get(cell.id, []) if record.run != done.record.run]
-        self.records[cell.id] = [*before, done.record]
+        before = [earlier for earlier in self.records.get(cell.id, []) if earlier.run != record.run]
+        self.records[cell.id] = [*before, record]
         self.paces.append((done.seconds, cell.expected_s))
-        if cell.retried and should_retry(done.record, self.attempts[cell.id], cell.engine):
+        if should_retry(record, self.attempts[cell.id], cell.engine):
             self.executor.submit(done.job, first=True)
             return
         self.left_s -= self._share_s(cell)

@@ -487,7 +487,7 @@ def with_run(claims: Path, folder: str) -> None:
 def test_the_runs_of_claims(
     claims: Path, elsewhere: Path, way: str, verb: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("testbed.study.claims.reference.FOLDER", tmp_path / "reference")
+    monkeypatch.setattr("testbed.study.kinds.reference.FOLDER", tmp_path / "reference")
     if way == "link":
         (claims / "linked").symlink_to(elsewhere)
     names = {"absolute": str(elsewhere), "upwards": os.path.relpath(elsewhere, claims), "link": "linked"}
@@ -514,7 +514,7 @@ def test_a_sweep_among_claims(claims: Path, of: Callable[[str], Path], harm: Har
 
 
 def test_results_beside_others_have_no_links_out(claims: Path, tmp_path: Path) -> None:
-    from testbed.study.claims.beside import Result
+    from testbed.study.checks.beside import Result
 
     shutil.move(claims / "claims.json", tmp_path / "claims.json")
     (claims / "claims.json").symlink_to(tmp_path / "claims.json")

@@ -13,9 +13,7 @@ from testbed.plan.model import Plan
 from testbed.planning.resolve import Choices, resolve
 from testbed.planning.sessions import PolicyFacts
 from testbed.scenario import load as scenarios
-from testbed.study.claims.load import kind_of
-from testbed.study.claims.model import Claim, Claims, RunSpec
-from testbed.study.claims.setups import Difference, FromColumn, OfRows, Setup
+from testbed.study.kinds.claims_file import Claim, Claims, Difference, FromColumn, OfRows, RunSpec, Setup, kind_of
 from testbed.study.sweep import load as sweeps
 from testbed.study.tables import load as tables
 from testbed.study.tables.model import Row, Table, TableCheck

@@ -8,14 +8,14 @@ from pydantic import BaseModel, ConfigDict, Field, HttpUrl
 from ruamel.yaml import YAML
 
 from testbed import paths
-from testbed.study.claims.artifact import FILE, claims_table, with_table
-from testbed.study.claims.load import load
+from testbed.study.kinds.claims_file import load
+from tools.artifact import FILE, claims_table, with_table
 
 
 def test_the_claims_table_is_that_of_the_claims() -> None:
     text = FILE.read_text(encoding="utf-8")
     again = with_table(text, claims_table(load()))
-    assert text == again, "write it anew: .venv/bin/python -m testbed.study.claims.artifact"
+    assert text == again, "write it anew: .venv/bin/python -m tools.artifact"
 
 
 class Strict(BaseModel):

@@ -10,9 +10,9 @@ import pytest
 
 from testbed.errors import BadInput
 from testbed.judge.status import Status
-from testbed.study.claims import beside
-from testbed.study.claims.judged import Judged
-from testbed.study.claims.report import write_report
+from testbed.study.checks import beside
+from testbed.study.checks.judged import Judged
+from testbed.study.report.claims import write_report
 from tests.raises import raises
 
 

@@ -13,20 +13,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed import engines
 from testbed.errors import BadInput
 from testbed.judge.checks.result import CheckResult, Trust, Verdict
 from testbed.judge.status import Status
 from testbed.runtime.progress import Progress
-from testbed.study.claims import all_run, evidence, judged, reference
-from testbed.study.claims.artifact import _KINDS
-from testbed.study.claims.execute import Made, Runs
-from testbed.study.claims.judged import Judged
-from testbed.study.claims.load import load
-from testbed.study.claims.model import Claims
-from testbed.study.claims.report import write_report
+from testbed.study.checks import claims as evidence
+from testbed.study.checks import judged
+from testbed.study.checks.claims import Made
+from testbed.study.checks.judged import Judged
+from testbed.study.kinds import claims as all_run
+from testbed.study.kinds import reference
+from testbed.study.kinds.claims import Request
+from testbed.study.kinds.claims_file import Claims, load
+from testbed.study.report.claims import write_report
 from testbed.study.tables.outcome import Outcome, Spread, missing
 from tests.raises import Containing, Said, raises
+from tools.artifact import _KINDS
 
 SMALL = """\
 sources:
@@ -159,22 +161,21 @@ def test_only_some_claims_need_only_their_runs(file: Path) -> None:
         load(file, only=["slop"])
 
 
-def arguments(claims: Claims, *, quick: bool, engine: Any = "mininet") -> dict[str, str]:
-    runs = Runs(claims.runs, Path(), engines.named(engine), quick, Progress())
-    return {name: " ".join(runs.arguments(name, spec)) for name, spec in claims.runs.items()}
+def commands(claims: Claims, *, quick: bool, engine: Any = "mininet") -> dict[str, str]:
+    return {name: Request(engine, quick).command(spec) for name, spec in claims.runs.items()}
 
 
 def test_a_run_is_the_command_that_a_user_would_type(file: Path) -> None:
     claims = load(file)
-    assert arguments(claims, quick=False) == {
-        "start": "startup",
-        "table": "speed-table --rows 1 --columns nkp24",
-        "line": "converge-rate",
+    assert commands(claims, quick=False) == {
+        "start": "./run.sh startup",
+        "table": "./run.sh speed-table --rows 1 --columns nkp24",
+        "line": "./run.sh converge-rate",
     }
-    assert arguments(claims, quick=True, engine="sim") == {
-        "start": "startup --quick --engine sim",
-        "table": "speed-table --rows 1 --columns nkp24 --repeat 2 --quick --engine sim",
-        "line": "converge-rate",
+    assert commands(claims, quick=True, engine="sim") == {
+        "start": "./run.sh startup --quick --engine sim",
+        "table": "./run.sh speed-table --rows 1 --columns nkp24 --repeat 2 --quick --engine sim",
+        "line": "./run.sh converge-rate",
     }
 
 
@@ -343,7 +344,7 @@ def result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("NCP_TESTBED_RESULTS", str(tmp_path / "results"))
     monkeypatch.setenv("NCP_TESTBED_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("NCP_TESTBED_INFLUX_PORT", "18086")
-    asked = all_run.Asked("sim", quick=True, only=("nkp24-startup-law", "nkp24-startup-10s"))
+    asked = Request("sim", quick=True, only=("nkp24-startup-law", "nkp24-startup-10s"))
     verdict, found, folder = all_run.run(load(only=asked.only), asked, Progress())
     assert (verdict, [claim.verdict for claim in found]) == ("pass", ["pass", "pass"])
     return folder
@@ -351,12 +352,12 @@ def result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.runs
 def test_a_run_that_serves_two_claims_is_made_once_kept_and_reported(result: Path, tmp_path: Path) -> None:
-    asked = all_run.Asked("sim", quick=True, only=("nkp24-startup-law", "nkp24-startup-10s"), resume="latest")
+    asked = Request("sim", quick=True, only=("nkp24-startup-law", "nkp24-startup-10s"), resume="latest")
     before = {path: path.stat().st_mtime_ns for path in result.rglob("telemetry.lp")}
     assert len(before) == 1
     assert all_run.run(load(only=asked.only), asked, Progress())[0] == "pass"
     assert {path: path.stat().st_mtime_ns for path in result.rglob("telemetry.lp")} == before
-    other = all_run.Asked("sim", quick=False, only=asked.only, resume="latest")
+    other = Request("sim", quick=False, only=asked.only, resume="latest")
     with raises(BadInput, "resume.other-options", key="quick"):
         all_run.run(load(only=asked.only), other, Progress())
 

@@ -11,10 +11,10 @@ import pytest
 
 from testbed.judge.checks.result import CheckResult, Trust, Verdict
 from testbed.judge.status import Status
-from testbed.study.claims import evidence
-from testbed.study.claims.execute import Made
-from testbed.study.claims.judged import Judged
-from testbed.study.claims.model import Claim, Xfail
+from testbed.study.checks import claims as evidence
+from testbed.study.checks.claims import Made
+from testbed.study.checks.judged import Judged
+from testbed.study.kinds.claims_file import Claim, Xfail
 from testbed.study.tables.load import KEPT_AS
 from testbed.study.tables.outcome import Outcome, Spread, missing
 from tests.tables.small_table import SMALL

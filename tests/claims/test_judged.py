@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from testbed.judge.status import Status
-from testbed.study.claims import judged
-from testbed.study.claims.judged import Judged
+from testbed.study.checks import judged
+from testbed.study.checks.judged import Judged
 
 CLAIM = Judged(
     id="x",

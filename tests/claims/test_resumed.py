@@ -1,90 +1,117 @@
-"""Going on with all claims: which runs are kept, and which are made again."""
+"""Resuming all claims: which runs are kept, and which are made again."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from testbed import engines
+from testbed.engines import Engine
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.judge.status import Status
 from testbed.runtime.progress import Progress
-from testbed.study.claims.execute import Made, Runs
-from testbed.study.claims.model import QuickRun, RunSpec
+from testbed.study.cell import Cell
+from testbed.study.kinds.claims import Part, PartCell, Parts, Request
+from testbed.study.kinds.claims_file import Claims, QuickRun, RunSpec
+from testbed.study.ledger import LEDGER, Ledger
+from testbed.study.record import RunRecord
+from testbed.study.run import Begun, StudySpec, run_cells
 
-WORDS = ("good", "late", "error", "lost", "refused")
-"""What became of a scenario: a trusted run, an untrusted one, one that broke down, none, unsupported."""
+STATUSES = {"good": Status.PASS, "late": Status.UNTRUSTED, "broken": Status.ERROR, "refused": Status.UNSUPPORTED}
+"""What became of a scenario's run."""
 
 
-def write_verdict(run: Path, word: str) -> None:
+@dataclass(frozen=True, eq=False)
+class Told(Cell):
+    """Of which it is told when it is run."""
+
+    name: str
+    engine_name: str
+    told: list[str]
+    at: Mapping[str, str]
+
+    @property
+    def engine(self) -> Engine:
+        return engines.named(self.engine_name)
+
+    def run(self, study: Path, progress: Progress) -> RunRecord:
+        self.told.append(self.name)
+        return RunRecord(run="2", cell=self.id, status=Status.UNSUPPORTED, reason="now", folder="2")
+
+
+VERDICT = Verdict(
+    scenario="startup",
+    run="1",
+    verdict=Status.PASS,
+    summary="s",
+    checks=[],
+    trust=Trust(trusted=True),
+    duration_s=1.0,
+    policy="p",
+)
+
+
+def write_verdict(run: Path) -> None:
     run.mkdir(parents=True)
-    late = word == "late"
-    document = Verdict(
-        scenario="startup",
-        run=run.name,
-        verdict="untrusted" if late else "pass" if word == "good" else "fail",
-        summary="s",
-        checks=[],
-        trust=Trust(trusted=not late),
-        duration_s=1.0,
-        policy="p",
-        broken="the relay ended" if word == "error" else None,
-    )
-    (run / "verdict.json").write_text(json.dumps(document.to_json()))
+    (run / "verdict.json").write_text(json.dumps(VERDICT.to_json()))
 
 
-def write_made(folder: Path, name: str, word: str, *, cell: str = "") -> None:
-    """A run as it was left: of a scenario, or with ``cell`` of a table whose one cell this is."""
-    home = folder / "runs" / name
-    result = home / "startup" / "x"
-    write_verdict(result, "good" if cell else word)
-    if cell:
-        write_verdict(result / "cells" / cell / "2026-1", word)
-    states: dict[str, Any] = {"lost": "error", "refused": "unsupported"}
-    state = states.get(word, "pass")
-    made = Made(name, "./run.sh startup", state, folder=f"runs/{name}/startup/x" if state == "pass" else "")
-    (home / "made.json").write_text(json.dumps(asdict(made)))
+@pytest.fixture
+def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """All that were stopped: a run in each status, one that left nothing, a table with an untrusted cell beside a good
+    one, a whole one, and a run that was not begun."""
+    monkeypatch.setattr("testbed.engines.Engine.width", lambda _engine: 1)
+    ledger = Ledger(tmp_path / LEDGER)
+    for name, status in STATUSES.items():
+        write_verdict(tmp_path / "runs" / name / "1")
+        ledger.append([RunRecord(run="1", cell=name, folder=f"runs/{name}/1", status=status)])
+    ledger.append([RunRecord(cell="lost", status=Status.ERROR, reason="a full disk")])
+    for name, second in (("table", Status.UNTRUSTED), ("whole", Status.FAIL)):
+        write_verdict(tmp_path / "runs" / name)
+        for row, status in enumerate((Status.PASS, second), start=1):
+            ledger.append([RunRecord(run="1", cell=f"{name}/{row}", folder=f"runs/{name}/{row}/1", status=status)])
+
+    def parts(engine: str) -> tuple[Parts, list[str]]:
+        told: list[str] = []
+
+        def part(_self: Parts, name: str, _spec: RunSpec) -> Part:
+            rows = [{"row": "1"}, {"row": "2"}] if name in ("table", "whole") else [{}]
+            cells: list[Cell] = [Told(" ".join([name, *at.values()]), engine, told, at) for at in rows]
+            folder = tmp_path / "runs" / name
+            study = Begun(StudySpec("table", name, cells, {}), folder, lambda _results: VERDICT) if rows[0] else None
+            placed = [PartCell(name, Path("runs", name), cell) for cell in cells]
+            return Part(name, {cell.id: cell for cell in placed}, study)
+
+        monkeypatch.setattr(Parts, "_part", part)
+        spec = RunSpec(run="startup", minutes=1, disk_mb=1, quick=QuickRun(minutes=1))
+        names = [*STATUSES, "lost", "table", "whole", "new"]
+        requested = Claims.model_construct(sources={}, setups={}, runs=dict.fromkeys(names, spec), claims={})
+        return Parts(requested, Request(engine), tmp_path, Progress()), told
+
+    return parts
 
 
-def runs_of(folder: Path, *names: str, engine: Any = "mininet") -> Runs:
-    spec = RunSpec(run="startup", minutes=1, disk_mb=1, quick=QuickRun(minutes=1))
-    return Runs(dict.fromkeys(names, spec), folder, engines.named(engine), False, Progress())
-
-
-def test_going_on_makes_untrusted_and_broken_runs_again_and_names_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_resuming_makes_untrusted_and_broken_runs_again_and_names_them(
+    begun: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for word in WORDS:
-        write_made(tmp_path, word, word)
-    write_made(tmp_path, "table", "late", cell="row/column/1")
-    write_made(tmp_path, "whole", "good", cell="row/column/1")
-    runs = runs_of(tmp_path, *WORDS, "table", "whole", "new")
-    begun: list[str] = []
-
-    def make(runs: Runs, name: str) -> Made:
-        begun.append(name)
-        made = Made(name, "./run.sh startup", Status.UNSUPPORTED, "now")
-        (runs.folder / "runs" / name).mkdir(parents=True, exist_ok=True)
-        (runs.folder / "runs" / name / "made.json").write_text(json.dumps(asdict(made)))
-        return made
-
-    monkeypatch.setattr(Runs, "make", make)
-    after_each: list[dict[str, Made]] = []
-    found = runs.run(list(runs.specs), lambda so_far: after_each.append(dict(so_far)))
-    assert begun == ["late", "error", "lost", "table", "new"]
-    assert [name for name, made in found.items() if made.why == "now"] == begun
-    assert "made again: late, error, lost, table\n" in capsys.readouterr().err
-    # Until it is made again a run is what it was.
-    assert all(set(so_far) >= {*WORDS, "table", "whole"} for so_far in after_each[-len(begun) :])
+    parts, told = begun("mininet")
+    run_cells(parts.prepare(), tmp_path, parts.progress, describe=parts.describe, each=parts.keep)
+    assert told == ["late", "broken", "lost", "table 2", "new"]
+    assert "made again: late, broken, table 2\n" in capsys.readouterr().err
+    # Until it is made again a run is what it was; a table is judged again with what is new.
+    assert parts.made["table"].state == "pass"
+    assert parts.outdated == {"late", "broken", "table"}
+    parts.judge_outdated()
+    assert {name for name, made in parts.made.items() if made.why == "now"} == {"late", "broken", "lost", "new"}
+    assert parts.made["refused"].state == "unsupported"
 
 
-def test_in_virtual_time_an_untrusted_run_would_be_the_same_again(tmp_path: Path) -> None:
-    write_made(tmp_path, "late", "late")
-    write_made(tmp_path, "error", "error")
-    runs = runs_of(tmp_path, "late", "error", engine="sim")
-    again = [name for name in runs.specs if (made := runs.earlier(name)) and runs.is_retried(made)]
-    assert again == ["error"]
+def test_in_virtual_time_an_untrusted_run_would_be_the_same_again(begun: Any, tmp_path: Path) -> None:
+    parts, told = begun("sim")
+    run_cells(parts.prepare(), tmp_path, parts.progress, describe=parts.describe, each=parts.keep)
+    assert told == ["broken", "lost", "new"]

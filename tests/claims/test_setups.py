@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from testbed.planning.sessions import PolicyFacts
-from testbed.study.claims.load import load
-from testbed.study.claims.model import Claims
-from testbed.study.claims.setups import Difference
+from testbed.study.kinds.claims_file import Claims, Difference, load
 from tests.claims.decided_in import differing, value_at, wrong_setup
 
 POLICIES: PolicyFacts = {

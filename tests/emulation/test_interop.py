@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from testbed import paths
-from testbed.study.interop.judge import ENDS
+from testbed.traffic.interop.judge import ENDS
 from tests.emulation.conftest import ON_ANY_MACHINE, Started, result_folder
 
 pytestmark = [pytest.mark.packets, pytest.mark.nightly]

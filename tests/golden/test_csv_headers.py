@@ -16,7 +16,7 @@ from testbed.judge.checks import windows_csv
 from testbed.judge.status import Status
 from testbed.judge.trust import machine, underlay
 from testbed.results.report import points
-from testbed.study.claims import judged
+from testbed.study.checks import judged
 from testbed.study.sweep import table as sweep_table
 from testbed.study.tables.outcome import Spread
 from testbed.study.tables.summary import KnownValue, RowSummary

@@ -14,21 +14,20 @@ from testbed.judge.checks.result import Trust
 from testbed.judge.status import Status, current, current_comparison
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
-from testbed.study.claims import all_run
-from testbed.study.claims.load import load as load_claims
 from testbed.study.compare import agreement, comparison
 from testbed.study.compare.agreement import Agreement
 from testbed.study.compare.allowance import Deviation
 from testbed.study.compare.difference import differences
 from testbed.study.compare.groups import Group, read_run
 from testbed.study.compare.same_bytes import Repetition, digests
-from testbed.study.interop.cell_run import CellResult
-from testbed.study.interop.cells import Cell
-from testbed.study.interop.judge import Evidence, Judgement
-from testbed.study.interop.report import write_report
-from testbed.study.interop.verdict import Outcome
+from testbed.study.kinds import claims as all_run
+from testbed.study.kinds.claims_file import load as load_claims
+from testbed.study.report.interop import Outcome
 from testbed.study.tables import load as tables
 from testbed.study.tables import table_run
+from testbed.traffic.interop.judge import Evidence, Judgement
+from testbed.traffic.interop.pairings import Pairing
+from testbed.traffic.interop.transfer import PairingResult
 from tests.bundle.old_bundles import files, opened
 from tests.ready import simulated as prepare
 from tools.schemas import FOLDER
@@ -113,14 +112,14 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     repeated = Repetition("startup", [digests(run.folder)] * 2, [1], {"telemetry.lp": "other"})
     (place / "hashes.json").write_text(json.dumps([repeated.as_json()]))
     (place / "all").mkdir()
-    all_run.write(load_claims(), all_run.Asked("sim", quick=True), place / "all", "run", {}, complete=True)
+    all_run.write(load_claims(), all_run.Request("sim", quick=True), place / "all", {}, complete=True)
     (place / "interop").mkdir()
-    cell = Cell(1, "ours", "1.1.2", 1, 0.0)
-    made = CellResult(
-        cell, Judgement(Status.UNTRUSTED, ["a hole"]), Evidence(1, {"sender": {}, "receiver": None}, None), "run"
+    pairing = Pairing(1, "ours", "1.1.2", 1, 0.0)
+    made = PairingResult(
+        pairing, Judgement(Status.UNTRUSTED, ["a hole"]), Evidence(1, {"sender": {}, "receiver": None}, None), "run"
     )
     trust = Trust(trusted=False, reasons=["busy"])
-    write_report(Outcome.of("run", [cell], [made], trust, ""), place / "interop")
+    Outcome.of("run", [pairing], [made], trust, "").write(place / "interop")
     return place
 
 

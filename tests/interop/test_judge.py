@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.study.interop.judge import ENDS, Evidence, judge
+from testbed.traffic.interop.judge import ENDS, Evidence, judge
 
 SHA = "ab" * 32
 OTHER_SHA = "cd" * 32

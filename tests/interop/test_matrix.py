@@ -1,7 +1,8 @@
 """Which cells there are, what each end of a cell is given, and what comes of them all."""
 
 import json
-from typing import Any
+from itertools import count
+from typing import Any, cast
 
 import pytest
 
@@ -13,14 +14,15 @@ from testbed.planning.resolve import Choices, resolve
 from testbed.runtime.interrupts import Interrupted
 from testbed.runtime.packets import dropped
 from testbed.runtime.progress import QuietProgress
-from testbed.study.interop import matrix_run
-from testbed.study.interop.cell_run import CellResult
-from testbed.study.interop.cells import Cell, chosen_connections, chosen_peers, matrix, pairs
-from testbed.study.interop.judge import ENDS, Evidence, Judgement
-from testbed.study.interop.matrix_run import Matrix
-from testbed.study.interop.plans import cell_plans, load_network
-from testbed.study.interop.report import write_report
-from testbed.study.interop.verdict import Outcome
+from testbed.study.kinds import interop
+from testbed.study.kinds.interop import Matrix, chosen_connections, chosen_peers, matrix, pairs
+from testbed.study.report.interop import Outcome
+from testbed.study.run import StudySpec
+from testbed.traffic.interop.judge import ENDS, Evidence, Judgement
+from testbed.traffic.interop.pairings import Pairing
+from testbed.traffic.interop.plans import load_network, pairing_plans
+from testbed.traffic.interop.transfer import PairingResult
+from testbed.traffic.traffic import Site
 from tests.raises import raises
 
 POLICIES: Any = {"nkp24": {"name": "nkp24"}}
@@ -84,13 +86,13 @@ def test_loss_is_on_all_links_and_what_is_set_holds() -> None:
 
 
 def test_both_ends_have_to_agree_on_the_smaller() -> None:
-    plans = cell_plans(network(), Cell(7, "ours", "1.1.2", 3, 0.01))
+    plans = pairing_plans(network(), Pairing(7, "ours", "1.1.2", 3, 0.01))
     [sender], [receiver] = plans.sender["sessions"], plans.receiver["sessions"]
     assert receiver["send_window_bytes"] < sender["send_window_bytes"]
     assert receiver["mtu_bytes"] < sender["mtu_bytes"]
     assert sender["transfer_bytes"] > receiver["send_window_bytes"], "flow control is what is tried, too"
     assert [c["link"] for c in sender["connections"]] == ["one", "two", "three"]
-    other = cell_plans(network(), Cell(8, "1.1.2", "ours", 3, 0.01)).sender["sessions"][0]
+    other = pairing_plans(network(), Pairing(8, "1.1.2", "ours", 3, 0.01)).sender["sessions"][0]
     ports = [c["sender"].rsplit(":")[-1] for session in (sender, other) for c in session["connections"]]
     assert len(set(ports)) == 6, "each cell has ports of its own"
 
@@ -107,7 +109,7 @@ def test_a_tcpdump_that_says_nothing() -> None:
         dropped("tcpdump: any: You don't have permission")
 
 
-def result(cell: Cell, status: Any = "pass", *reasons: str) -> CellResult:
+def result(cell: Pairing, status: Any = "pass", *reasons: str) -> PairingResult:
     facts = {
         "payload_bytes": 1 << 20,
         "lasted_ms": 500.0,
@@ -124,14 +126,14 @@ def result(cell: Cell, status: Any = "pass", *reasons: str) -> CellResult:
     packets = None if status == "untrusted" else {f"{end}_end": facts for end in ENDS}
     ends = {end: {"samples": [1], "sha256": "ab" * 32} for end in ENDS}
     evidence = Evidence(1 << 20, ends, packets)
-    return CellResult(cell, Judgement(status, list(reasons)), evidence, "20261121-000000-abcd")
+    return PairingResult(cell, Judgement(status, list(reasons)), evidence, "20261121-000000-abcd")
 
 
 CELLS = matrix(pairs(["1.1.2"], references=False), [1, 4], [0.0])
 TRUSTED = Trust(trusted=True)
 
 
-def outcome(results: list[CellResult], trust: Trust = TRUSTED, broken: str = "") -> Outcome:
+def outcome(results: list[PairingResult], trust: Trust = TRUSTED, broken: str = "") -> Outcome:
     return Outcome.of("20261121-000000-abcd", CELLS, results, trust, broken)
 
 
@@ -154,7 +156,7 @@ def test_the_table_and_the_files(tmp_path: Any) -> None:
         ["sender → receiver", "1, clean", "4, clean"],
         [["ours → 1.1.2", "✓ 2.00", "✕ 2.00"], ["1.1.2 → ours", "?", "–"]],
     )
-    write_report(came_out, tmp_path)
+    came_out.write(tmp_path)
     document = json.loads((tmp_path / "interop.json").read_text())
     assert document["verdict"] == "untrusted"
     assert [cell["status"] for cell in document["cells"]] == ["pass", "fail", "untrusted"]
@@ -172,32 +174,33 @@ ON_TWO_NETWORKS = matrix(pairs(["1.1.2"], references=False), [1], [0.0, 0.01])
 def resumed(tmp_path: Any, monkeypatch: Any) -> Any:
     """A matrix whose networks come out as told, in order; an error is raised after the first cell."""
     told: list[Trust | Exception] = []
-    monkeypatch.setattr(matrix_run, "versions", dict)
+    number = count(1)
+    monkeypatch.setattr(interop, "versions", dict)
     monkeypatch.setattr(engines.named("mininet").__class__, "width", lambda _engine: 1)
 
     class Network:
         def __init__(self, plan: Plan, *_others: Any) -> None:
-            self.plan, self.provenance, self.site = plan, {"run": plan["run"]}, None
+            plan["run"] = f"20261121-000000-{next(number):04}"
+            self.plan, self.provenance, self.site = plan, {"run": plan["run"]}, Site(plan, *4 * [cast(Any, None)])
             self.traffic: Any = self
 
         def measure(self) -> Trust:
             found = told.pop(0)
-            for cell in self.traffic.cells[: None if isinstance(found, Trust) else 1]:
-                self.traffic.matrix.results[cell] = result(cell)
+            for pairing in self.traffic.pairings[: None if isinstance(found, Trust) else 1]:
+                folder = tmp_path / "cells" / pairing.folder / self.plan["run"]
+                folder.mkdir(parents=True)
+                (folder / "cell.json").write_text(json.dumps(result(pairing).as_json()))
             if isinstance(found, Exception):
                 raise found
             return found
 
-    monkeypatch.setattr(matrix_run, "EmulatedRun", Network)
+    monkeypatch.setattr(interop, "EmulatedRun", Network)
 
     def made(*come_out: Trust | Exception) -> Matrix:
         told[:] = come_out
-        loaded = {loss: load_network([], loss=loss, quick=True) for loss in (0.0, 0.01)}
         programs: Any = type("", (), {"policies": POLICIES, "binaries": {}})
-        for loss in ("clean", "1%-loss"):
-            (tmp_path / f"network-{loss}").mkdir(exist_ok=True)
-        engine = engines.named("mininet")
-        return Matrix(ON_TWO_NETWORKS, loaded, engine, programs, Choices("process"), tmp_path, QuietProgress())
+        cells = interop.cells_of(ON_TWO_NETWORKS, [], True, programs, Choices("process"))
+        return Matrix(StudySpec("interop", "interop", cells, {}), cells, tmp_path, QuietProgress())
 
     return made
 

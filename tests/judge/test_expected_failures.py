@@ -19,10 +19,9 @@ from testbed.judge.expected_failures import ExpectedFailure, ExpectedFailures, L
 from testbed.judge.intervals import Interval
 from testbed.judge.status import Status
 from testbed.judge.verify import unlisted
-from testbed.study.claims import judged as claims
-from testbed.study.claims.judged import Judged
-from testbed.study.claims.load import load
-from testbed.study.claims.model import OF_A_SOURCE
+from testbed.study.checks import judged as claims
+from testbed.study.checks.judged import Judged
+from testbed.study.kinds.claims_file import OF_A_SOURCE, load
 from testbed.study.tables.judging import judge_one, judge_table
 from testbed.study.tables.model import Table
 from testbed.study.tables.outcome import Outcome, Spread, missing

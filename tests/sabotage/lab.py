@@ -23,9 +23,7 @@ from testbed import paths
 from testbed.cli import app as cli
 from testbed.documents import read_json
 from testbed.engines import judging, provenance
-from testbed.errors import CODE_FILE
 from testbed.machine import build
-from testbed.study.claims.execute import Ended
 from tests.sabotage import question
 from tests.sabotage.entry import Entry, Swap
 from tests.sabotage.real import AllStored, as_real
@@ -34,7 +32,7 @@ SCENARIOS = Path(__file__).parent / "scenarios"
 PAGES = (
     "testbed.engines.judging.leave_report",
     "testbed.study.tables.table_run.write_report",
-    "testbed.study.claims.all_run.write_report",
+    "testbed.study.kinds.claims.write_report",
 )
 
 _build, _provenance = build.build_programs, cache(provenance.of_machine_and_code)
@@ -47,13 +45,6 @@ class Said:
 
     code: int
     text: str
-    error: str = ""
-    """The code of the error that ended it, "" without one."""
-
-    @property
-    def last_line(self) -> str:
-        """Of its standard output; what a user reads first."""
-        return self.text.strip().splitlines()[-1] if self.text.strip() else ""
 
 
 @dataclass
@@ -65,7 +56,6 @@ class Lab:
     patch: pytest.MonkeyPatch
     pages: bool = False
     """Whether pages and plots are made."""
-    _said: dict[tuple[str, ...], Said] = field(default_factory=dict)
     _made: dict[str, Path] = field(default_factory=dict)
     """What the simulator left, by plan: the same run for another level is not simulated again."""
 
@@ -81,14 +71,12 @@ class Lab:
         patch.setenv("NCP_TESTBED_RESULTS", str(self.results))
         patch.setenv("NCP_TESTBED_STATE", str(self.place / "state"))  # no database is up there
         patch.setenv("NCP_TESTBED_INFLUX_PORT", "18087")
-        patch.setenv(CODE_FILE, str(self.place / "error-code"))
         simulator = simulator_of(tuple(entry.swaps), self.place.parent)
         patch.setattr("testbed.machine.make_ready", lambda *_, **__: None)
         patch.setattr(build, "build_programs", lambda *_, **__: {"ncp-sim": simulator, "ncp-agent": simulator})
         patch.setattr(build, "policy_facts", _policies)
         patch.setattr(provenance, "of_machine_and_code", _provenance)
         patch.setattr("testbed.engines.Engine.width", lambda _engine: 1)
-        patch.setattr("testbed.study.claims.execute.Runs._run", lambda runs, name: self._claims_run(runs, name))
         self._engine()
         self._question()
         if not self.pages:
@@ -97,14 +85,14 @@ class Lab:
             entry.python(patch)
 
     def _question(self) -> None:
-        from testbed.study.claims import load as claims
+        from testbed.study.kinds import claims_file as claims
 
         self.patch.setattr(paths, "SCENARIOS", SCENARIOS)
         question.write(SCENARIOS / f"{self.entry.scenario}.yaml", self.place)
         self.patch.setattr("testbed.scenario.files.TABLES", self.place)
         of_here = partial(claims.load, self.place / "claims.yaml")
-        self.patch.setattr("testbed.study.claims.load.load", of_here)
-        self.patch.setattr("testbed.study.claims.verify.load", of_here)
+        self.patch.setattr("testbed.study.kinds.claims_file.load", of_here)
+        self.patch.setattr("testbed.study.kinds.claims_verify.load", of_here)
 
     def _without_pages(self) -> None:
         """Pages and plots decide nothing, and take most of the time."""
@@ -120,8 +108,7 @@ class Lab:
         """``./run.sh ARGUMENTS``, in this process."""
         out, err = io.StringIO(), io.StringIO()
         before, sys.argv = sys.argv, ["./run.sh", *arguments]
-        code, error = 0, self.place / "error-code"
-        error.unlink(missing_ok=True)
+        code = 0
         try:
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
                 cli.main()
@@ -131,8 +118,7 @@ class Lab:
             sys.argv = before
         with (self.place / "said.txt").open("a") as log:
             log.write(f"$ {' '.join(arguments)}\n{err.getvalue()}{out.getvalue()}[{code}]\n\n")
-        self._said[arguments] = Said(code, out.getvalue(), error.read_text() if error.is_file() else "")
-        return self._said[arguments]
+        return Said(code, out.getvalue())
 
     def latest(self, name: str) -> Path:
         """The result folder of a scenario's or table's last run."""
@@ -182,18 +168,6 @@ class Lab:
 
     def _at_work(self, seed: int) -> Entry | None:
         return self.entry if self.entry.only_seed in (None, seed) else None
-
-    def _claims_run(self, runs: Any, name: str) -> Ended:
-        """A run of ``all``: the one that was made for its own level, by the same command."""
-        from testbed.study.claims.execute import _VERBS
-        from testbed.study.claims.load import kind_of
-
-        spec = runs.specs[name]
-        asked = (_VERBS[kind_of(spec)], *runs.arguments(name, spec))
-        said = self._said.get(asked) or self.ask(*asked)
-        if (self.results / spec.run).exists():
-            shutil.copytree(self.results / spec.run, runs._home(name) / spec.run, symlinks=True)
-        return Ended(said.code, said.last_line, said.error)
 
 
 def _left_again(made: Path, folder: Path, plan: Any) -> dict[str, Any]:

@@ -22,9 +22,9 @@ from testbed.planning.resolve import Choices, resolve
 from testbed.scenario import bounded, files
 from testbed.scenario.load import load
 from testbed.scenario.model import Scenario
-from testbed.study.claims import reference
-from testbed.study.claims.load import load as load_claims
-from testbed.study.claims.model import Claims
+from testbed.study.kinds import reference
+from testbed.study.kinds.claims_file import Claims
+from testbed.study.kinds.claims_file import load as load_claims
 from testbed.study.ledger import begin
 from testbed.study.sweep import load as sweeps
 from testbed.study.sweep.model import Sweep

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from testbed import paths
 from testbed.errors import BadInput
 from testbed.runtime.interrupts import Interrupted, interruptible
 from testbed.runtime.progress import Progress
@@ -137,7 +138,7 @@ def test_a_table_that_is_gone_on_with_is_judged_by_the_checks_of_now(
     def folder_of(text: str, resume: str) -> Path:
         Path(small).write_text(text)
         loaded, asked = load(small), Asked(resume=resume)
-        return table_run.folder_of(loaded, asked, select(loaded, asked, POLICIES), [])[1]
+        return table_run.folder_of(loaded, asked, select(loaded, asked, POLICIES), [], paths.results())[1]
 
     begun = folder_of(SMALL, "")
     stricter = SMALL.replace("min: 1}", "min: 2}")

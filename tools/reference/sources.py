@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from testbed.study.claims.load import load
-from testbed.study.claims.model import Claim
+from testbed.study.kinds.claims_file import Claim, load
 from tools.reference.markdown import generated
 
 INTRODUCTION = """\

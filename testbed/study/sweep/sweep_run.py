@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from testbed import engines, paths
 from testbed.documents import write_json
-from testbed.engines import Options, provenance
+from testbed.engines import Options, Programs, provenance
 from testbed.judge.checks.result import CheckResult, Verdict
 from testbed.plan.default_engine import SWEEP
 from testbed.plan.duration import expected_transfer_s
@@ -18,7 +18,8 @@ from testbed.runtime.progress import Progress
 from testbed.scenario.kept import keep
 from testbed.study.cell import ready
 from testbed.study.ledger import LEDGER, write_study
-from testbed.study.run import StudySpec, run_study
+from testbed.study.result import CellResult
+from testbed.study.run import Begun, StudySpec, run_study
 from testbed.study.sweep import law
 from testbed.study.sweep.execute import cells_of, outcomes_of
 from testbed.study.sweep.load import LoadedSweep, planned
@@ -46,21 +47,29 @@ def run(loaded: LoadedSweep, progress: Progress | None = None) -> tuple[Verdict,
     progress, name = progress or Progress(), loaded.sweep.name
     programs = ready(engines.named(SWEEP), Options(), progress, name)
     with progress.step("plan") as step:
-        found = list(planned(loaded, programs.policies))
-        step.note = f"{len(found)} runs"
-    base = paths.results() / name
-    folder = base / sweep_id(loaded, [str(plan["run"]) for _, plan in found])
-    expected_s = sum(expected_transfer_s(plan) for _, plan in found)
-    cells = cells_of(found, programs.binaries["ncp-sim"])
-    spec = StudySpec("sweep", name, cells, {}, "in virtual time", expected_s)
-    results = run_study(spec, folder, progress, resume_by="give the same command.", ledger=base / LEDGER)
-    outcomes = outcomes_of(found, results)
+        begun = begin(loaded, programs, paths.results())
+        step.note = f"{len(begun.spec.cells)} runs"
+    ledger = begun.folder.parent / LEDGER
+    results = run_study(begun.spec, begun.folder, progress, resume_by="give the same command.", ledger=ledger)
     with progress.step("table and report"):
-        verdict = write(loaded, folder, outcomes)
-        topology = found[0][1]["topology"].get("file")
-        keep(loaded.read(loaded.sweep.scenario, ()), folder, topology)
-    make_latest(folder)
-    return verdict, folder
+        return begun.finish(results), begun.folder
+
+
+def begin(loaded: LoadedSweep, programs: Programs, results: Path) -> Begun:
+    """With a result folder in ``results``, whose name follows from the runs."""
+    runs = list(planned(loaded, programs.policies))
+    folder = results / loaded.sweep.name / sweep_id(loaded, [str(plan["run"]) for _, plan in runs])
+    cells = cells_of(runs, programs.binaries["ncp-sim"])
+    expected_s = sum(expected_transfer_s(plan) for _, plan in runs)
+    spec = StudySpec("sweep", loaded.sweep.name, cells, {}, "in virtual time", expected_s)
+
+    def finish(results: Mapping[str, CellResult]) -> Verdict:
+        verdict = write(loaded, folder, outcomes_of(runs, results))
+        keep(loaded.read(loaded.sweep.scenario, ()), folder, runs[0][1]["topology"].get("file"))
+        make_latest(folder)
+        return verdict
+
+    return Begun(spec, folder, finish)
 
 
 def sweep_id(loaded: LoadedSweep, runs: Sequence[str]) -> str:

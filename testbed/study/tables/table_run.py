@@ -30,7 +30,7 @@ from testbed.scenario.load import plain
 from testbed.scenario.quick import variant_of
 from testbed.study.cell import ScenarioCell, ready, refuse_if_none_can_be_made
 from testbed.study.result import CellResult
-from testbed.study.run import StudySpec, run_study
+from testbed.study.run import Begun, StudySpec, run_study
 from testbed.study.tables import load as table_file
 from testbed.study.tables import points
 from testbed.study.tables.judging import judge_table
@@ -168,37 +168,53 @@ def run(loaded: LoadedTable, asked: Asked, progress: Progress | None = None) -> 
     """Everything; the table's verdict is in its result folder, too."""
     progress = progress or Progress()
     engine = engines.named(asked.engine)
-    programs = ready(engine, asked.options, progress, loaded.table.name, _further(loaded, engine))
-    selection = select(loaded, asked, programs.policies)
-    cells = _cells(loaded, asked, selection, programs).cells(selection.cells())
-    refuse_if_none_can_be_made(cells)  # what is wrong with any of them is told before anything is made
-    bounds = _bounds(loaded.table, cells)
-    spec, folder = folder_of(loaded, asked, selection, cells)
-    form = variant_of(changed=loaded.changed, quick=asked.quick)
-    expected = expected_failures.read().of_run(loaded.table.name, engine.name, form)
-
+    programs = ready(engine, asked.options, progress, loaded.table.name, further_needs(loaded, engine))
+    begun = begin(loaded, asked, programs, paths.results())
     results: dict[str, CellResult] = {}
 
     def keep(result: CellResult) -> None:
         results[result.cell] = result
 
-    resume_by = f"add --resume {folder.name} to the same command"
+    resume_by = f"add --resume {begun.folder.name} to the same command"
     try:
-        describe = described(loaded.table.figures[0])
-        run_study(spec, folder, progress, resume_by=resume_by, describe=describe, each=keep)
+        run_study(begun.spec, begun.folder, progress, resume_by=resume_by, describe=begun.describe, each=keep)
     finally:
         if results:
-            outcomes = [outcome_of(result) for result in results.values()]
-            verdict = write(loaded, asked, selection, bounds, folder, folder.name, outcomes, expected)
+            verdict = begun.finish(results)
     if untrusted := sum(result.status == Status.UNTRUSTED for result in results.values()):
         progress.say(f"{untrusted} of {len(results)} runs can't be trusted. To repeat them, {resume_by}")
-    if endpoint := engine.database():
-        points.store(endpoint, read_json(folder / "table.json"), form, time.time_ns())
-    write_report(folder)
     return verdict
 
 
-def _further(loaded: LoadedTable, engine: Engine) -> frozenset[Need]:
+def begin(loaded: LoadedTable, asked: Asked, programs: Programs, results: Path) -> Begun:
+    """With a result folder in ``results``, or the one to resume.
+
+    Raises:
+        BadInput: something is wrong with a cell, or with what is to be resumed.
+        Unsupported: none of its cells can be run here.
+    """
+    engine, name = engines.named(asked.engine), loaded.table.name
+    selection = select(loaded, asked, programs.policies)
+    cells = _cells(loaded, asked, selection, programs).cells(selection.cells())
+    refuse_if_none_can_be_made(cells)  # what is wrong with any of them is told before anything is made
+    bounds = _bounds(loaded.table, cells)
+    spec, folder = folder_of(loaded, asked, selection, cells, results)
+    form = variant_of(changed=loaded.changed, quick=asked.quick)
+    expected = expected_failures.read().of_run(name, engine.name, form)
+
+    def finish(results: Mapping[str, CellResult]) -> Verdict:
+        outcomes = [outcome_of(result) for result in results.values()]
+        verdict = write(loaded, asked, selection, bounds, folder, folder.name, outcomes, expected)
+        if len(results) == len(cells):
+            if endpoint := engine.database():
+                points.store(endpoint, read_json(folder / "table.json"), form, time.time_ns())
+            write_report(folder)
+        return verdict
+
+    return Begun(spec, folder, finish, described(loaded.table.figures[0]))
+
+
+def further_needs(loaded: LoadedTable, engine: Engine) -> frozenset[Need]:
     """What columns need of a machine whose own kernel carries the runs."""
     if engine.facts.virtual_time:
         return frozenset()
@@ -212,9 +228,10 @@ def _cells(loaded: LoadedTable, asked: Asked, selection: Selection, programs: Pr
 
 
 def folder_of(
-    loaded: LoadedTable, asked: Asked, selection: Selection, cells: Sequence[ScenarioCell]
+    loaded: LoadedTable, asked: Asked, selection: Selection, cells: Sequence[ScenarioCell], results: Path
 ) -> tuple[StudySpec, Path]:
-    """The table as a study, and its result folder: a new one, or that of a table to resume; raises BadInput."""
+    """The table as a study, and its result folder in ``results``: a new one, or that of a table to resume; raises
+    BadInput."""
     identity = {
         "rows": list(selection.rows),
         "columns": list(selection.columns),
@@ -229,7 +246,7 @@ def folder_of(
     }
     how = engines.named(asked.engine).describe(cells[0].plan, asked.options)[0] if cells else ""
     spec = StudySpec("table", loaded.table.name, cells, identity, how, sum(cell.transfer_s for cell in cells))
-    folder = spec.begin(paths.results() / loaded.table.name, asked.resume, whole=selection.whole)
+    folder = spec.begin(results / loaded.table.name, asked.resume, whole=selection.whole)
     table_file.keep(loaded, folder)  # its checks, by which it is judged from here on
     return spec, folder
 

@@ -1,21 +1,100 @@
-"""What ``data/published/claims.yaml`` may say: sources, runs, and which check of which run decides a claim."""
+"""``data/published/claims.yaml``: sources with their set-ups, runs, and which check of which run decides a claim.
+
+No claim may point at a run or a check that does not exist.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+import difflib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, StringConstraints, TypeAdapter, model_validator
 
+from testbed import paths
+from testbed.errors import BadInput
 from testbed.message import InvalidValue
 from testbed.plan.engines import named
+from testbed.scenario import files
+from testbed.scenario import load as scenarios
+from testbed.scenario.load import parse, validated
 from testbed.scenario.section import Name, Section
-from testbed.study.claims.setups import Difference, Setup
+from testbed.study.sweep import load as sweeps
+from testbed.study.tables import load as tables
 from testbed.study.tables.model import TableCheck
+
+FILE = paths.CHECKOUT / "data" / "published" / "claims.yaml"
+MOST_CHARACTERS = 1 << 18
+"""The project's own file of all claims is longer than any scenario may be."""
 
 ClaimId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{2,63}$")]
 
 TABLE_CHECK: TypeAdapter[TableCheck] = TypeAdapter(TableCheck)
+
+
+class Difference(Section):
+    """What is other than in the source's set-up: "``ours`` in place of ``theirs``"."""
+
+    ours: str
+    theirs: str
+    keys: list[str] = Field(default_factory=list)
+    """The set-up's keys that it is about; none where a plan does not show it."""
+
+    def in_words(self) -> str:
+        """As it stands in tables and reports."""
+        return f"{self.ours} in place of {self.theirs}"
+
+
+class FromColumn(Section):
+    """A value that a column of published figures gives."""
+
+    column: str
+    times: float = 1.0
+    """What it is multiplied with, to be in the plan's unit."""
+    map: dict[str, Any] = Field(default_factory=dict)
+    """Or what its words mean."""
+    part: int | None = None
+    """Of a list of links, ``pps@one_way_ms:loss`` each: which of the three."""
+    each: bool = False
+    """Whether the plan has a list there, of this one value."""
+
+
+class OfRows(Section):
+    """What differs from row to row, in a file of published figures; its rows are found as the table's ``known`` of
+    the same file finds them."""
+
+    file: str
+    by: list[str] = Field(min_length=1)
+    given: dict[str, FromColumn]
+
+
+class Setup(Section):
+    """A source's set-up. Keys are paths into a run's plan (docs/contracts.md); ``*`` is every entry of a list."""
+
+    source: Name
+    text: str
+    given: dict[str, Any] = Field(default_factory=dict)
+    """What the source tells."""
+    chosen: dict[str, Any] = Field(default_factory=dict)
+    """What it does not tell, and was chosen for all claims that are decided in it."""
+    columns: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """What it tells for a column of a table."""
+    rows: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """What it tells for a row of a table, by the row's name there, or by its published one."""
+    of_rows: OfRows | None = None
+    differs: list[Difference] = Field(default_factory=list)
+    """What is other in every run here, as it can't be had."""
+
+    def in_words(self) -> str:
+        """The set-up, and what is other in every run here."""
+        others = [difference.in_words() for difference in self.differs]
+        return " ".join([self.text.strip(), *(f"Here: {words}." for words in ["; ".join(others)] if words)])
+
+    def says_of(self) -> set[str]:
+        """All that it says something of."""
+        sides = [self.given, self.chosen, *self.columns.values(), *self.rows.values()]
+        return {key for side in sides for key in side} | set(self.of_rows.given if self.of_rows else ())
 
 
 class Source(Section):
@@ -266,3 +345,75 @@ class Claims(Section):
                 "runs": {name: run for name, run in self.runs.items() if name in runs},
             }
         )
+
+
+def load(path: Path = FILE, only: Sequence[str] = ()) -> Claims:
+    """All claims, or those whose id is named; raises :class:`BadInput` that names what is wrong."""
+    text = path.read_text(encoding="utf-8")
+    document = parse(path, text, "it is a mapping with sources, runs, claims", MOST_CHARACTERS)
+    claims = validated(Claims, path, document)
+    there = {name: _what_there_is(run) for name, run in claims.runs.items()}
+    for name, claim in claims.claims.items():
+        if wrong := dangling(claim, claims.runs[claim.run], there[claim.run]):
+            raise BadInput("claims.bad-claim", "{path}: claims.{claim}: {wrong}", path=path, claim=name, wrong=wrong)
+    for name in only:
+        if name not in claims.claims:
+            close = difflib.get_close_matches(name, claims.claims, n=1, cutoff=0.5)
+            guess = f"; did you mean {close[0]!r}?" if close else ""
+            raise BadInput(
+                "claims.no-such-claim",
+                "--only: there is no claim {claim!r}{guess}",
+                "./run.sh all --dry-run lists them",
+                claim=name,
+                guess=guess,
+            )
+    return claims.chosen(list(only))
+
+
+def kind_of(run: RunSpec) -> str:
+    """``table``, ``sweep`` or ``scenario``."""
+    if files.is_table(run.run):
+        return "table"
+    return "sweep" if files.is_sweep(run.run) else "scenario"
+
+
+class WhatThereIs(NamedTuple):
+    """Of a run: the names of its checks, a table's rows, and what is wrong with it."""
+
+    checks: list[str]
+    rows: list[str]
+    wrong: str = ""
+
+
+def dangling(claim: Claim, run: RunSpec, there: WhatThereIs) -> str | None:
+    """What of it points at nothing, in words; None where all is there."""
+    if there.wrong:
+        return f"run {claim.run}: {there.wrong}"
+    if claim.check is not None and claim.check not in there.checks:
+        return f"check {claim.check!r}: {run.run} has no such check; it has {', '.join(there.checks)}"
+    for also in claim.xfail.also if claim.xfail else ():
+        if also not in there.checks:
+            return f"xfail.also: {run.run} has no check {also!r}; it has {', '.join(there.checks)}"
+    if kind_of(run) != "table":
+        return None if claim.judge is None else f"judge: {run.run} is no table, so it has no cells; name its check"
+    check = claim.table_check("it")
+    for name in (*((check and check.rows) or ()), *run.rows, *run.quick.rows):
+        if name not in there.rows:
+            return f"there is no row {name!r} in {run.run}"
+    return None
+
+
+def _what_there_is(run: RunSpec) -> WhatThereIs:
+    quick = [*run.set, *run.quick.set]
+    try:
+        if kind_of(run) == "table":
+            tables.load(run.run, quick, quick=True)
+            table = tables.load(run.run, run.set).table
+            return WhatThereIs([check.name for check in table.checks], [row.name for row in table.rows])
+        if kind_of(run) == "scenario":
+            scenarios.load(run.run, quick, quick=True)
+            return WhatThereIs([check.name for check in scenarios.load(run.run, run.set).scenario.checks], [])
+        sweeps.load(run.run, run.set, quick=True)
+        return WhatThereIs(sweeps.load(run.run, run.set).sweep.checks, [])
+    except BadInput as error:
+        return WhatThereIs([], [], error.message)

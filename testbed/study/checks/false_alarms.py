@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from testbed.judge import intervals
-from testbed.study.claims.judged import Judged
+from testbed.study.checks.judged import Judged
 
 
 @dataclass(frozen=True)

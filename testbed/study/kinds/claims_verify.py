@@ -14,11 +14,10 @@ from testbed.judge.verify import Difference, differences, text_differences
 from testbed.message import Message
 from testbed.scenario.files import read
 from testbed.study.again import Again, Asked
-from testbed.study.claims import judged as table
-from testbed.study.claims.evidence import judge
-from testbed.study.claims.execute import Made
-from testbed.study.claims.judged import Judged, read_claims
-from testbed.study.claims.load import load
+from testbed.study.checks import judged as table
+from testbed.study.checks.claims import Made, judge
+from testbed.study.checks.judged import Judged, read_claims
+from testbed.study.kinds.claims_file import load
 
 FROM_THE_RUNS = ("verdict", "n", "figures", "intervals")
 """What comes of the runs; the rest of a claim is what was asked, or the same figures in words."""

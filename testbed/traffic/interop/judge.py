@@ -1,4 +1,4 @@
-"""A cell's verdict: by what both ends say, and by what their packets show. Both must be right, and agree."""
+"""A pairing's verdict: by what both ends say, and by what their packets show. Both must be right, and agree."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ENDS = ("sender", "receiver")
 
 @dataclass(frozen=True)
 class Judgement:
-    """What became of a cell, and why where it is no pass."""
+    """What became of a pairing, and why where it is no pass."""
 
     status: Status
     reasons: list[str] = field(default_factory=list)
@@ -21,7 +21,7 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What there is to judge a cell from."""
+    """What there is to judge a pairing from."""
 
     transfer_bytes: int
     results: Mapping[str, Mapping[str, Any] | None]
@@ -35,7 +35,7 @@ class Evidence:
 
 
 def judge(evidence: Evidence) -> Judgement:
-    """The verdict of one cell.
+    """The verdict of one pairing.
 
     Packets that can't be told leave it ``untrusted``, unless the ends themselves say that it failed.
     """

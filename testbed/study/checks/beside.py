@@ -12,7 +12,7 @@ from testbed.documents import write_json
 from testbed.errors import BadInput
 from testbed.plan.engines import ENGINES
 from testbed.results.report import words
-from testbed.study.claims.judged import Judged, read_claims, write_csv
+from testbed.study.checks.judged import Judged, read_claims, write_csv
 
 TITLES: Mapping[str, str] = {name: facts.title for name, facts in ENGINES.items()}
 """The engines, as tables and pages call them."""

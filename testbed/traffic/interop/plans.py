@@ -1,22 +1,25 @@
-"""Plans of the matrix: one for the network of each loss, and from it two for each cell, one per end."""
+"""Plans: one for the network of each loss, and from it two for each pairing, one per end."""
 
 from __future__ import annotations
 
 import copy
+import json
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from testbed import paths
 from testbed.documents import write_json
 from testbed.plan.model import Plan
 from testbed.scenario.load import LoadedScenario, load
-from testbed.study.interop.cells import Cell
+from testbed.traffic.interop.pairings import PEERS, Pairing
 
 FOLDER = paths.CHECKOUT / "peers" / "npm-ncp"
 NETWORK = FOLDER / "network.yaml"
 
 FIRST_PORT = 31001
-PORTS_PER_CELL = 10
+PORTS_EACH = 10
 
 
 def load_network(assignments: list[str], *, loss: float, quick: bool) -> LoadedScenario:
@@ -28,7 +31,7 @@ def load_network(assignments: list[str], *, loss: float, quick: bool) -> LoadedS
 
 
 @dataclass(frozen=True)
-class CellPlans:
+class PairingPlans:
     """The plans of the two ends. The receiver offers a smaller window and smaller packets than the sender, so
     that both have to come to the smaller ones."""
 
@@ -43,18 +46,36 @@ class CellPlans:
         return files
 
 
-def cell_plans(network: Plan, cell: Cell) -> CellPlans:
-    """One cell's session over the first of the network's links, with ports of its own."""
+def pairing_plans(network: Plan, pairing: Pairing) -> PairingPlans:
+    """One pairing's session over the first of the network's links, with ports of its own."""
     sender = copy.deepcopy(network)
     [session] = sender["sessions"]
-    session["name"] = cell.session
-    session["connections"] = session["connections"][: cell.connections]
+    session["name"] = pairing.session
+    session["connections"] = session["connections"][: pairing.connections]
     for connection in session["connections"]:
-        port = FIRST_PORT + PORTS_PER_CELL * cell.number + connection["index"]
+        port = FIRST_PORT + PORTS_EACH * pairing.number + connection["index"]
         for end in ("sender", "receiver"):
             connection[end] = f"{connection[end].rsplit(':', 1)[0]}:{port}"
     receiver = copy.deepcopy(sender)
     [theirs] = receiver["sessions"]
     theirs["send_window_bytes"] = session["send_window_bytes"] * 3 // 4
     theirs["mtu_bytes"] = session["mtu_bytes"] - 24
-    return CellPlans(sender, receiver)
+    return PairingPlans(sender, receiver)
+
+
+def versions() -> dict[str, Any]:
+    """Of Node and the capturing program, and the integrity of each package by the lock file."""
+    lock = json.loads((FOLDER / "package-lock.json").read_text())["packages"]
+    return {
+        "node": _version_of("node"),
+        "tcpdump": _version_of("tcpdump"),
+        "packages": {
+            name: {key: lock[f"node_modules/{package}"][key] for key in ("name", "version", "integrity")}
+            for name, package in PEERS.items()
+        },
+    }
+
+
+def _version_of(program: str) -> str:
+    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    return ((done.stdout or done.stderr).strip().splitlines() or ["not known"])[0]

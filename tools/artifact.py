@@ -1,15 +1,10 @@
-"""The claims table of docs/artifact.md; ``python -m testbed.study.claims.artifact`` writes it anew from the claims."""
+"""The claims table of docs/artifact.md; ``python -m tools.artifact`` writes it anew from the claims."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from testbed import engines, paths
-from testbed.plan.default_engine import DEFAULT
-from testbed.runtime.progress import Progress
-from testbed.study.claims.execute import Runs
-from testbed.study.claims.load import load
-from testbed.study.claims.model import Claim, Claims
+from testbed import paths
+from testbed.study.kinds.claims import Request
+from testbed.study.kinds.claims_file import Claim, Claims, load
 
 FILE = paths.CHECKOUT / "docs" / "artifact.md"
 BEGIN, END = "<!-- claims: begin -->\n", "<!-- claims: end -->\n"
@@ -25,7 +20,6 @@ _KINDS = {
 def claims_table(claims: Claims) -> str:
     """Markdown: a heading per source with its set-ups; a row per claim with the command that decides it, the check to
     look at, its set-up and what is other in it."""
-    runs = Runs(claims.runs, Path(), engines.named(DEFAULT), quick=False, progress=Progress())
     parts = []
     for name, source in claims.sources.items():
         rows = [
@@ -42,7 +36,7 @@ def claims_table(claims: Claims) -> str:
             cells = (
                 f"`{claim_id}`: {_KINDS[claim.kind]}{claim.text.strip()}{known}",
                 _setup(claim),
-                f"`./run.sh {' '.join(runs.arguments(claim.run, spec))}`",
+                f"`{Request().command(spec)}`",
                 f"`results/{spec.run}/latest/`, {decided}",
                 expected,
                 f"{spec.minutes:g}, {spec.disk_mb:g}",

@@ -11,9 +11,9 @@ from testbed.documents import read_json
 from testbed.judge.status import Status
 from testbed.results.report import words
 from testbed.results.report.page_templates import page_templates, write_html
-from testbed.study.claims import plots
-from testbed.study.claims.beside import MODELS, TITLES
-from testbed.study.claims.judged import Judged, is_as_known, read_claims
+from testbed.study.checks.beside import MODELS, TITLES
+from testbed.study.checks.judged import Judged, is_as_known, read_claims
+from testbed.study.report import claims_plots as plots
 
 _HERE = Path(__file__).parent / "templates"
 _KINDS = {

@@ -1,8 +1,9 @@
-"""Judges a claim by the result folder of its run."""
+"""What became of a run that claims need, and the judgement of a claim by its result folder."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,47 @@ from testbed.judge.status import BEST_FIRST, Status
 from testbed.judge.verify import read_verdict
 from testbed.plan.engines import engine_of
 from testbed.results.report import words
-from testbed.study.claims.execute import Made
-from testbed.study.claims.judged import Judged
-from testbed.study.claims.model import Claim
+from testbed.study.checks.judged import Judged
+from testbed.study.kinds.claims_file import Claim
 from testbed.study.tables import load as table_file
 from testbed.study.tables import report as table_report
 from testbed.study.tables.judging import cells_of, judge_one
 from testbed.study.tables.model import EachRunCheck, TableCheck
 from testbed.study.tables.outcome import Outcome, read_table
+
+
+@dataclass(frozen=True)
+class Made:
+    """What became of a run. ``folder`` is its result folder inside that of all runs, "" without one.
+
+    ``state`` is its verdict, else ``error``, ``unsupported`` by this machine, or ``skipped``: what the engine carries
+    on no machine, and what a quick form leaves out."""
+
+    name: str
+    command: str
+    state: Status
+    why: str = ""
+    folder: str = ""
+    exit_code: int = 0
+    seconds: float = 0.0
+    disk_mb: float = 0.0
+    shorter: bool = False
+    """Whether it is the quick form."""
+
+    @property
+    def judged(self) -> bool:
+        """Whether it has a verdict."""
+        return bool(self.folder)
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Made:
+        """Reads its entry in ``claims.json``."""
+        return cls(**{**document, "state": Status(document["state"])})
+
+    @classmethod
+    def never(cls, name: str) -> Made:
+        """One that was requested and is not there."""
+        return cls(name, "", Status.ERROR, "It was never made.")
 
 
 def expected_of(name: str, claim: Claim, made: Made, engine: str) -> ExpectedFailure | None:

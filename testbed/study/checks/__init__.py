@@ -1,0 +1,1 @@
+"""Checks over the runs of a study."""

@@ -1,1 +1,0 @@
-"""The sources' claims as data, the runs that decide them, and one page that tells what became of each."""

@@ -1,0 +1,1 @@
+"""The kinds of studies: each makes its cells of what users write."""
