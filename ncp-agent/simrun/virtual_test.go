@@ -96,10 +96,12 @@ func TestPlansThatMakeNoSense(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, change := range map[string][2]string{
-		`timeline[0].kind: "jump"`: {`"kind": "set"`, `"kind": "jump"`},
-		"timeline[0].properties":   {`"rate_bps": 4395008`, `"speed": 1`},
-		`no link "nowhere"`:        {`"link": "slow",`, `"link": "nowhere",`},
-		"schema":                   {`"schema": 1`, `"schema": 9`},
+		`timeline[0].kind: "jump"`:                         {`"kind": "set"`, `"kind": "jump"`},
+		"timeline[0].properties":                           {`"rate_bps": 4395008`, `"speed": 1`},
+		`no link "nowhere"`:                                {`"link": "slow",`, `"link": "nowhere",`},
+		`timeline[0].direction: "up", want ab, ba or both`: {`"direction": "both"`, `"direction": "up"`},
+		"sessions: none":                                   {`"sessions": [`, `"sessions": [], "unread": [`},
+		"schema":                                           {`"schema": 1`, `"schema": 9`},
 	} {
 		file := filepath.Join(t.TempDir(), "plan.json")
 		if !strings.Contains(string(good), change[0]) {
