@@ -55,18 +55,17 @@ def _of_results() -> dict[str, dict[str, Any]]:
     from testbed.archive import pack
     from testbed.engines.provenance import Provenance
     from testbed.judge.checks.result import Verdict
-    from testbed.study.compare import agreement, comparison
-    from testbed.study.compare.same_bytes import RepetitionEntry
+    from testbed.study.checks.same_bytes import Repetition
     from testbed.study.kinds import claims as all_run
-    from testbed.study.report import interop
+    from testbed.study.report import compare, cross_check, interop
     from testbed.study.tables import table_run
 
     kinds: dict[str, Any] = {
         "bundle": pack.Description,
         "claims": all_run.Document,
-        "compare": comparison.Document,
-        "cross-check": agreement.CrossCheck,
-        "hashes": list[RepetitionEntry],
+        "compare": compare.Document,
+        "cross-check": cross_check.Document,
+        "hashes": list[Repetition],
         "interop": interop.Document,
         "provenance": Provenance,
         "table": table_run.Document,

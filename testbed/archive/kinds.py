@@ -251,7 +251,7 @@ def _take_studies(verified: Verified, parts: Sequence[tuple[str, Path]], runs: R
     verified.notes.append(
         Message(
             "verify.parts-judged-again",
-            "{parts} runs, tables and sweeps were judged again, and the claims from them",
+            "{parts} runs, tables and sweeps were judged again, and all else from them",
             parts=len(parts),
         )
     )
@@ -260,9 +260,9 @@ def _take_studies(verified: Verified, parts: Sequence[tuple[str, Path]], runs: R
 _ROOMS: Mapping[Kind, str] = {
     "table": "testbed.study.tables.verify",
     "sweep": "testbed.study.sweep.verify",
-    "comparison": "testbed.study.compare.verify",
-    "cross-check": "testbed.study.compare.verify",
-    "repetitions": "testbed.study.compare.verify",
+    "comparison": "testbed.study.kinds.compare",
+    "cross-check": "testbed.study.kinds.cross_check",
+    "repetitions": "testbed.study.kinds.same_bytes",
     "claims": "testbed.study.kinds.claims_verify",
 }
 """Where a kind of studies is judged again: ``verify(asked: Asked) -> Again``."""

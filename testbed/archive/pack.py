@@ -18,8 +18,8 @@ from testbed.archive.signature import MANIFEST, SIGNATURE, sign
 from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.judge.status import current_comparison, verdict_of
-from testbed.study.compare import comparison
-from testbed.study.compare.same_bytes import verdict_over
+from testbed.study.checks.same_bytes import verdict_over
+from testbed.study.report import compare as comparison
 
 SCHEMA: Literal[1] = 1
 DESCRIPTION, CRATE = "bundle.json", "ro-crate-metadata.json"

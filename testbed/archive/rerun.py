@@ -19,7 +19,7 @@ from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
 from testbed.runtime.progress import Progress, QuietProgress
-from testbed.study.compare.same_bytes import Repetition, digests
+from testbed.study.checks.same_bytes import Repetition, digests, judge
 
 PLAN = "plan.json"
 
@@ -53,7 +53,9 @@ def rerun(folder: Path, verified: Verified) -> None:
                 Message("rerun.broke-down", "rerun: the run broke down: {error}", error=error.message)
             )
             return
-        both = Repetition(folder.name, [_without_paths(digests(place), plan, again) for place in (folder, run.folder)])
+        both = judge(
+            folder.name, [_without_paths(digests(place), plan, again) for place in (folder, run.folder)], [], {}
+        )
     _tell(both, run, engine, recorded, verified)
     if not both.differing:
         _tell_commit(run.plan, engine, programs, recorded, verified)
@@ -126,7 +128,7 @@ def _tell(both: Repetition, run: Run, engine: Engine, recorded: dict[str, Any], 
                 "made again by {here}: all {files} files of data are the same bytes ({digest:.16})",
                 here=here,
                 files=len(both.runs[0]),
-                digest=both.digest(),
+                digest=both.digest,
             )
         )
 

@@ -386,7 +386,7 @@ def test_a_cell_that_is_elsewhere(of: Callable[[str], Path]) -> None:
 
 
 def confined_group(folder: Path) -> Any:
-    from testbed.study.compare.groups import recorded
+    from testbed.study.kinds.compare import recorded
 
     return recorded("theirs", [str(folder)])
 
@@ -439,7 +439,7 @@ def test_the_runs_of_a_cross_check(
 ) -> None:
     folder = tmp_path / "cross-check"
     (folder / "cells" / "startup" / "sim").mkdir(parents=True)
-    from testbed.study.compare.on_engines import WORDS
+    from testbed.study.kinds.cross_check import WORDS
 
     where = run.format(elsewhere=str(elsewhere).lstrip("/"), name=elsewhere.name)
     entry = {"scenario": scenario, "verdict": "pass", "runs": {WORDS["sim"]: where}}

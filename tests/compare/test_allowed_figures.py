@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from testbed.judge.status import Status
-from testbed.study.compare.allowed_figures import compare_figures, compare_tables
+from testbed.study.checks.agrees import compare_figures, compare_tables
 from testbed.study.tables import load as table_file
 from testbed.study.tables.outcome import Outcome, Spread
 from testbed.study.tables.summary import RowSummary

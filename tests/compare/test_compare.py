@@ -8,18 +8,17 @@ import pytest
 
 from testbed import engines, paths
 from testbed.cli.app import main
-from testbed.engines import Run
+from testbed.engines import Programs, Run, provenance
 from testbed.errors import BadInput
+from testbed.judge.status import Status
 from testbed.judge.verify import read_verdict
-from testbed.planning.resolve import Choices
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
 from testbed.study.cell import ScenarioCell
-from testbed.study.compare.difference import conclusion, differences
-from testbed.study.compare.groups import Group, named_places, recorded, variant
-from testbed.study.compare.versions import Asked, Version, choices_of, make
+from testbed.study.checks import better
+from testbed.study.checks.better import Group, conclusion, differences
+from testbed.study.kinds.compare import Request, cells, named_places, recorded, run, variant
 from testbed.study.programs import of_sources, programs
-from testbed.study.run import run_cells
 from tests.raises import raises
 from tests.tables.small_table import PROGRAMS, write_run
 
@@ -58,22 +57,25 @@ def test_a_wrong_constant_is_called_worse_and_the_same_code_is_not(tmp_path: Pat
     rule.write_text(text.replace("p.windows[c]++", "p.windows[c] += 0.5"))
 
     pairs, runs = 10, 3
-    asked = Asked("sim", 2 * pairs * runs, False, NOISY)
-    loaded = load("startup", NOISY)
-    good = Version("good", loaded, programs(None, SIMULATOR, Progress()), choices_of(asked))
-    (twice,) = make([good], asked, tmp_path / "runs", Progress())
-    asked = Asked("sim", pairs * runs, False, NOISY)
+    loaded, facts = load("startup", NOISY), provenance.of_machine_and_code()
+
+    def make(name: str, made: Programs, seeds: int) -> Group:
+        request = Request("sim", seeds, False, NOISY)
+        of_version = {name: cells(name, loaded, made, request, facts)}
+        _, groups = run(of_version, request, tmp_path / "runs" / name, Progress())
+        return groups[name]
+
+    twice = make("good", programs(None, SIMULATOR, Progress()), 2 * pairs * runs)
     # Its seeds are those of the first half, and are compared with the second.
-    wrong = Version("wrong", loaded, of_sources(sources, SIMULATOR), choices_of(asked))
-    (regressed,) = make([wrong], asked, tmp_path / "runs", Progress())
+    regressed = make("wrong", of_sources(sources, SIMULATOR), pairs * runs)
 
     for pair in range(pairs):
         of = slice(pair * runs, (pair + 1) * runs)
-        again = Group("again", twice.runs[: pairs * runs][of])
-        base = Group("base", twice.runs[pairs * runs :][of])
+        again = Group(name="again", runs=twice.runs[: pairs * runs][of])
+        base = Group(name="base", runs=twice.runs[pairs * runs :][of])
         same = differences(base, [again], 0.95)
         assert conclusion(same) == "no difference shown", same
-        worse = differences(base, [Group("wrong", regressed.runs[of])], 0.95)
+        worse = differences(base, [Group(name="wrong", runs=regressed.runs[of])], 0.95)
         assert conclusion(worse) == "worse", worse
         assert "law_error" in [d.figure for d in worse if d.direction == "worse"]
 
@@ -151,16 +153,31 @@ def test_on_real_packets_a_late_run_is_made_again_and_counts_once(
         write_run(run.folder.parent, run.folder.name, words.pop(0))
         (run.folder / "plan.json").write_text("{}")
 
+    counted: list[Path] = []
+
+    def read_run(folder: Path, _case: str = "") -> better.Run:
+        counted.append(folder)
+        return better.Run(
+            folder=str(folder),
+            case="startup",
+            seed=1,
+            trusted=True,
+            standing=Status.PASS,
+            figures={},
+            never=[],
+            without_figures="",
+        )
+
     monkeypatch.setattr("testbed.study.job.carry_out", carry_out)
     monkeypatch.setattr(ScenarioCell, "unsupported", "")
-    cell = Version("new", load("startup"), PROGRAMS, Choices()).cell(0)
-    [result] = run_cells([cell], tmp_path, Progress()).values()
-    run = tmp_path / result.record.folder
+    monkeypatch.setattr("testbed.study.kinds.compare.read_run", read_run)
+    request = Request("mininet", 1, False, (), "process")
+    of_version = {"new": cells("new", load("startup"), PROGRAMS, request, {})}
+    folder, _ = run(of_version, request, tmp_path, Progress())
     assert not words
-    assert len(list((tmp_path / "cells" / "new" / "1").iterdir())) == 2
-    assert read_verdict(run).verdict == "pass"
+    assert len(list((folder / "cells" / "new" / "1").iterdir())) == 2
+    (counts,) = counted
+    assert read_verdict(counts).verdict == "pass"
     # Whoever compares the folder later has that one, too.
-    counted: list[Path] = []
-    monkeypatch.setattr("testbed.study.compare.groups.read_run", counted.append)
-    recorded("again", [str(tmp_path / "cells" / "new")])
-    assert counted == [run]
+    recorded("again", [str(folder / "cells" / "new")])
+    assert counted == [counts, counts]

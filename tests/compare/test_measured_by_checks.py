@@ -8,7 +8,8 @@ import pytest
 
 from testbed.archive.kinds import verify_folder
 from testbed.cli.app import main
-from testbed.study.compare.figures import figure_of, is_of_check, measured
+from testbed.study.checks.better import figure_of, is_of_check
+from testbed.study.kinds.compare import read_run
 
 SETTLES, RATIO = "windows in the ratio of the links", "final window ratio"
 
@@ -78,13 +79,13 @@ def test_checks_that_measure_the_same_are_not_told_of(honest, tmp_path, monkeypa
 def test_what_a_check_never_reached_counts_as_long_as_was_looked(honest, tmp_path) -> None:
     run = next(sabotaged(honest, tmp_path, SETTLES, "never", "fail").glob("*/*-*"))
     name = f"settles: {SETTLES}"
-    found = measured(run)
+    found = read_run(run)
     assert name in found.never
-    assert found.values[name] > measured(next((honest / "base").glob("*/*-*"))).values[name]
+    assert found.figures[name] > read_run(next((honest / "base").glob("*/*-*"))).figures[name]
 
 
 def test_facts_and_checks_that_were_not_decided_are_no_figures(honest) -> None:
-    of_checks = {name for name in measured(next((honest / "base").glob("*/*-*"))).values if is_of_check(name)}
+    of_checks = {name for name in read_run(next((honest / "base").glob("*/*-*"))).figures if is_of_check(name)}
     assert of_checks == {f"settles: {SETTLES}", f"ratio: {RATIO}", "ratio: delivered ratio"}
     assert figure_of(f"settles: {SETTLES}").better == "lower"
     assert figure_of("bulk: goodput_mib_s").better is None

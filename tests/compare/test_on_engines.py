@@ -14,9 +14,9 @@ from testbed.judge.checks.evidence import Evidence
 from testbed.results.report.folder import read_folder
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
-from testbed.study.compare import agreement
-from testbed.study.compare.allowance import of_runs
-from testbed.study.compare.plots import share_plot
+from testbed.study.checks.agrees import Agreement, compare_runs
+from testbed.study.report import cross_check
+from testbed.study.report.compare_plots import share_plot
 from tests.ready import simulated as prepare
 
 
@@ -42,15 +42,15 @@ def simulated(tmp_path_factory: pytest.TempPathFactory):
 
 def test_a_run_is_the_same_as_itself(simulated) -> None:
     evidence = simulated()
-    differences = of_runs(evidence, evidence)
+    differences = compare_runs(evidence, evidence)
     assert {d.figure for d in differences} == {"window share 1", "window share 2", "goodput", "convergence"}
     assert all(d.same and d.off == 0 for d in differences)
 
 
 def test_another_rate_and_another_start_differ(simulated) -> None:
-    slower = of_runs(simulated(), simulated("links.fast.rate=960pps"))
+    slower = compare_runs(simulated(), simulated("links.fast.rate=960pps"))
     assert not next(d for d in slower if d.figure == "goodput").same
-    elsewhere = of_runs(simulated(), simulated("ncp.initial_windows=[3000, 1096]"))
+    elsewhere = compare_runs(simulated(), simulated("ncp.initial_windows=[3000, 1096]"))
     share = next(d for d in elsewhere if d.figure == "window share 1")
     assert not share.same
     assert share.off > 0.1
@@ -74,11 +74,11 @@ def test_nothing_compared_is_no_pass(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_the_page_names_what_differs(simulated, tmp_path: Path) -> None:
     first, second = simulated(), simulated("links.fast.rate=960pps")
     plots = [share_plot(first.plan["sessions"][0], {"a": first, "b": second})]
-    same = agreement.Agreement("startup", "Title", {}, of_runs(first, first), plots, [])
-    off = agreement.Agreement("slower", "Title", {}, of_runs(first, second), plots, [])
-    starved = agreement.Agreement("starved", "Title", {}, of_runs(first, second), plots, ["starved"])
-    assert [agreement.verdict_over(c) for c in ([same], [same, off], [starved, off])] == ["pass", "fail", "untrusted"]
-    page = agreement.write(tmp_path / "x", [same, off], {"dumbbell": "iperf3"}).read_text()
+    same = Agreement("startup", "Title", {}, compare_runs(first, first), plots, [])
+    off = Agreement("slower", "Title", {}, compare_runs(first, second), plots, [])
+    starved = Agreement("starved", "Title", {}, compare_runs(first, second), plots, ["starved"])
+    assert [cross_check.verdict_over(c) for c in ([same], [same, off], [starved, off])] == ["pass", "fail", "untrusted"]
+    page = cross_check.write(tmp_path / "x", [same, off], {"dumbbell": "iperf3"}).read_text()
     assert "differs" in page
     assert "dumbbell: iperf3" in page
     shutil.rmtree(tmp_path / "x")

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from testbed.errors import BadInput
-from testbed.study.compare.repetitions import loaded_of
-from testbed.study.compare.same_bytes import Repetition, digests
+from testbed.study.checks.same_bytes import Repetition, digests, judge
+from testbed.study.kinds.same_bytes import loaded_of
 from tests.raises import raises
 
 ONE, OTHER = ({"telemetry.lp": "a", "capture-sender.pcap": "b"}, {"telemetry.lp": "x", "capture-sender.pcap": "b"})
@@ -27,25 +27,22 @@ def test_files_of_data_are_compared_and_what_tells_of_the_machine_is_not(tmp_pat
 
 
 def test_equal_runs_with_another_seed_that_differs_hold() -> None:
-    found = Repetition("startup", [ONE, ONE, ONE], other_seed=OTHER)
+    found = judge("startup", [ONE, ONE, ONE], [], OTHER)
     assert found.holds
     assert found.lines()[0] == "startup: 3 runs with one seed; another seed: other telemetry"
     assert "  same     capture-sender.pcap: b" in found.lines()
     assert (
-        found.digest() == Repetition("copy", [dict(reversed(ONE.items()))]).digest() != Repetition("", [OTHER]).digest()
+        found.digest == judge("copy", [dict(reversed(ONE.items()))], [], {}).digest != judge("", [OTHER], [], {}).digest
     )
 
 
 @pytest.mark.parametrize(
     ("found", "says"),
     [
-        (Repetition("x", [ONE, ONE, OTHER], other_seed={}), "differs  telemetry.lp: a ×2, x ×1"),
-        (
-            Repetition("x", [ONE, {"telemetry.lp": "a"}], other_seed={}),
-            "differs  capture-sender.pcap: b ×1, missing ×1",
-        ),
-        (Repetition("x", [ONE, ONE], [2], OTHER), "span     in runs 2: not called repeatable"),
-        (Repetition("x", [ONE, ONE], other_seed=ONE), "x: 2 runs with one seed; another seed: the SAME telemetry"),
+        (judge("x", [ONE, ONE, OTHER], [], {}), "differs  telemetry.lp: a ×2, x ×1"),
+        (judge("x", [ONE, {"telemetry.lp": "a"}], [], {}), "differs  capture-sender.pcap: b ×1, missing ×1"),
+        (judge("x", [ONE, ONE], [2], OTHER), "span     in runs 2: not called repeatable"),
+        (judge("x", [ONE, ONE], [], ONE), "x: 2 runs with one seed; another seed: the SAME telemetry"),
     ],
 )
 def test_anything_else_does_not_and_is_told(found: Repetition, says: str) -> None:
@@ -54,7 +51,7 @@ def test_anything_else_does_not_and_is_told(found: Repetition, says: str) -> Non
 
 
 def test_runs_without_telemetry_are_no_proof() -> None:
-    assert not Repetition("x", [{}, {}], other_seed=OTHER).holds
+    assert not judge("x", [{}, {}], [], OTHER).holds
 
 
 def test_a_cell_of_a_table_is_named_by_row_and_column() -> None:

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,12 @@ from testbed.archive.kinds import verify_folder
 from testbed.results.report.folder import read_folder
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
-from testbed.study.compare import agreement, comparison, on_engines
-from testbed.study.compare.difference import differences
-from testbed.study.compare.groups import Group, read_run
-from testbed.study.compare.same_bytes import Repetition, digests
+from testbed.study.checks import better, same_bytes
+from testbed.study.checks.same_bytes import digests
+from testbed.study.kinds.compare import read_run
+from testbed.study.kinds.cross_check import WORDS, of_runs
+from testbed.study.report import compare
+from testbed.study.report import cross_check as cross_check_page
 from tests.ready import simulated as prepare
 from tests.said import places
 
@@ -34,21 +37,19 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def cross_check(run: Path, folder: Path) -> None:
     """Of two engines that made the same run."""
-    places = {
-        on_engines.WORDS[engine]: folder / "cells" / "startup" / engine / run.name for engine in ("sim", "vkernel")
-    }
+    places = {WORDS[engine]: folder / "cells" / "startup" / engine / run.name for engine in ("sim", "vkernel")}
     for place in places.values():
         shutil.copytree(run, place)
     title = str(read_folder(run).plan["title"])
-    agreement.write(folder, [on_engines.of_runs("startup", title, places)], {})
+    cross_check_page.write(folder, [of_runs("startup", title, places)], {})
 
 
 def repetitions(run: Path, folder: Path) -> None:
     """Two, of which one is kept, and one with another seed."""
     for number in ("1", "3"):
         shutil.copytree(run, folder / "cells" / "startup" / number / run.name)
-    found = Repetition("startup", [digests(run), digests(run)], [], {"telemetry.lp": "other"} | digests(run))
-    (folder / "hashes.json").write_text(json.dumps([found.as_json()]))
+    found = same_bytes.judge("startup", [digests(run), digests(run)], [], {"telemetry.lp": "other"} | digests(run))
+    (folder / "hashes.json").write_text(json.dumps([asdict(found)]))
 
 
 def groups(run: Path, folder: Path) -> None:
@@ -57,9 +58,9 @@ def groups(run: Path, folder: Path) -> None:
     for name in ("base", "new"):
         place = folder / "cells" / name / "1" / run.name
         shutil.copytree(run, place)
-        found.append(Group(name, [read_run(place)]))
-    told = differences(found[0], found[1:], 0.95)
-    comparison.write(folder, comparison.Comparison(folder.name, found, told, 0.95, "compare"))
+        runs = [read_run(place)]
+        found.append(better.Group(name=name, facts=better.facts_of(runs), runs=runs))
+    compare.write(folder, better.judge(found, 0.95), folder.name, 0.95, "compare")
 
 
 @pytest.mark.parametrize("made", [groups, cross_check, repetitions])

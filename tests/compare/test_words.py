@@ -1,24 +1,31 @@
 """What a difference is called: intervals, pairs, and what is large enough to matter."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.judge.intervals import LEAST_N
-from testbed.study.compare.difference import conclusion, differences, interval
-from testbed.study.compare.figures import FIGURES, Measured
-from testbed.study.compare.groups import Group, RunOf
+from testbed.judge.status import Status
+from testbed.study.checks.better import FIGURES, Group, Run, conclusion, differences, interval
 
 
 def group(name, values, figure="goodput_mib_s", seeds=None, **options) -> Group:
-    runs = [
-        RunOf(Path(f"{name}/{n}"), "case", n if seeds is None else seeds[n], True, Measured({figure: v}, **options))
-        for n, v in enumerate(values)
-    ]
-    return Group(name, runs)
+    runs = [run({figure: v}, n if seeds is None else seeds[n], **options) for n, v in enumerate(values)]
+    return Group(name=name, runs=runs)
+
+
+def run(figures, seed, *, trusted=True, never=()) -> Run:
+    return Run(
+        folder="run",
+        case="case",
+        seed=seed,
+        trusted=trusted,
+        standing=Status.PASS,
+        figures=figures,
+        never=list(never),
+        without_figures="",
+    )
 
 
 def words(base: Group, new: Group, confidence: float = 0.95) -> list[str]:
@@ -68,12 +75,12 @@ def test_runs_of_one_seed_are_compared_with_each_other() -> None:
 
 def test_untrusted_runs_are_left_out() -> None:
     base = group("a", [1.0] * 3)
-    spoilt = RunOf(Path("a/x"), "case", 3, False, Measured({"goodput_mib_s": 50.0}))
-    assert words(Group("a", [*base.runs, spoilt]), group("b", [1.0] * 3)) == ["no difference shown"]
+    spoilt = run({"goodput_mib_s": 50.0}, 3, trusted=False)
+    assert words(Group(name="a", runs=[*base.runs, spoilt]), group("b", [1.0] * 3)) == ["no difference shown"]
 
 
 def test_what_was_never_reached_in_any_run_is_no_figure() -> None:
-    never = {"never": frozenset({"settled_s"})}
+    never = {"never": ["settled_s"]}
     assert words(group("a", [5.0] * 3, "settled_s", **never), group("b", [6.0] * 3, "settled_s", **never)) == []
     assert words(group("a", [5.0] * 3, "settled_s", **never), group("b", [2.0] * 3, "settled_s")) == ["better"]
 

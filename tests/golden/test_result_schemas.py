@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,13 @@ from testbed.judge.checks.result import Trust
 from testbed.judge.status import Status, current, current_comparison
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
-from testbed.study.compare import agreement, comparison
-from testbed.study.compare.agreement import Agreement
-from testbed.study.compare.allowance import Deviation
-from testbed.study.compare.difference import differences
-from testbed.study.compare.groups import Group, read_run
-from testbed.study.compare.same_bytes import Repetition, digests
+from testbed.study.checks import better, same_bytes
+from testbed.study.checks.agrees import Agreement, Deviation
+from testbed.study.checks.same_bytes import digests
 from testbed.study.kinds import claims as all_run
 from testbed.study.kinds.claims_file import load as load_claims
+from testbed.study.kinds.compare import read_run
+from testbed.study.report import compare, cross_check
 from testbed.study.report.interop import Outcome
 from testbed.study.tables import load as tables
 from testbed.study.tables import table_run
@@ -98,9 +98,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pack([run.folder], place / "bundle.zip")
         with opened(place / "bundle.zip") as unpacked:
             (place / "bundle.json").write_bytes((unpacked / "bundle.json").read_bytes())
-    groups = [Group(name, [read_run(run.folder)]) for name in ("base", "new")]
-    found = differences(groups[0], groups[1:], 0.95)
-    comparison.write(place / "compare", comparison.Comparison("compare", groups, found, 0.95, "compare"))
+    runs = [read_run(run.folder)]
+    groups = [better.Group(name=name, facts=better.facts_of(runs), runs=runs) for name in ("base", "new")]
+    compare.write(place / "compare", better.judge(groups, 0.95), "compare", 0.95, "compare")
     deviations = [
         Deviation("s1", "goodput_bps", 1.0, None, float("inf"), 0.03, "goodput"),
         Deviation("s1", "share", 1, 1, 0, 0.03, "share"),
@@ -108,9 +108,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     agrees = Agreement(
         "startup", "Startup", {"sim": run.folder}, deviations, (), ("busy",), "broken", {"sim": Status.PASS}
     )
-    agreement.write(place / "cross-check", [agrees], {"ndn": "no kernel"})
-    repeated = Repetition("startup", [digests(run.folder)] * 2, [1], {"telemetry.lp": "other"})
-    (place / "hashes.json").write_text(json.dumps([repeated.as_json()]))
+    cross_check.write(place / "cross-check", [agrees], {"ndn": "no kernel"})
+    repeated = same_bytes.judge("startup", [digests(run.folder)] * 2, [1], {"telemetry.lp": "other"})
+    (place / "hashes.json").write_text(json.dumps([asdict(repeated)]))
     (place / "all").mkdir()
     all_run.write(load_claims(), all_run.Request("sim", quick=True), place / "all", {}, complete=True)
     (place / "interop").mkdir()

@@ -100,9 +100,9 @@ class Lab:
         for page in PAGES:
             self.patch.setattr(page, lambda folder, *_: folder)
         self.patch.setattr("testbed.engines.judging._on_one_clock", lambda *_: [])  # for the database only
-        self.patch.setattr("testbed.study.compare.plots.over_time", lambda _groups: [])
-        self.patch.setattr("testbed.study.compare.plots.intervals", lambda *_: None)
-        self.patch.setattr("testbed.study.compare.on_engines._plots", lambda _found: [])
+        self.patch.setattr("testbed.study.report.compare_plots.over_time", lambda _groups: [])
+        self.patch.setattr("testbed.study.report.compare_plots.intervals", lambda *_: None)
+        self.patch.setattr("testbed.study.kinds.cross_check._plots", lambda _found: [])
 
     def ask(self, *arguments: str) -> Said:
         """``./run.sh ARGUMENTS``, in this process."""

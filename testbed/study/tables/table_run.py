@@ -164,12 +164,12 @@ def tell(loaded: LoadedTable, asked: Asked) -> None:
     print(f"{len(planned)} runs, {sum(seconds for _, seconds in planned) / 60:.1f} min of transfer")
 
 
-def run(loaded: LoadedTable, asked: Asked, progress: Progress | None = None) -> Verdict:
-    """Everything; the table's verdict is in its result folder, too."""
+def run(loaded: LoadedTable, asked: Asked, progress: Progress | None = None, base: Path | None = None) -> Verdict:
+    """Everything; the table's verdict is in its result folder, too: below ``base``, if that is given."""
     progress = progress or Progress()
     engine = engines.named(asked.engine)
     programs = ready(engine, asked.options, progress, loaded.table.name, further_needs(loaded, engine))
-    begun = begin(loaded, asked, programs, paths.results())
+    begun = begin(loaded, asked, programs, base or paths.results())
     results: dict[str, CellResult] = {}
 
     def keep(result: CellResult) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,12 @@ from matplotlib.ticker import NullLocator
 
 from testbed.judge.checks.evidence import CannotJudge, Evidence, Timed, agent_results
 from testbed.plan.model import Session
+from testbed.plan.read import read_plan
 from testbed.results.report import style
 from testbed.results.report.plot import Plot, drawn
 from testbed.series import FromFile
-from testbed.study.compare.allowance import SHARE_TOLERANCE
-from testbed.study.compare.difference import Difference
-from testbed.study.compare.figures import figure_of
-from testbed.study.compare.groups import Group, RunOf
+from testbed.study.checks.agrees import SHARE_TOLERANCE
+from testbed.study.checks.better import Difference, Group, Run, figure_of
 
 OVER_TIME = (
     ("window-share", "window_share", "Share of the window, first connection", "share", 1.0),
@@ -123,11 +123,12 @@ def _label(d: Difference) -> str:
     return " ".join(part for part in (d.case, title) if part) + f" ({d.group})"
 
 
-def _evidence(run: RunOf) -> Evidence | None:
-    if run.as_recorded:
+def _evidence(run: Run) -> Evidence | None:
+    folder = Path(run.folder)
+    if run.facts is None or not (folder / "telemetry.lp").is_file():
         return None
-    path = run.folder / "telemetry.lp"
-    return Evidence(run.plan, FromFile(path), agent_results(run.folder / "agents")) if path.is_file() else None
+    plan = read_plan(folder / "plan.json")
+    return Evidence(plan, FromFile(folder / "telemetry.lp"), agent_results(folder / "agents"))
 
 
 def _first(run: Evidence | None, series: str) -> list[Timed]:

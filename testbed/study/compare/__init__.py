@@ -1,1 +1,0 @@
-"""Groups of runs side by side: did a change help?"""

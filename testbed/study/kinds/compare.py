@@ -1,0 +1,407 @@
+"""Comparisons: groups of runs that there are already, and versions that are run with one seed after the other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from testbed import confine, engines, paths
+from testbed.documents import read_json
+from testbed.engines import Options, Programs, provenance
+from testbed.errors import BadInput
+from testbed.judge.checks.evidence import CannotJudge
+from testbed.judge.checks.result import Verdict
+from testbed.judge.checks.run_status import status_of_run
+from testbed.judge.status import Status, current_comparison
+from testbed.judge.verify import differences, read_verdict
+from testbed.message import Message
+from testbed.plan.model import Plan
+from testbed.plan.read import read_plan
+from testbed.plan.traffic_types import sent_by
+from testbed.planning.resolve import new_run_id
+from testbed.runtime.progress import Progress
+from testbed.scenario.load import LoadedScenario, load
+from testbed.study.again import Again, Asked
+from testbed.study.cell import CELLS, ScenarioCell, ready
+from testbed.study.checks.better import SHOWN, Comparison, Group, Run, facts_of, judge, of_checks
+from testbed.study.ledger import kind_of
+from testbed.study.programs import OfCommit, programs
+from testbed.study.record import finished
+from testbed.study.report import compare as page
+from testbed.study.result import CellResult, run_that_counts
+from testbed.study.run import StudySpec, run_study
+from testbed.study.sweep.figures import JUDGED_PART, measure
+from testbed.study.tables.cells_asked import cells_asked
+from testbed.study.tables.outcome import read_table
+
+OCCASION = "compare"
+"""So that what history keeps of scenarios is not mixed with trials of other versions."""
+OF_NCP = ("goodput_mib_s", "settled_s", "rtt_ms", "resent_share")
+"""Figures that are measured of runs with windows, beside those of their verdicts."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A version that is to be run: the scenario, what is changed in it, and the commit whose agent is used (None:
+    the checkout as it is)."""
+
+    name: str
+    scenario: str
+    assignments: tuple[str, ...]
+    commit: str | None
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is the same for all versions."""
+
+    engine: str
+    seeds: int
+    quick: bool
+    assignments: tuple[str, ...]
+    runtime: Literal["docker", "process"] = "docker"
+    link: Literal["auto", "netem", "relay"] = "auto"
+
+    @property
+    def options(self) -> Options:
+        """How their runs are made."""
+        facts = engines.named(self.engine).facts
+        return Options(None if facts.virtual_time else self.runtime, self.link, None, self.quick)
+
+
+def variant(text: str, scenario: str) -> Variant:
+    """``NAME:KEY=VALUE,KEY=VALUE`` with a scenario, ``SCENARIO:KEY=VALUE,…`` without; either may stand alone.
+
+    ``commit=REV`` among the keys chooses whose agent it is. Raises BadInput.
+    """
+    name, _, rest = text.partition(":")
+    if not name or "=" in name:
+        raise BadInput(
+            "compare.not-a-group",
+            "{text!r}: neither a result folder nor NAME:KEY=VALUE",
+            "E.g. ./run.sh compare --scenario startup base: new:policy=delivery-rate",
+            text=text,
+        )
+    # A comma that no key follows belongs to the value before it.
+    parts = [part for part in re.split(r",(?=[A-Za-z_][\w.-]*=)", rest) if part]
+    for part in parts:
+        if "=" not in part:
+            raise BadInput(
+                "compare.not-a-setting",
+                "{text!r}: {part!r} should be KEY=VALUE, e.g. policy=delivery-rate",
+                text=text,
+                part=part,
+            )
+    commits = [part.partition("=")[2] for part in parts if part.startswith("commit=")]
+    if len(commits) > 1:
+        raise BadInput("compare.several-commits", "{text!r}: one commit at most", text=text)
+    assignments = tuple(part for part in parts if not part.startswith("commit="))
+    return Variant(name if scenario else text, scenario or name, assignments, commits[0] if commits else None)
+
+
+def named_places(text: str) -> tuple[str, list[str]]:
+    """``NAME=PLACE,PLACE`` of ``--group``; BadInput where it is none."""
+    name, equals, places = text.partition("=")
+    if not equals or not name or not places:
+        raise BadInput(
+            "compare.bad-group",
+            "--group {text}: should be NAME=FOLDER,FOLDER, e.g. old=results/startup/latest",
+            text=text,
+        )
+    return name, [place for place in places.split(",") if place]
+
+
+def is_recorded(text: str) -> bool:
+    """Whether an argument names result folders that there are."""
+    return all(Path(place).is_dir() or ("*" in place and "/" in place) for place in text.split(","))
+
+
+def recorded(name: str, places: Sequence[str]) -> Group:
+    """The group of all runs in the given folders: runs, tables, or folders of runs."""
+    runs: list[Run] = []
+    missing = 0
+    for place in places:
+        folders = [Path(place)] if Path(place).is_dir() else sorted(Path().glob(place)) if "*" in place else []
+        folders = [folder.resolve() for folder in folders if folder.is_dir()]
+        with confine.to_results(*folders):
+            found = [read_run(*run) for folder in folders for run in _runs_in(folder)]
+            if not found:
+                raise BadInput(
+                    "compare.no-result", "{folder}: there is no result folder of a run or table there", folder=place
+                )
+            runs += found
+            missing += sum(_missing(folder) for folder in folders if kind_of(folder) == "table")
+    return Group(name=name, facts=facts_of(runs), missing=missing, runs=runs)
+
+
+def _runs_in(folder: Path) -> Iterator[tuple[Path, str]]:
+    """The runs, and what a table calls their setting: of several attempts at a study's cell, the one that counts."""
+    if (folder / "plan.json").is_file():
+        yield folder, ""
+    elif kind_of(folder) == "table":
+        for cell in cells_asked(folder):
+            if run := run_that_counts(folder / cell.folder):
+                yield run, f"row {cell.row} {cell.column}"
+    else:
+        runs = (path.parent.resolve() for path in sorted(folder.rglob("verdict.json")))
+        counted = (run_that_counts(run.parent) or run if CELLS in run.parts[-5:-2] else run for run in runs)
+        yield from ((run, "") for run in dict.fromkeys(counted) if (run / "plan.json").is_file())
+
+
+def _missing(folder: Path) -> int:
+    """How many of a table's cells have no run, though they were requested and this machine could have made them."""
+    table = read_table(folder) if (folder / "table.json").is_file() else {"outcomes": []}
+    not_here = {
+        (o["row"], o["column"], o["repetition"]) for o in table["outcomes"] if o["verdict"] == Status.UNSUPPORTED
+    }
+    return sum(not finished(folder / cell.folder) and cell.place not in not_here for cell in cells_asked(folder))
+
+
+def read_run(folder: Path, case: str = "") -> Run:
+    """A run from its result folder; BadInput where a file is missing or broken."""
+    plan, verdict = read_plan(folder / "plan.json"), read_verdict(folder)
+    figures, never, why = _figures(folder, plan, verdict)
+    return Run(
+        folder=str(folder),
+        case=case or str(plan["scenario"]),
+        seed=int(plan["seed"]),
+        trusted=verdict.trust.trusted,
+        standing=status_of_run(verdict),
+        figures=figures,
+        never=sorted(never),
+        without_figures=why,
+        checks={check.name: check.status for check in verdict.checks},
+        facts=_facts(folder, plan),
+    )
+
+
+def _figures(folder: Path, plan: Plan, verdict: Verdict) -> tuple[dict[str, float], list[str], str]:
+    """A run's figures, those of them that it did not reach, and why it has none."""
+    # One and the same goodput in two units would be told twice.
+    twice = {"goodput_bps"} if "goodput_mib_s" in verdict.figures else set()
+    of_the_checks, never = of_checks(verdict)
+    found = {name: value for name, value in verdict.figures.items() if name not in twice} | of_the_checks
+    why = verdict.broken or ""
+    if not why and sent_by(plan).windows:
+        try:
+            measured = measure(plan, folder)
+        except CannotJudge as error:
+            why = str(error)
+        else:
+            found |= {name: float(measured[name]) for name in OF_NCP if measured.get(name) is not None}
+            if measured["settled_s"] is None and len(plan["sessions"][0]["connections"]) > 1:
+                never.append("settled_s")
+                found["settled_s"] = round(JUDGED_PART * float(measured["duration_s"]), 6)
+    return found | {"completed": 0.0 if why else 1.0}, never, why
+
+
+def _facts(folder: Path, plan: Plan) -> dict[str, str]:
+    path = folder / "provenance.json"
+    made: dict[str, Any] = read_json(path) if path.is_file() else {}
+    commit, kernel = str(made.get("commit") or "")[:12], made.get("kernel") or {}
+    changed = commit and made.get("uncommitted_changes") and not made.get("of_commit")
+    return {
+        "scenario": str(plan["scenario"]),
+        "commit": f"{commit} and changes" if changed else commit,
+        "policy": ", ".join(dict.fromkeys(str(session["policy"]) for session in plan["sessions"])),
+        "changed": ", ".join(plan.get("overrides", [])),
+        **{name: str(plan[name]) for name in ("engine", "middle", "runtime")},
+        "quick": "yes" if plan.get("quick") else "",
+        "kernel": str(kernel.get("release", "")) if isinstance(kernel, dict) else "",
+        "host": str(made.get("host") or ""),
+    }
+
+
+def groups(
+    what: Sequence[str], named: Sequence[str], scenario: str, commits: Sequence[str], request: Request, resume: str = ""
+) -> tuple[Path, list[Group]]:
+    """The comparison's result folder, which may not be there yet, and the groups in their order: those that there are
+    already, and those that are run. Raises BadInput before anything is run."""
+    order: list[str] = []
+    found: dict[str, Group] = {}
+    variants: list[Variant] = []
+    for text in what:
+        if is_recorded(text):
+            order.append(_short(text, order))
+            found[order[-1]] = recorded(order[-1], text.split(","))
+        else:
+            variants.append(variant(text, scenario))
+            order.append(variants[-1].name)
+    for text in named:
+        name, places = named_places(text)
+        found[name] = recorded(name, places)
+        order.append(name)
+    if commits and not scenario:
+        raise BadInput(
+            "compare.commit-without-scenario", "--commit needs --scenario: what the commits' agents should run"
+        )
+    variants += [Variant(commit, scenario, (), commit) for commit in commits]
+    order += commits
+    if twice := {name for name in order if order.count(name) > 1}:
+        raise BadInput(
+            "compare.group-twice", "two groups are named {group!r}; give each a name of its own", group=twice.pop()
+        )
+    if not order:
+        raise BadInput("compare.no-group", "nothing to compare", EXAMPLE)
+    if len(order) < 2:
+        raise BadInput("compare.one-group", "there is only one group; name another to compare it with", EXAMPLE)
+    base = paths.results() / "compare"
+    if not variants:
+        if resume:
+            raise BadInput("compare.nothing-to-resume", "--resume: none of these groups is run; leave it out")
+        return base / new_run_id(), [found[name] for name in order]
+    progress = Progress()
+    ready(engines.named(request.engine), request.options, progress, "compare")
+    folder, made = run(versions(variants, request, progress), request, base, progress, resume)
+    return folder, [(found | made)[name] for name in order]
+
+
+EXAMPLE = "E.g. ./run.sh compare --scenario startup base: new:policy=delivery-rate, or two result folders"
+
+
+def _short(text: str, taken: Sequence[str]) -> str:
+    """A group's name from its folders: the last part that tells it from the others."""
+    parts = Path(text.split(",")[0]).resolve().parts
+    names = ("/".join(parts[-depth:]) for depth in range(1, len(parts) + 1))
+    return next((name for name in names if name not in taken), text)
+
+
+def judge_known(groups: Sequence[Group], confidence: float, only: Sequence[str]) -> Comparison:
+    """The comparison; raises BadInput where no run has a figure of ``only``, or groups have none in common."""
+    known = {name for group in groups for run in group.runs for name in run.figures}
+    for name in only:
+        if name not in known:
+            raise BadInput(
+                "compare.no-such-figure",
+                "--figures: there is no figure {figure!r}; figures: {figures}",
+                figure=name,
+                figures=", ".join(sorted(known)),
+            )
+    found = judge(groups, confidence, only)
+    if not found.differences and all(group.trusted for group in groups):
+        raise BadInput(
+            "compare.nothing-in-common",
+            "the groups have no setting and figure in common, so there is nothing to compare",
+        )
+    return found
+
+
+def versions(variants: Sequence[Variant], request: Request, progress: Progress) -> dict[str, list[ScenarioCell]]:
+    """The runs of every variant, loaded, built and planned; raises before anything is run."""
+    engine, facts = engines.named(request.engine), provenance.of_machine_and_code()
+    found = {}
+    for one in variants:
+        loaded = load(one.scenario, [*request.assignments, *one.assignments], quick=request.quick)
+        found[one.name] = cells(one.name, loaded, programs(one.commit, engine, progress), request, facts)
+        try:
+            engine.refuse(found[one.name][0].plan)
+        except BadInput as error:
+            raise error.at(one.name) from error
+    return found
+
+
+def cells(
+    name: str, loaded: LoadedScenario, made: Programs, request: Request, facts: Mapping[str, Any]
+) -> list[ScenarioCell]:
+    """A version's runs, each with its seed."""
+    folder = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "version"
+    choices = replace(engines.named(request.engine).choices(request.options), occasion=OCCASION)
+    return [
+        ScenarioCell(
+            {"version": folder, "repetition": str(n + 1)},
+            loaded,
+            replace(choices, seed=loaded.scenario.seed + n),
+            made,
+            machine_and_code=facts,
+        )
+        for n in range(request.seeds)
+    ]
+
+
+def run(
+    of_versions: Mapping[str, Sequence[ScenarioCell]],
+    request: Request,
+    base: Path,
+    progress: Progress,
+    resume: str = "",
+) -> tuple[Path, dict[str, Group]]:
+    """The study's result folder and the groups: every version with every seed, the versions in turn, so that what
+    changes on the machine meets all of them alike."""
+    identity = {
+        "versions": {
+            name: {
+                "scenario": cell.loaded.scenario.name,
+                "overrides": list(cell.loaded.overrides),
+                "commit": cell.programs.commit if isinstance(cell.programs, OfCommit) else None,
+            }
+            for name, (cell, *_) in of_versions.items()
+        },
+        **{key: getattr(request, key) for key in ("engine", "seeds", "quick", "runtime", "link")},
+    }
+    in_turn = [cell for of_seed in zip(*of_versions.values(), strict=True) for cell in of_seed]
+    spec = StudySpec("comparison", "compare", in_turn, identity)
+    folder = spec.begin(base, resume)
+    resume_by = f"add --resume {folder.name} to the same command"
+    results = run_study(spec, folder, progress, resume_by=resume_by, describe=_why_broken)
+    groups = {}
+    for name, of in of_versions.items():
+        runs = [read_run(folder / results[cell.id].record.folder) for cell in of]
+        groups[name] = Group(name=name, facts=facts_of(runs), runs=runs)
+    return folder, groups
+
+
+def _why_broken(result: CellResult) -> str:
+    """Only of one that broke down."""
+    return result.record.reason if result.status == Status.ERROR else ""
+
+
+def verify(of: Asked) -> Again:
+    """The words by the runs, what differs from ``compare.json``, and which runs are elsewhere. Raises BadInput where a
+    file is missing or broken."""
+    folder = of.folder.resolve()  # the page names runs by their places, never by `latest`
+    document = current_comparison(read_json(folder / "compare.json"), page.SCHEMA)
+    unchecked: list[Message] = []
+    groups = [_recorded_group(folder, entry, unchecked) for entry in document["groups"]]
+    only = list(dict.fromkeys(entry["figure"] for entry in document["differences"]))
+    again, confidence = judge(groups, float(document["confidence"]), only), float(document["confidence"])
+    page.write(of.place, again, document["name"], confidence, document["command"], folder)
+    found = list(differences("", document, read_json(of.place / "compare.json")))
+    said = ", ".join(f"{group} {word}" for group, word in page.words_of(again.statuses, again.directions).items())
+    return Again(f"comparison {document['name']}", said, found, unchecked, has_page=not unchecked)
+
+
+def _recorded_group(folder: Path, entry: Mapping[str, Any], unchecked: list[Message]) -> Group:
+    runs, elsewhere = [], 0
+    for recorded_run in entry["runs"]:
+        place = folder / recorded_run["folder"]
+        if _may_be_read(place, folder) and (place / "plan.json").is_file():
+            runs.append(read_run(place, recorded_run["case"]))
+        else:
+            elsewhere += 1
+            runs.append(Run(**{"standing": Status.PASS, **recorded_run, "folder": str(place)}))
+    facts = facts_of(runs)
+    if elsewhere:
+        facts = {name: str(entry["facts"].get(name, "")) for name in SHOWN}
+        unchecked.append(
+            Message(
+                "compare.runs-elsewhere",
+                "{runs} runs of {group} are not in the folder: their figures are as recorded",
+                runs=elsewhere,
+                group=entry["name"],
+            )
+        )
+    return Group(name=str(entry["name"]), facts=facts, missing=int(entry.get("missing", 0)), runs=runs)
+
+
+def _may_be_read(run: Path, folder: Path) -> bool:
+    """Whether a run that a comparison names is in its folder, or both are results of this checkout."""
+    own, run = paths.results().resolve(), run.resolve()
+    if run.is_relative_to(folder):
+        return True
+    if not (folder.is_relative_to(own) and run.is_relative_to(own)):
+        return False
+    confine.refuse_links(run)
+    return True

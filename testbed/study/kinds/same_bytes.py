@@ -1,0 +1,137 @@
+"""Tests of repeatability: each scenario several times with one seed, and once with another."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from testbed import engines
+from testbed.documents import write_json
+from testbed.engines import Options
+from testbed.errors import BadInput, CannotRun, RunFailed
+from testbed.judge.status import Status
+from testbed.judge.verify import Difference, differences, read_verdict
+from testbed.message import Message
+from testbed.plan.default_engine import REPEATABLE
+from testbed.runtime.progress import Progress
+from testbed.scenario.files import is_table
+from testbed.scenario.load import LoadedScenario, load
+from testbed.study.again import Again, Asked
+from testbed.study.cell import ScenarioCell, folder_of, ready, refuse_unsupported
+from testbed.study.checks.same_bytes import Repetition, digests, judge, verdict_over
+from testbed.study.record import RunRecord, finished
+from testbed.study.run import StudySpec, run_study
+from testbed.study.tables import load as tables
+
+
+def loaded_of(name: str, assignments: Sequence[str], *, quick: bool) -> LoadedScenario:
+    """A scenario, or that of a table's cell, TABLE/ROW/COLUMN; raises BadInput."""
+    table, *place = name.split("/")
+    if len(place) != 2 or not is_table(table):
+        return load(name, assignments, quick=quick)
+    loaded = tables.load(table, assignments, quick=quick)
+    policies = engines.named(REPEATABLE).prepare_plans(Progress()).policies
+    rows = {row.name: row for row in loaded.table.rows}
+    columns = {contender.name: contender for contender in tables.contenders(loaded.table, list(policies))}
+    row, column = place
+    if row not in rows or column not in columns:
+        raise BadInput(
+            "compare.no-such-cell",
+            "{name}: {table} has rows {rows} and columns {columns}",
+            name=name,
+            table=table,
+            rows=", ".join(rows),
+            columns=", ".join(columns),
+        )
+    if columns[column].column.carrier:
+        raise BadInput(
+            "compare.column-not-a-scenario", "{name}: a column with its own carrier is not a scenario", name=name
+        )
+    return tables.scenario_of(loaded, rows[row], columns[column])
+
+
+@dataclass(frozen=True, eq=False)
+class RepeatedCell(ScenarioCell):
+    """A scenario and which of its runs it is, from 1; the one after the last has another seed. Its record has the
+    SHA-256 of its data, and is ``exact`` where no program in it span."""
+
+    def run(self, study: Path, progress: Progress) -> RunRecord:
+        """Raises RunFailed where it broke down."""
+        found = super().run(study, progress)
+        folder = study / found.folder
+        if found.status == Status.ERROR:
+            raise RunFailed(
+                "run.broke-down",
+                "{name}: {broken}",
+                "Data and logs so far: {run}",
+                name=self.label,
+                broken=read_verdict(folder).broken,
+                run=folder,
+            )
+        return found.model_copy(update={"sha256": digests(folder)})
+
+
+def run(
+    scenarios: Mapping[str, LoadedScenario], options: Options, runs: int, base: Path, resume: str = ""
+) -> tuple[list[Repetition], Path]:
+    """What came out by scenario, and the result folder, with ``hashes.json``. Kept are the first run's folder and that
+    of every run that differs from it. Raises CannotRun where no run is repeatable."""
+    progress, engine = Progress(), engines.named(REPEATABLE)
+    programs = ready(engine, options, progress, "repeatable")
+    if not engine.deterministic():
+        raise CannotRun(
+            "vkernel.not-built", "the guest kernel with virtual time is not built", "./run.sh doctor --build builds it."
+        )
+    cells: dict[str, list[ScenarioCell]] = {}
+    for name, loaded in scenarios.items():
+        first = RepeatedCell({}, loaded, engine.choices(options), programs)
+        points = [{"scenario": name.replace("/", "-"), "run": str(number)} for number in range(1, runs + 2)]
+        cells[name] = [replace(first.with_seed(first.seed + (n == runs)), at=at) for n, at in enumerate(points)]
+    every = [cell for of in cells.values() for cell in of]
+    refuse_unsupported(every)
+    overrides = {name: list(loaded.overrides) for name, loaded in scenarios.items()}
+    identity = {"scenarios": overrides, "runs": runs, "seed": options.seed, "quick": options.quick}
+    spec = StudySpec("repetitions", "repeatable", every, identity)
+    folder = spec.begin(base, resume)
+    resume_by = f"add --resume {folder.name} to the same command"
+    results = run_study(spec, folder, progress, resume_by=resume_by, describe=lambda result: result.status)
+    judged = []
+    for name, of in cells.items():
+        *ones, other = [results[cell.id].record for cell in of]
+        data = [one.sha256 or digests(folder / one.folder) for one in (*ones, other)]
+        span = [number for number, one in enumerate(ones, 1) if not one.exact]
+        judged.append(judge(name, data[:-1], span, data[-1]))
+        for cell in (cell for cell, files in zip(of[1:-1], data[1:-1], strict=True) if files == data[0]):
+            shutil.rmtree(folder / cell.folder, ignore_errors=True)  # a resumed test has removed it before
+    write_json(folder / "hashes.json", [asdict(repetition) for repetition in judged])
+    return judged, folder
+
+
+def verify(of: Asked) -> Again:
+    """The verdict by the runs in the folder, and what differs from ``hashes.json``. Raises BadInput where a file is
+    missing or broken."""
+    folder = of.folder.resolve()
+    differing: list[Difference] = []
+    unchecked: list[Message] = []
+    holds: list[bool] = []
+    for entry in json.loads((folder / "hashes.json").read_text(encoding="utf-8")):
+        name, recorded = entry["name"], [*entry["runs"], entry["other_seed"]]
+        kept = [finished(folder / folder_of(name.replace("/", "-"), str(n))) for n in range(1, len(recorded) + 1)]
+        data = [digests(runs[-1]) if runs else before for runs, before in zip(kept, recorded, strict=True)]
+        for number, (before, now) in enumerate(zip(recorded, data, strict=True), 1):
+            differing += differences(f"{name} run {number}", before, now)
+        found = judge(name, data[:-1], entry["span"], data[-1])
+        differing += differences(name, entry, asdict(found))
+        holds.append(found.holds)
+        if not kept[-1]:
+            unchecked.append(
+                Message(
+                    "same-bytes.runs-elsewhere",
+                    "{scenario}: its runs are not in the folder: their hashes are as recorded",
+                    scenario=name,
+                )
+            )
+    return Again(f"repeatable {folder.name}", verdict_over(holds), differing, unchecked, has_page=False)
