@@ -7,6 +7,7 @@ and on any without data that should have some. Exit 0: all is well; 1: not so; 4
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 import time
@@ -16,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import requests
+from PIL import Image
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from dashboards import source
 from dashboards.document import uid_of
@@ -23,7 +26,7 @@ from dashboards.generate import DASHBOARDS
 from dashboards.generate import FOLDER as OWN
 from testbed.errors import CannotRun, TestbedError
 from testbed.exit_codes import Exit
-from testbed.lab.browser import Browser
+from testbed.machine.browser import required
 from testbed.series.run_list import BOARDS, LATEST, MEASUREMENT
 from testbed.services import grafana
 
@@ -110,24 +113,27 @@ def check(browser: Browser, base: str, pictures: Path | None) -> list[str]:
             continue
         board = json.loads((OWN / "json" / f"{name}.json").read_text())
         for width, theme in ((width, theme) for theme in THEMES for width in WIDTHS_PX):
-            session = browser.open(f"{base}/d/{uid_of(name)}?orgId=1&kiosk&theme={theme}", width, HEIGHT_PX)
-            seen = _loaded(browser, session)
+            page = browser.new_page(viewport={"width": width, "height": HEIGHT_PX})
+            page.goto(f"{base}/d/{uid_of(name)}?orgId=1&kiosk&theme={theme}")
+            seen = _loaded(page)
             wrong = problems(seen, board, MAY_BE_EMPTY.get(name, set()))
             if pictures is not None:
-                bottom_px = int(browser.evaluate(session, _BOTTOM))
-                browser.picture(session, pictures / f"{name}-{width}-{theme}.webp", (width, bottom_px + MARGIN_PX))
+                height_px = int(page.evaluate(_BOTTOM)) + MARGIN_PX
+                shot = page.screenshot(clip={"x": 0, "y": 0, "width": width, "height": height_px})
+                Image.open(io.BytesIO(shot)).save(pictures / f"{name}-{width}-{theme}.webp")
+            page.close()
             print(f"{name} {width} {theme}: {len(seen)} panels, {len(wrong)} problems", flush=True)
             found += [f"{name} at {width} px, {theme}: {text}" for text in wrong]
     return found
 
 
-def _loaded(browser: Browser, session: str) -> list[Seen]:
+def _loaded(page: Page) -> list[Seen]:
     """The panels, when none loads any more and none changes."""
     until_s = time.monotonic() + LOADED_WITHIN_S
     before: list[Seen] = []
     while True:
         time.sleep(1.0)
-        seen = [Seen(**panel) for panel in browser.evaluate(session, _PANELS)]
+        seen = [Seen(**panel) for panel in page.evaluate(_PANELS)]
         still = not seen or any(panel.loading for panel in seen)
         if (not still and seen == before) or time.monotonic() > until_s:
             return seen
@@ -177,8 +183,9 @@ def _main(arguments: Sequence[str]) -> Exit:
         pictures.mkdir(parents=True, exist_ok=True)
     base = grafana.base_url()
     version = _answers(base)
-    with Browser() as browser:
-        found = check(browser, base, pictures)
+    path = required()
+    with sync_playwright() as playwright:
+        found = check(playwright.chromium.launch(executable_path=path, args=["--disable-gpu"]), base, pictures)
     print(*found, f"{'FAIL' if found else 'PASS'} dashboards in Grafana {version} at {base}", sep="\n")
     return Exit.FAIL if found else Exit.PASS
 

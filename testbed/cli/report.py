@@ -9,8 +9,7 @@ import typer
 from testbed import confine
 from testbed.cli.verify import ResultFolders
 from testbed.errors import BadInput
-from testbed.lab.browser import Browser, none_found
-from testbed.machine.browser import find
+from testbed.machine import browser
 
 
 def register(app: typer.Typer) -> None:
@@ -27,14 +26,12 @@ def register(app: typer.Typer) -> None:
         for folder in folders:
             if not folder.is_dir():
                 raise BadInput("result.no-folder", "{folder}: there is no such result folder", folder=folder)
-        if pdf and find() is None:
-            raise none_found()
+        if pdf:
+            browser.required()
         with confine.to_results(*folders):
             pages = [write_page(folder) for folder in folders]
         for page in pages:
             print(page)
-        if pdf:
-            with Browser() as browser:
-                for page in pages:
-                    browser.pdf(page, page.with_suffix(".pdf"))
-                    print(page.with_suffix(".pdf"))
+        for page in pages if pdf else ():
+            browser.print_pdf(page, page.with_suffix(".pdf"))
+            print(page.with_suffix(".pdf"))

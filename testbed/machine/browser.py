@@ -1,14 +1,75 @@
-"""Where this machine has a browser, which prints reports and in which tests look at them."""
+"""This machine's browser, which prints reports, and in which tests look at pages."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from testbed.errors import CannotRun, RunFailed
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+PRINTED_WITHIN_S = 120.0
+"""A browser that has not printed a page by then has hung, on however busy a machine."""
+
+
+class NoBrowser(CannotRun):
+    """There is no Chromium or Chrome on this machine."""
 
 
 def find() -> str | None:
     """The browser's path: NCP_TESTBED_BROWSER's, or the first that is installed; None without one."""
     names = (os.environ["NCP_TESTBED_BROWSER"],) if os.environ.get("NCP_TESTBED_BROWSER") else NAMES
     return next((path for name in names if (path := shutil.which(name))), None)
+
+
+def required() -> str:
+    """The browser's path; raises :class:`NoBrowser` without one."""
+    if path := find():
+        return path
+    raise NoBrowser(
+        "browser.none",
+        "no browser: none of {names} is installed",
+        "Install one, e.g. apt-get install chromium, or name one with NCP_TESTBED_BROWSER.",
+        names=", ".join(NAMES),
+    )
+
+
+def print_pdf(page: Path, to: Path) -> None:
+    """Print an HTML file as its print style says, with an empty profile that is deleted afterwards.
+
+    Raises:
+        NoBrowser: there is none.
+        RunFailed: it failed or hung.
+    """
+    with tempfile.TemporaryDirectory(prefix="ncp-browser-", ignore_cleanup_errors=True) as profile:
+        command = [required(), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+        command += [f"--user-data-dir={profile}", "--no-pdf-header-footer", f"--print-to-pdf={to.resolve()}"]
+        environment = {**os.environ, "HOME": profile, "XDG_CONFIG_HOME": profile}
+        try:
+            done = subprocess.run(
+                [*command, page.resolve().as_uri()],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                env=environment,
+                timeout=PRINTED_WITHIN_S,
+            )
+        except subprocess.TimeoutExpired:
+            raise RunFailed(
+                "browser.timeout",
+                "the browser did not print {page} within {timeout_s:g} s",
+                page=page,
+                timeout_s=PRINTED_WITHIN_S,
+            ) from None
+        if done.returncode or not to.is_file():
+            lines = done.stderr.strip().splitlines()
+            raise RunFailed(
+                "browser.failed",
+                "the browser did not print {page}: {error}",
+                page=page,
+                error=lines[-1][:200] if lines else f"exit code {done.returncode}",
+            )

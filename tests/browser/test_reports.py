@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser
 
 from testbed.archive.pages import write_page
 from testbed.archive.verify import unpacked
 from testbed.cli.app import main
-from testbed.lab.browser import Browser, look
 from testbed.machine.browser import find
+from tests.browser.look import chromium, look
 
 WIDTHS = (390, 820, 1280)
 OLD = Path(__file__).parent.parent / "bundle" / "old" / "schema-1.zip"
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.skipif(find() is None, reason="needs Chromium or Chrome
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with Browser() as found:
+    with chromium() as found:
         yield found
 
 
@@ -75,7 +76,7 @@ def test_a_report_has_nothing_that_a_reader_would_stumble_over(browser, results,
     [
         ("<img src='gone.png'>", "image missing: file:"),
         ("<div style='width:2000px'>wide</div>", "wider than the screen by"),
-        ("<script>nonsense()</script>", "error: Uncaught"),
+        ("<script>nonsense()</script>", "error: nonsense is not defined"),
         ("<script>console.error('x')</script>", "console error"),
         ("<link rel=stylesheet href='http://127.0.0.1:9/a.css'>", "asks the network for http://127.0.0.1:9/"),
         ("<svg role=img></svg><style>svg {height: 2px}</style>", "1 drawings have no height"),

@@ -7,14 +7,17 @@ Grafana).
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
+from PIL import Image
+
 from testbed import paths
-from testbed.lab import browser
+from tests.browser.look import chromium
 
 FOLDER = paths.CHECKOUT / "docs" / "images"
 TOPOLOGIES = {"topology-dumbbell.svg": "dumbbell", "topology-relays.svg": "relays"}
@@ -40,9 +43,10 @@ def of_a_run(into: Path) -> None:
         command("run", "startup", "--engine", "sim", results=Path(results))
         folder = (Path(results) / "startup" / "latest").resolve()
         shutil.copyfile(folder / "plots" / "window-share.svg", into / "startup-shares.svg")
-        with browser.Browser() as chromium:
-            session = chromium.open(folder / "report.html", *REPORT_PX)
-            chromium.picture(session, into / "report.webp", REPORT_PX)
+        with chromium() as browser:
+            page = browser.new_page(viewport={"width": REPORT_PX[0], "height": REPORT_PX[1]})
+            page.goto((folder / "report.html").as_uri())
+            Image.open(io.BytesIO(page.screenshot())).save(into / "report.webp")
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ import pytest
 
 from testbed import paths
 from testbed.cli.site import hooks, site
-from testbed.lab.browser import Browser, look
 from testbed.machine import browser, machine
+from tests.browser.look import chromium, look
 
 INDEX = (paths.CHECKOUT / "docs" / "README.md").read_text(encoding="utf-8")
 WIDTHS = (390, 820, 1280)
@@ -71,8 +71,8 @@ def test_every_page_is_right_in_a_browser(tmp_path: Path) -> None:
     pages = sorted(page for page in first.parent.glob("*.html") if page.name != "404.html")
     assert len(pages) == len(pages_of(INDEX)) + 1
     wrong = []
-    with Browser() as chromium:
+    with chromium() as opened:
         for page in pages:
             for width in WIDTHS:
-                wrong += [f"{page.name} at {width}: {problem}" for problem in look(chromium, page, width).problems]
+                wrong += [f"{page.name} at {width}: {problem}" for problem in look(opened, page, width).problems]
     assert wrong == []

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testbed.lab.browser.chromium import Browser
+from playwright.sync_api import Browser, sync_playwright
+
+from testbed.machine.browser import required
 
 # A table that scrolls inside its own box, and what is in it, is no overflow of the page.
 _MEASURE = """
@@ -32,8 +36,8 @@ _MEASURE = """
 
 @dataclass(frozen=True)
 class Look:
-    """A page at one width (CSS pixels). ``problems`` are in words, none for a page that is fine; ``pictures`` is how
-    many images and drawings it has, ``text`` the number of characters to be read."""
+    """A page at one width (CSS pixels). ``problems`` are sentences, none for a page without any; ``pictures`` is how
+    many images and drawings it has, ``text`` its number of readable characters."""
 
     width: int
     problems: list[str]
@@ -41,33 +45,43 @@ class Look:
     text: int
 
 
-def look(browser: Browser, page: Path, width: int, picture: Path | None = None) -> Look:
-    """Open the page at this width and look at it; ``picture``: where a PNG of it goes."""
-    session = browser.open(page, width)
-    found: dict[str, Any] = browser.evaluate(session, _MEASURE)
-    if picture is not None:
-        browser.picture(session, picture)
-    problems = [f"image missing: {source}" for source in found["missing"]]
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Start this machine's own browser; raises NoBrowser without one."""
+    with sync_playwright() as playwright:
+        arguments = ["--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"]
+        browser = playwright.chromium.launch(executable_path=required(), args=arguments)
+        yield browser
+        browser.close()
+
+
+def look(browser: Browser, file: Path, width: int) -> Look:
+    """Open the page at this width and return its problems."""
+    page = browser.new_page(viewport={"width": width, "height": 900}, is_mobile=width < 600)
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(f"error: {error}"))
+    page.on(
+        "console",
+        lambda said: (
+            problems.append(f"console {said.type}: {said.text}")
+            if said.type in ("error", "warning", "assert")
+            else None
+        ),
+    )
+    page.on("requestfailed", lambda request: problems.append(f"not loaded: {request.failure} {request.url}"))
+    page.on(
+        "request",
+        lambda request: (
+            problems.append(f"asks the network for {request.url}") if request.url.startswith("http") else None
+        ),
+    )
+    page.goto(file.resolve().as_uri())
+    found: dict[str, Any] = page.evaluate(_MEASURE)
+    page.close()
+    problems += [f"image missing: {source}" for source in found["missing"]]
     if found["empty"]:
         problems.append(f"{found['empty']} drawings have no height")
     if found["overflow"] > 0 or found["wide"]:
         wide = ", ".join(found["wide"])
         problems.append(f"wider than the screen by {found['overflow']} pixels: {wide}")
-    problems += [text for event in browser.events(session) if (text := _problem(event))]
     return Look(width, problems, int(found["pictures"]), int(found["text"]))
-
-
-def _problem(event: dict[str, Any]) -> str:
-    method, parameters = event.get("method"), event.get("params", {})
-    if method == "Runtime.exceptionThrown":
-        return f"error: {parameters['exceptionDetails'].get('text')}"
-    if method == "Runtime.consoleAPICalled" and parameters["type"] in ("error", "warning", "assert"):
-        return f"console {parameters['type']}: {parameters['args'][:1]}"
-    if method == "Log.entryAdded" and parameters["entry"]["level"] in ("error", "warning"):
-        entry = parameters["entry"]
-        return f"{entry['level']}: {entry['text']} {entry.get('url', '')}".strip()
-    if method == "Network.loadingFailed" and not parameters.get("canceled"):
-        return f"not loaded: {parameters.get('errorText')}"
-    if method == "Network.requestWillBeSent" and parameters["request"]["url"].startswith("http"):
-        return f"asks the network for {parameters['request']['url']}"
-    return ""
