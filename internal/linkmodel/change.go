@@ -70,10 +70,10 @@ func (c *Change) decodeProperty(key string, decoder *json.Decoder) error {
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			return fmt.Errorf("%s: %s, want %s", strings.TrimSuffix(key+"."+wrong.Field, "."), wrong.Value, wrong.Type)
 		}
-		if fault, ok := strings.CutPrefix(err.Error(), "json: "); ok {
-			return fmt.Errorf("%s: %s", key, fault)
+		if _, ok := errors.AsType[*json.SyntaxError](err); ok {
+			return err // the caller knows the line
 		}
-		return err
+		return fmt.Errorf("%s: %s", key, strings.TrimPrefix(err.Error(), "json: "))
 	}
 	if value = value.Elem(); !value.IsNil() {
 		field.Set(value.Elem())
