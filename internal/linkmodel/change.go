@@ -73,7 +73,7 @@ func (c *Change) decodeProperty(key string, decoder *json.Decoder) error {
 		if _, ok := errors.AsType[*json.SyntaxError](err); ok {
 			return err // the caller knows the line
 		}
-		return fmt.Errorf("%s: %s", key, strings.TrimPrefix(err.Error(), "json: "))
+		return fmt.Errorf("%s: %w", key, err)
 	}
 	if value = value.Elem(); !value.IsNil() {
 		field.Set(value.Elem())

@@ -146,7 +146,7 @@ func TestBadPlansAreNamed(t *testing.T) {
 		link(`, "ba": {"los": 1}`):               `links[0].ba."los": no such property, want some of rate_bps`,
 		link(`, "ba": {"loss": "1"}`):            `links[0].ba.loss: string, want float64`,
 		link(`, "ba": {"loss": 2}`):              `links[0].ba.loss: 2, want a number from 0 to 1`,
-		link(`, "ba": {"queue": {"bytes": 2}}`):  `links[0].ba.queue: unknown field "bytes"`,
+		link(`, "ba": {"queue": {"bytes": 2}}`):  `links[0].ba.queue: json: unknown field "bytes"`,
 		link(`, "ba": 7`):                        `links[0].ba.7: want an object of properties`,
 		link(``) + "," + link(``):                `links[1].name: "fast" is taken`,
 		strings.Replace(link(``), "l1b", "", 1):  "links[0].b.middle_interface",
