@@ -84,9 +84,10 @@ def test_agents_and_machines_hand_the_code_on(socket: Path) -> None:
     place = SimpleNamespace(control=socket.parent, name="s1-sender", ahead_ns=0)
     with pytest.raises(RunFailed) as refused:
         agents.control(cast("agents.Answering", SimpleNamespace(place=place)), "POST", "/start")
-    assert refused.value.parameters["refusal"] == "request.conflict"
+    assert cast("Refused", refused.value.__cause__).code == "request.conflict"
     machine = object.__new__(Machine)
     machine.__dict__.update({"name": "m1", "own": socket.parent})
     with pytest.raises(RunFailed) as refused:
         machine.ask("POST", "/set", {}, socket=socket.name)
-    assert (refused.value.code, refused.value.parameters["refusal"]) == ("host.refused", "request.unknown")
+    assert refused.value.code == "host.refused"
+    assert cast("Refused", refused.value.__cause__).code == "request.unknown"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from testbed.errors import RunFailed
-from testbed.study.run import Each, StudySpec, run_study
+from testbed.study.cell import Cell
+from testbed.study.run import Each, StudySpec, run_cells, run_study
 from tests.sabotage.catalogue.machine import starved
 from tests.sabotage.entry import Entry, Level
 
@@ -19,26 +20,34 @@ _SINGLE: Mapping[Level, str] = {"run": "a single run has the first seed"}
 
 
 def _drop_last(patch: pytest.MonkeyPatch) -> None:
-    """Whoever makes the runs of a table hands one less on."""
+    """Whoever runs the cells of a table, alone or for claims, hands one less on."""
+    from testbed.study.kinds import claims
     from testbed.study.tables import table_run
 
-    make = run_study
+    def without(last: str, each: Each) -> Each:
+        return lambda result: None if result.cell == last else each(result)
 
-    def dropped(spec: StudySpec, *given: Any, each: Each, **more: Any) -> object:
-        last = spec.cells[-1].id
-        return make(spec, *given, each=lambda result: None if result.cell == last else each(result), **more)
+    def study(spec: StudySpec, *given: Any, each: Each, **more: Any) -> object:
+        return run_study(spec, *given, each=without(spec.cells[-1].id, each), **more)
 
-    patch.setattr(table_run, "run_study", dropped)
+    def cells_of_claims(cells: Sequence[Cell], *given: Any, each: Each, **more: Any) -> object:
+        return run_cells(cells, *given, each=without(cells[-1].id, each), **more)
+
+    patch.setattr(table_run, "run_study", study)
+    patch.setattr(claims, "run_cells", cells_of_claims)
 
 
 def _two_of_three(patch: pytest.MonkeyPatch) -> None:
-    """Whoever makes the runs of a table leaves the last cell out altogether."""
+    """Whoever runs the cells of a table, alone or for claims, leaves the last out altogether."""
+    from testbed.study.kinds import claims
     from testbed.study.tables import table_run
 
-    make = run_study
     patch.setattr(
-        table_run, "run_study", lambda spec, *given, **more: make(replace(spec, cells=spec.cells[:-1]), *given, **more)
+        table_run,
+        "run_study",
+        lambda spec, *given, **more: run_study(replace(spec, cells=spec.cells[:-1]), *given, **more),
     )
+    patch.setattr(claims, "run_cells", lambda cells, *given, **more: run_cells(cells[:-1], *given, **more))
 
 
 def _broken(folder: Path) -> None:
