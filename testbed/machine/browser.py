@@ -38,7 +38,8 @@ def required() -> str:
 
 
 def print_pdf(page: Path, to: Path) -> None:
-    """Print an HTML file as its print style says, with an empty profile that is deleted afterwards.
+    """Print an HTML file as its print style says, with an empty profile that is deleted afterwards. What ``to`` held
+    before is deleted first.
 
     Raises:
         NoBrowser: there is none.
@@ -47,17 +48,18 @@ def print_pdf(page: Path, to: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="ncp-browser-", ignore_cleanup_errors=True) as profile:
         command = [required(), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
         command += [f"--user-data-dir={profile}", "--no-pdf-header-footer", f"--print-to-pdf={to.resolve()}"]
-        environment = {**os.environ, "HOME": profile, "XDG_CONFIG_HOME": profile}
+        environment, log = {**os.environ, "HOME": profile, "XDG_CONFIG_HOME": profile}, Path(profile, "log")
+        to.unlink(missing_ok=True)
         try:
-            done = subprocess.run(
-                [*command, page.resolve().as_uri()],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                env=environment,
-                timeout=PRINTED_WITHIN_S,
-            )
+            with log.open("wb") as output:  # no pipe: a process of a browser that hung would keep it open
+                done = subprocess.run(
+                    [*command, page.resolve().as_uri()],
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    env=environment,
+                    timeout=PRINTED_WITHIN_S,
+                )
         except subprocess.TimeoutExpired:
             raise RunFailed(
                 "browser.timeout",
@@ -66,7 +68,7 @@ def print_pdf(page: Path, to: Path) -> None:
                 timeout_s=PRINTED_WITHIN_S,
             ) from None
         if done.returncode or not to.is_file():
-            lines = done.stderr.strip().splitlines()
+            lines = log.read_text(errors="replace").strip().splitlines()
             raise RunFailed(
                 "browser.failed",
                 "the browser did not print {page}: {error}",

@@ -9,7 +9,8 @@ from playwright.sync_api import Browser
 from testbed.archive.pages import write_page
 from testbed.archive.verify import unpacked
 from testbed.cli.app import main
-from testbed.machine.browser import find
+from testbed.errors import RunFailed
+from testbed.machine.browser import find, print_pdf
 from tests.browser.look import chromium, look
 
 WIDTHS = (390, 820, 1280)
@@ -98,6 +99,18 @@ def test_pdf(tmp_path, monkeypatch, capsys) -> None:
     assert printed.startswith(b"%PDF-")
     assert printed.count(b"/Type /Page\n") + printed.count(b"/Type /Page ") >= 2 or len(printed) > 50_000
     assert capsys.readouterr().out.endswith("report.pdf\n")
+
+
+def test_an_older_pdf_is_none_that_was_printed(tmp_path, monkeypatch) -> None:
+    quiet = tmp_path / "quiet"
+    quiet.write_text("#!/bin/sh\necho can not print\n")
+    quiet.chmod(0o755)
+    monkeypatch.setenv("NCP_TESTBED_BROWSER", str(quiet))
+    (tmp_path / "page.pdf").write_bytes(b"%PDF- of before")
+    with pytest.raises(RunFailed) as failed:
+        print_pdf(tmp_path / "page.html", tmp_path / "page.pdf")
+    assert failed.value.code == "browser.failed"
+    assert failed.value.parameters["error"] == "can not print"
 
 
 def test_without_a_browser_it_says_what_to_install(tmp_path, monkeypatch, capsys) -> None:
