@@ -68,7 +68,11 @@ def test_where_a_folder_is_makes_no_difference(run: Path, tmp_path: Path, made: 
     made(run, tmp_path / "one")
     (tmp_path / "elsewhere").mkdir()
     shutil.move(tmp_path / "one", tmp_path / "elsewhere")
-    assert not verify_folder(tmp_path / "elsewhere" / "one").differences
+    (tmp_path / "elsewhere" / "latest").symlink_to("one")
+    for name in ("one", "latest"):
+        found = verify_folder(tmp_path / "elsewhere" / name)
+        assert not found.differences
+        assert found.name.endswith(" one")
 
 
 @pytest.mark.parametrize(("made", "document"), [(cross_check, "cross-check.json"), (repetitions, "hashes.json")])

@@ -254,7 +254,8 @@ def _refuse_another(
 def verify(of: Asked) -> Again:
     """The verdict by the runs and tables in the folder, and what differs from ``cross-check.json``. Raises BadInput
     where a file is missing or broken."""
-    document = read_json(of.folder / "cross-check.json")
+    folder = of.folder.resolve()  # the page names runs by their places, never by `latest`
+    document = read_json(folder / "cross-check.json")
     found: list[Agreement] = []
     verdicts: list[Status] = []
     differing: list[Difference] = []
@@ -263,8 +264,8 @@ def verify(of: Asked) -> Again:
     names = {word: name for name, word in WORDS.items()}
     for entry in document["scenarios"]:
         scenario, runs = entry["scenario"], entry["runs"].items()
-        cells = {word: confine.inside(of.folder, folder_of(scenario, names[word]), run) for word, run in runs}
-        parts = {word: confine.inside(of.folder, "parts", names[word], scenario, run) for word, run in runs}
+        cells = {word: confine.inside(folder, folder_of(scenario, names[word]), run) for word, run in runs}
+        parts = {word: confine.inside(folder, "parts", names[word], scenario, run) for word, run in runs}
         if all((run / "plan.json").is_file() for run in cells.values()):
             title = read_plan(next(iter(cells.values())) / "plan.json")["title"]
             again = of_runs(scenario, title, cells)
@@ -286,8 +287,8 @@ def verify(of: Asked) -> Again:
         differing += differences(scenario, entry, again.as_json())
     page.write(of.place, found, document["refused"])
     verdict = verdict_of(verdicts)
-    parts_of = [*tables, *_single_runs(of.folder)] if tables else None
-    name = f"cross-check {of.folder.name}"
+    parts_of = [*tables, *_single_runs(folder)] if tables else None
+    name = f"cross-check {folder.name}"
     return Again(name, verdict, differing, unchecked, parts=parts_of, has_page=not unchecked)
 
 
