@@ -105,17 +105,20 @@ def _reason(verdict: Verdict) -> str:
 def finished(folder: Path) -> list[Path]:
     """The runs of a cell that have a verdict, in the order that they were made in; one that the user stopped has none
     that tells of the cell."""
-    runs = sorted(path.parent for path in folder.glob("*/verdict.json") if not path.parent.is_symlink())
-    return [run for run in runs if not read_verdict(run).stopped]
+    return [run for run in _with_verdict(folder) if not read_verdict(run).stopped]
 
 
 def records_in(cell: str, folder: Path, study: Path, lines: Mapping[str, RunRecord] | None = None) -> list[RunRecord]:
     """The records of a cell's finished runs, in the order that they were made in: each by its line in the ledger, or
     by its folder where that has none by today's code."""
     known = lines or {}
-    runs = sorted(path.parent for path in folder.glob("*/verdict.json") if not path.parent.is_symlink())
-    found = (known.get(run.name) or read_record(run, study, cell) for run in runs)
+    found = (known.get(run.name) or read_record(run, study, cell) for run in _with_verdict(folder))
     return [record for record in found if record is not None]
+
+
+def _with_verdict(folder: Path) -> list[Path]:
+    """All runs of a cell that have one, stopped ones too."""
+    return sorted(path.parent for path in folder.glob("*/verdict.json") if not path.parent.is_symlink())
 
 
 def position(records: Sequence[RunRecord]) -> int:
