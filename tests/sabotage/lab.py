@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from testbed import paths
+from testbed import confine, paths
 from testbed.cli import app as cli
 from testbed.documents import read_json
 from testbed.engines import judging, provenance
@@ -90,6 +90,8 @@ class Lab:
         self.patch.setattr(paths, "SCENARIOS", SCENARIOS)
         question.write(SCENARIOS / f"{self.entry.scenario}.yaml", self.place)
         self.patch.setattr("testbed.scenario.files.TABLES", self.place)
+        known = self.place.parent.glob("*/known.csv")  # as its tables are shipped, so are their known values
+        self.patch.setattr(confine, "OWN_FILES", (*confine.OWN_FILES, *known))
         of_here = partial(claims.load, self.place / "claims.yaml")
         self.patch.setattr("testbed.study.kinds.claims_file.load", of_here)
         self.patch.setattr("testbed.study.kinds.claims_verify.load", of_here)

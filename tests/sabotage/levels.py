@@ -64,7 +64,11 @@ def verify(lab: Lab, entry: Entry, honest: Lab) -> Word:
     """The bundle of a result, judged again from the bundle alone. What is confirmed is the verdict that it has."""
     result = lab.latest(entry.scenario)
     if entry.forged:
-        result = Path(shutil.copytree(honest.latest(TABLE if entry.of_table else entry.scenario), lab.place / "forged"))
+        original = honest.latest(TABLE if entry.of_table else entry.scenario)
+        result = Path(shutil.copytree(original, lab.place / "forged", symlinks=True))
+        if original not in _confirmed_originals:  # else a refusal of any result at all would count as caught
+            assert (said := lab.ask("verify", str(result))).code == Exit.PASS, said.text
+            _confirmed_originals.add(original)
         if not entry.in_bundle:
             entry.forged(result)
             return _confirmed(lab.ask("verify", str(result)))
@@ -75,6 +79,9 @@ def verify(lab: Lab, entry: Entry, honest: Lab) -> Word:
         forge(file, entry.forged)
     return _confirmed(lab.ask("verify", str(file)))
 
+
+_confirmed_originals: set[Path] = set()
+"""Honest results of which a copy was verified in this process, before any was forged."""
 
 LEVELS: Mapping[Level, Callable[[Lab, Entry, Lab], Word]] = {
     "run": run,
