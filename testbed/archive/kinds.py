@@ -22,8 +22,8 @@ from testbed.judge.verify import Difference, read_verdict
 from testbed.message import Message
 from testbed.runtime.progress import Progress
 from testbed.study import ledger, old
-from testbed.study.again import Again, Asked
 from testbed.study.pool import side_by_side
+from testbed.study.verify import Verification, VerifyRequest
 
 Kind = Literal["run"] | old.Kind
 Runs = Mapping[Path, Verified]
@@ -200,7 +200,7 @@ def _study(folder: Path, runs: Runs, rerun: bool) -> Verified:
     recorded = _provenance(folder)
     with tempfile.TemporaryDirectory(prefix="ncp-verify-") as place:
         drawn = Path(place, folder.resolve().name)
-        again: Again = room.verify(Asked(folder, drawn, rerun, provenance_check.of_this_code(recorded)))
+        again: Verification = room.verify(VerifyRequest(folder, drawn, rerun, provenance_check.of_this_code(recorded)))
         verified = Verified(
             again.name,
             again.verdict,
@@ -233,7 +233,7 @@ def drawn_again(folder: Path, place: Path) -> None:
             write_page(place)
         else:
             room = importlib.import_module(_ROOMS[kind_of(folder)])
-            room.verify(Asked(folder, place, False, True))
+            room.verify(VerifyRequest(folder, place, False, True))
 
 
 def _take_studies(verified: Verified, parts: Sequence[tuple[str, Path]], runs: Runs, rerun: bool) -> None:
@@ -265,5 +265,5 @@ _ROOMS: Mapping[Kind, str] = {
     "repetitions": "testbed.study.kinds.same_bytes",
     "claims": "testbed.study.kinds.claims_verify",
 }
-"""Where a kind of studies is judged again: ``verify(asked: Asked) -> Again``."""
+"""Where a kind of studies is judged again: ``verify(request: VerifyRequest) -> Verification``."""
 _VERIFY = {"run": _run, **dict.fromkeys(_ROOMS, _study)}

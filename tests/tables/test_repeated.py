@@ -12,7 +12,6 @@ import pytest
 from testbed.errors import BadInput
 from testbed.judge import expected_failures
 from testbed.judge.status import Status
-from testbed.study import again
 from testbed.study.tables import table_run
 from testbed.study.tables.each_run import judge_each_run
 from testbed.study.tables.load import scenario_of
@@ -21,6 +20,7 @@ from testbed.study.tables.outcome import Outcome, missing
 from testbed.study.tables.repeated import first_run, repeated
 from testbed.study.tables.table_run import Asked, select
 from testbed.study.tables.verify import variant, verify
+from testbed.study.verify import VerifyRequest
 from tests.raises import raises
 from tests.said import Saying, all_codes
 
@@ -269,7 +269,7 @@ def test_an_expected_failure_written_into_a_result_with_changes_is_seen(
             if check["status"] == "fail":
                 check |= {"outcome": "xfail", "xfail": listed[check["name"]].model_dump(mode="json")}
         (folder / "verdict.json").write_text(json.dumps(document))
-        found = verify(again.Asked(folder, tmp_path / "page", rerun=False, of_this_code=True))
+        found = verify(VerifyRequest(folder, tmp_path / "page", rerun=False, same_code=True))
         codes[variant(folder, name)] = {difference.code for difference in found.differences}
     assert "difference.expected-failure" not in codes["quick"]
     assert "difference.expected-failure" in codes["changed"]

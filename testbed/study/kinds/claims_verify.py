@@ -13,11 +13,11 @@ from testbed.judge.expected_failures import ExpectedFailure
 from testbed.judge.verify import Difference, differences, text_differences
 from testbed.message import Message
 from testbed.scenario.files import read
-from testbed.study.again import Again, Asked
 from testbed.study.checks import judged as table
 from testbed.study.checks.claims import Made, judge
 from testbed.study.checks.judged import Judged, read_claims
 from testbed.study.kinds.claims_file import load
+from testbed.study.verify import Verification, VerifyRequest
 
 FROM_THE_RUNS = ("verdict", "n", "figures", "intervals")
 """What comes of the runs; the rest of a claim is what was asked, or the same figures in words."""
@@ -29,13 +29,13 @@ def runs_of(folder: Path) -> list[tuple[str, Path]]:
     return [(name, confine.inside(folder, run["folder"])) for name, run in runs.items() if run["folder"]]
 
 
-def verify(of: Asked) -> Again:
+def verify(request: VerifyRequest) -> Verification:
     """The verdict by the runs, what differs from the record, and what could not be checked.
 
     The claims are those of this checkout, and where it made the folder every word of them is compared. BadInput where a
     file is missing or broken.
     """
-    folder = of.folder
+    folder = request.folder
     document = read_claims(folder)
     known = load().claims
     recorded = {claim["id"]: claim for claim in document["claims"]}
@@ -54,7 +54,7 @@ def verify(of: Asked) -> Again:
         expected = ExpectedFailure(**before["xfail"]) if before.get("xfail") else None
         now = judge(name, known[name], made, folder, expected)
         again.append(now)
-        found += _differences(name, before, now, words=of.of_this_code)
+        found += _differences(name, before, now, words=request.same_code)
     if document.get("beside"):
         unchecked.append(
             Message(
@@ -64,10 +64,10 @@ def verify(of: Asked) -> Again:
         )
     verdict = table.verdict_of(again, quick=bool(document["quick"]))
     found += differences("verdict", document["verdict"], verdict)
-    if of.of_this_code:
+    if request.same_code:
         found += differences("summary", document["summary"], table.summary_of(again))
         found += _csv(folder, [Judged.from_json(claim) for claim in document["claims"]])
-    return Again(f"claims {folder.resolve().name}", verdict, found, unchecked, parts=runs_of(folder))
+    return Verification(f"claims {folder.resolve().name}", verdict, found, unchecked, parts=runs_of(folder))
 
 
 def _differences(name: str, before: Mapping[str, Any], again: Judged, *, words: bool) -> Iterator[Difference]:

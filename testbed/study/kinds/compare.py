@@ -24,7 +24,6 @@ from testbed.plan.traffic_types import sent_by
 from testbed.planning.resolve import new_run_id
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario, load
-from testbed.study.again import Again, Asked
 from testbed.study.cell import CELLS, ScenarioCell, ready
 from testbed.study.checks.better import SHOWN, Comparison, Group, Run, facts_of, judge, of_checks
 from testbed.study.ledger import kind_of
@@ -36,6 +35,7 @@ from testbed.study.run import StudySpec, run_study
 from testbed.study.sweep.figures import JUDGED_PART, measure
 from testbed.study.tables.cells_asked import cells_asked
 from testbed.study.tables.outcome import read_table
+from testbed.study.verify import Verification, VerifyRequest
 
 OCCASION = "compare"
 """So that what history keeps of scenarios is not mixed with trials of other versions."""
@@ -358,19 +358,19 @@ def _why_broken(result: CellResult) -> str:
     return result.record.reason if result.status == Status.ERROR else ""
 
 
-def verify(of: Asked) -> Again:
+def verify(request: VerifyRequest) -> Verification:
     """The words by the runs, what differs from ``compare.json``, and which runs are elsewhere. Raises BadInput where a
     file is missing or broken."""
-    folder = of.folder.resolve()  # the page names runs by their places, never by `latest`
+    folder = request.folder.resolve()  # the page names runs by their places, never by `latest`
     document = current_comparison(read_json(folder / "compare.json"), page.SCHEMA)
     unchecked: list[Message] = []
     groups = [_recorded_group(folder, entry, unchecked) for entry in document["groups"]]
     only = list(dict.fromkeys(entry["figure"] for entry in document["differences"]))
     again, confidence = judge(groups, float(document["confidence"]), only), float(document["confidence"])
-    page.write(of.place, again, document["name"], confidence, document["command"], folder)
-    found = list(differences("", document, read_json(of.place / "compare.json")))
+    page.write(request.into, again, document["name"], confidence, document["command"], folder)
+    found = list(differences("", document, read_json(request.into / "compare.json")))
     said = ", ".join(f"{group} {word}" for group, word in page.words_of(again.statuses, again.directions).items())
-    return Again(f"comparison {document['name']}", said, found, unchecked, has_page=not unchecked)
+    return Verification(f"comparison {document['name']}", said, found, unchecked, has_page=not unchecked)
 
 
 def _recorded_group(folder: Path, entry: Mapping[str, Any], unchecked: list[Message]) -> Group:

@@ -23,7 +23,6 @@ from testbed.results.report.folder import ResultFolder, read_folder
 from testbed.runtime.progress import Progress
 from testbed.scenario.files import is_table
 from testbed.scenario.load import LoadedScenario, load
-from testbed.study.again import Again, Asked
 from testbed.study.cell import CELLS, ScenarioCell, folder_of, ready
 from testbed.study.checks.agrees import Agreement, Deviation, compare_figures, compare_runs, compare_tables, with_first
 from testbed.study.report import cross_check as page
@@ -35,6 +34,7 @@ from testbed.study.tables import table_run
 from testbed.study.tables.cells_asked import cells_asked
 from testbed.study.tables.model import Table
 from testbed.study.tables.outcome import Outcome, read_table
+from testbed.study.verify import Verification, VerifyRequest
 
 WORDS: Mapping[str, str] = {name: facts.shows for name, facts in ENGINES.items()}
 """The engines, as the page calls them."""
@@ -251,10 +251,10 @@ def _refuse_another(
         )
 
 
-def verify(of: Asked) -> Again:
+def verify(request: VerifyRequest) -> Verification:
     """The verdict by the runs and tables in the folder, and what differs from ``cross-check.json``. Raises BadInput
     where a file is missing or broken."""
-    folder = of.folder.resolve()  # the page names runs by their places, never by `latest`
+    folder = request.folder.resolve()  # the page names runs by their places, never by `latest`
     document = read_json(folder / "cross-check.json")
     found: list[Agreement] = []
     verdicts: list[Status] = []
@@ -285,11 +285,11 @@ def verify(of: Asked) -> Again:
         found.append(again)
         verdicts.append(again.verdict)
         differing += differences(scenario, entry, again.as_json())
-    page.write(of.place, found, document["refused"])
+    page.write(request.into, found, document["refused"])
     verdict = verdict_of(verdicts)
     parts_of = [*tables, *_single_runs(folder)] if tables else None
     name = f"cross-check {folder.name}"
-    return Again(name, verdict, differing, unchecked, parts=parts_of, has_page=not unchecked)
+    return Verification(name, verdict, differing, unchecked, parts=parts_of, has_page=not unchecked)
 
 
 def _single_runs(folder: Path) -> list[tuple[str, Path]]:

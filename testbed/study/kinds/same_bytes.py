@@ -19,12 +19,12 @@ from testbed.plan.default_engine import REPEATABLE
 from testbed.runtime.progress import Progress
 from testbed.scenario.files import is_table
 from testbed.scenario.load import LoadedScenario, load
-from testbed.study.again import Again, Asked
 from testbed.study.cell import ScenarioCell, folder_of, ready, refuse_unsupported
 from testbed.study.checks.same_bytes import Repetition, digests, judge, verdict_over
 from testbed.study.record import RunRecord, finished
 from testbed.study.run import StudySpec, run_study
 from testbed.study.tables import load as tables
+from testbed.study.verify import Verification, VerifyRequest
 
 
 def loaded_of(name: str, assignments: Sequence[str], *, quick: bool) -> LoadedScenario:
@@ -110,10 +110,10 @@ def run(
     return judged, folder
 
 
-def verify(of: Asked) -> Again:
+def verify(request: VerifyRequest) -> Verification:
     """The verdict by the runs in the folder, and what differs from ``hashes.json``. Raises BadInput where a file is
     missing or broken."""
-    folder = of.folder.resolve()
+    folder = request.folder.resolve()
     differing: list[Difference] = []
     unchecked: list[Message] = []
     holds: list[bool] = []
@@ -134,4 +134,4 @@ def verify(of: Asked) -> Again:
                     scenario=name,
                 )
             )
-    return Again(f"repeatable {folder.name}", verdict_over(holds), differing, unchecked, has_page=False)
+    return Verification(f"repeatable {folder.name}", verdict_over(holds), differing, unchecked, has_page=False)

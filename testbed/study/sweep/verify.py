@@ -24,7 +24,6 @@ from testbed.scenario import files
 from testbed.scenario import load as scenarios
 from testbed.scenario.kept import TEXT
 from testbed.scenario.load import LoadedScenario
-from testbed.study.again import Again, Asked
 from testbed.study.ledger import STUDY, request_of
 from testbed.study.own_scenario import own_file, with_kept_topology
 from testbed.study.run import run_cells
@@ -36,6 +35,7 @@ from testbed.study.sweep.sweep_run import ASKED
 from testbed.study.sweep.table import Row, read_parquet, rows_of
 from testbed.study.tables.load import Cell
 from testbed.study.tables.outcome import Outcome
+from testbed.study.verify import Verification, VerifyRequest
 
 KEPT = Message(
     "sweep.figures-as-kept",
@@ -43,17 +43,17 @@ KEPT = Message(
 )
 
 
-def verify(of: Asked) -> Again:
+def verify(request: VerifyRequest) -> Verification:
     """The verdict, every difference of what the table's figures give, and what could not be checked.
 
     All that is derived of the figures is made again in ``place``, plots and page as well; with ``rerun`` the figures
     are, too. Raises BadInput where a file is missing or broken.
     """
-    folder, place = of.folder, of.place
+    folder, place = request.folder, request.into
     with confine.to(folder):
         verdict, found, unchecked = _by_the_figures(folder, place)
-        again = rerun_sweep(folder) if of.rerun else Rerun(unchecked=[KEPT])
-    return Again(
+        again = rerun_sweep(folder) if request.rerun else Rerun(unchecked=[KEPT])
+    return Verification(
         f"{verdict.scenario} {verdict.run}",
         verdict.verdict,
         found + again.differences,

@@ -17,7 +17,6 @@ from testbed.scenario import load as scenarios
 from testbed.scenario.files import read
 from testbed.scenario.load import parse, plain
 from testbed.scenario.quick import variant_of
-from testbed.study.again import Again, Asked
 from testbed.study.hosts import fitness
 from testbed.study.ledger import request_of
 from testbed.study.tables import load as table_file
@@ -25,18 +24,19 @@ from testbed.study.tables import outcome, table_run
 from testbed.study.tables.load import KEPT_AS, LoadedTable, Selection, scenario_of
 from testbed.study.tables.outcome import Outcome, read_table
 from testbed.study.tables.repeated import COLUMN, ROW, repeated
+from testbed.study.verify import Verification, VerifyRequest
 
 MADE = ("table.csv",)
 """Texts beside ``table.json`` and ``verdict.json`` that a table leaves."""
 
 
-def verify(of: Asked) -> Again:
+def verify(request: VerifyRequest) -> Verification:
     """The verdict by the table's runs, every difference from what is recorded, and what could not be checked.
 
     The runs themselves are not judged here. Cells that this machine could not run are taken from the record. Raises
     BadInput where a file is missing or broken.
     """
-    folder = of.folder
+    folder = request.folder
     recorded, document = read_verdict(folder), read_table(folder)
     loaded, asked, selection = _asked(folder, document)
     found: list[Message] = list(_cells(folder, loaded, selection))
@@ -69,12 +69,12 @@ def verify(of: Asked) -> Again:
         for o in outcomes
         if o.verdict == Status.UNSUPPORTED and not o.run
     ]
-    if of.of_this_code:
+    if request.same_code:
         found += other
     else:  # its list of expected failures is not this one
         unchecked += other
     checks = [f"{check.word:<11} {check.name}: {check.reason}" for check in again.checks]
-    return Again(f"{again.scenario} {again.run}", again.verdict, found, unchecked, checks)
+    return Verification(f"{again.scenario} {again.run}", again.verdict, found, unchecked, checks)
 
 
 def is_repeated(folder: Path) -> bool:

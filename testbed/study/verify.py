@@ -1,4 +1,4 @@
-"""What comes of judging a study again from its result folder, whatever its judgement is."""
+"""Verifies a study: whatever it is, its documents are written anew from the runs in its result folder."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import NamedTuple
 from testbed.message import Message
 
 
-class Asked(NamedTuple):
-    """What is judged again."""
+class VerifyRequest(NamedTuple):
+    """A study's result folder to verify."""
 
     folder: Path
-    place: Path
-    """Where its page may be drawn again; it is not there yet."""
+    into: Path
+    """A folder that isn't there yet, which its documents and page may be written into."""
     rerun: bool
-    """Whether what is in no file is made again by runs."""
-    of_this_code: bool
+    """Whether figures whose data are not kept are made again by runs."""
+    same_code: bool
     """Whether this checkout made it, so that its words are the same, too."""
 
 
-class Again(NamedTuple):
-    """``differences`` are from what the folder holds; ``unchecked`` is what could not be made again."""
+class Verification(NamedTuple):
+    """``differences`` are from what the folder holds; ``unchecked`` is what can't be written anew."""
 
     name: str
     verdict: str
@@ -34,4 +34,4 @@ class Again(NamedTuple):
     parts: Sequence[tuple[str, Path]] | None = None
     """Studies that it is made of, by name, and their folders; None where it is made of runs."""
     has_page: bool = True
-    """Whether its page can be made again."""
+    """Whether its page can be drawn anew."""
