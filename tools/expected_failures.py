@@ -30,8 +30,8 @@ from testbed.plan.engines import ENGINES, engine_of
 from testbed.study.checks.judged import read_claims
 from testbed.study.kinds.claims_file import Claim, Claims, load
 from testbed.study.kinds.reference import FOLDER
+from testbed.study.report import table as report
 from testbed.study.tables import load as table_file
-from testbed.study.tables import report
 from testbed.study.tables.judging import judge_one
 from testbed.study.tables.outcome import Outcome, read_table
 from testbed.study.tables.verify import variant

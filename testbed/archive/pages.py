@@ -16,7 +16,7 @@ def write_page(folder: Path) -> Path:
 
         return write_claims(folder)
     if (folder / "table.json").is_file():
-        from testbed.study.tables.report import write_report as write_table
+        from testbed.study.report.table import write_report as write_table
 
         return write_table(folder)
     from testbed.results.report import write_report

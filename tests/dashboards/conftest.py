@@ -24,7 +24,7 @@ from testbed.series.one_clock import RETENTION as ONE_CLOCK
 from testbed.services.influx import retention, run_list
 from testbed.services.influx.client import Client
 from testbed.services.influx.endpoint import DATABASE
-from testbed.study.tables.points import table_lines
+from testbed.study.report.points import table_lines
 from tests.checks.conftest import influx
 
 __all__ = ["influx"]

@@ -12,6 +12,7 @@ from testbed.machine import build
 from testbed.runtime.progress import Progress
 from testbed.study.ledger import LEDGER, Ledger
 from testbed.study.record import RunRecord
+from testbed.study.report.sweep import told
 from testbed.study.result import CellResult
 from testbed.study.run import run_cells
 from testbed.study.sweep import execute, sweep_run
@@ -19,7 +20,6 @@ from testbed.study.sweep.figures import rules
 from testbed.study.sweep.law import check, fit, of_the_law
 from testbed.study.sweep.load import LoadedSweep, load, planned
 from testbed.study.sweep.model import LawLine
-from testbed.study.sweep.report import told
 from testbed.study.tables.outcome import Outcome
 
 TEXT = """\

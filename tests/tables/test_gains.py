@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.judge.status import Status
-from testbed.study.tables import gains, table_run
+from testbed.study.report import gains
+from testbed.study.tables import table_run
 from testbed.study.tables.judging import judge_one
 from testbed.study.tables.load import contenders, load
 from testbed.study.tables.model import DifferenceCheck, RisesCheck

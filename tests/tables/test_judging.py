@@ -17,11 +17,11 @@ from testbed.judge.checks.result import Verdict
 from testbed.judge.figures import GOODPUT
 from testbed.judge.status import Status
 from testbed.results.report import words
+from testbed.study.report.table import filled_in, write_report
 from testbed.study.tables.judging import judge_one, judge_table
 from testbed.study.tables.load import load
 from testbed.study.tables.model import BoundCheck, KnownCheck, RatioCheck
 from testbed.study.tables.outcome import Outcome, Spread
-from testbed.study.tables.report import filled_in, write_report
 from testbed.study.tables.summary import KnownValue, RowSummary, read_known, summarise, write_csv
 from tests.raises import raises
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from line_protocol_parser import parse_line
 
-from testbed.study.tables.points import table_lines
+from testbed.study.report.points import table_lines
 
 NO_VALUE = {"n": 0, "median": None, "low": None, "high": None}
 DOCUMENT: dict[str, Any] = {

@@ -22,10 +22,10 @@ from testbed.message import Message
 from testbed.plan.model import Session
 from testbed.results.report import words
 from testbed.results.report.plot import Plot
+from testbed.study.report.table import summaries_of
 from testbed.study.tables.judging import judge_one
 from testbed.study.tables.model import Table
 from testbed.study.tables.outcome import Outcome, Spread
-from testbed.study.tables.report import summaries_of
 
 SHARE_TOLERANCE = 0.03
 GOODPUT_TOLERANCE = 0.03

@@ -18,8 +18,8 @@ from testbed.plan.engines import engine_of
 from testbed.results.report import words
 from testbed.study.checks.judged import Judged
 from testbed.study.kinds.claims_file import Claim
+from testbed.study.report import table as table_report
 from testbed.study.tables import load as table_file
-from testbed.study.tables import report as table_report
 from testbed.study.tables.judging import cells_of, judge_one
 from testbed.study.tables.model import EachRunCheck, TableCheck
 from testbed.study.tables.outcome import Outcome, read_table

@@ -18,14 +18,14 @@ from testbed.runtime.progress import Progress
 from testbed.scenario.kept import keep
 from testbed.study.cell import ready
 from testbed.study.ledger import LEDGER, write_study
+from testbed.study.report.sweep import write_report
+from testbed.study.report.sweep_plots import law_plot, plot
 from testbed.study.result import CellResult
 from testbed.study.run import Begun, StudySpec, run_study
 from testbed.study.sweep import law
 from testbed.study.sweep.execute import cells_of, outcomes_of
 from testbed.study.sweep.load import LoadedSweep, planned
 from testbed.study.sweep.model import ALL_ARRIVED, Sweep
-from testbed.study.sweep.plots import law_plot, plot
-from testbed.study.sweep.report import write_report
 from testbed.study.sweep.table import Row, rows_of, write_csv, write_parquet
 from testbed.study.tables.judging import judge_runs, verdict_over
 from testbed.study.tables.outcome import Outcome

@@ -29,15 +29,15 @@ from testbed.runtime.progress import Progress
 from testbed.scenario.load import plain
 from testbed.scenario.quick import variant_of
 from testbed.study.cell import ScenarioCell, ready, refuse_if_none_can_be_made
+from testbed.study.report import points
+from testbed.study.report.table import write_report
 from testbed.study.result import CellResult
 from testbed.study.run import Begun, StudySpec, run_study
 from testbed.study.tables import load as table_file
-from testbed.study.tables import points
 from testbed.study.tables.judging import judge_table
 from testbed.study.tables.load import Cell, Contender, LoadedTable, Selection, scenario_of
 from testbed.study.tables.model import DifferenceCheck, GainPlot, RatioCheck, Row, Table
 from testbed.study.tables.outcome import SCHEMA, Outcome, missing, outcome_of
-from testbed.study.tables.report import write_report
 from testbed.study.tables.summary import RowSummary, summarise, write_csv
 
 GOODPUTS_BPS = {GOODPUT: 8 * 2**20, "goodput_mbps": 1e6, "goodput_bps": 1, "throughput_mbps": 1e6}

@@ -15,7 +15,7 @@ from testbed.judge.verify import read_verdict
 from testbed.results.report.page_templates import page_templates, write_html
 from testbed.results.report.plots import Plot
 from testbed.study.hosts import effects, fitness
-from testbed.study.tables import gains, lines, picture
+from testbed.study.report import gains, lines, table_picture
 from testbed.study.tables.outcome import Spread, read_table
 from testbed.study.tables.summary import KnownValue, RowSummary
 
@@ -55,7 +55,7 @@ def write_report(folder: Path) -> Path:
 def pictures(document: Mapping[str, Any]) -> list[Plot]:
     """The pictures of a ``table.json``."""
     asked, summaries = document.get("plots", []), summaries_of(document)
-    return gains.pictures(asked, summaries) if asked else picture.pictures(summaries, document["columns"])
+    return gains.pictures(asked, summaries) if asked else table_picture.pictures(summaries, document["columns"])
 
 
 def summaries_of(document: Mapping[str, Any]) -> list[RowSummary]:
