@@ -28,12 +28,12 @@ from testbed.judge.status import Status
 from testbed.judge.verify import read_verdict
 from testbed.plan.engines import ENGINES, engine_of
 from testbed.study.checks.judged import read_claims
+from testbed.study.checks.table import judge_one
+from testbed.study.kinds import table_file
 from testbed.study.kinds.claims_file import Claim, Claims, load
 from testbed.study.kinds.reference import FOLDER
+from testbed.study.kinds.table_result import Outcome, read_table
 from testbed.study.report import table as report
-from testbed.study.tables import load as table_file
-from testbed.study.tables.judging import judge_one
-from testbed.study.tables.outcome import Outcome, read_table
 from testbed.study.tables.verify import variant
 
 ABOUT = "Made from the claims and the reference results: python -m tools.expected_failures. Not to be edited."

@@ -42,8 +42,8 @@ def documents() -> dict[str, dict[str, Any]]:
     from testbed.plan.model import Plan
     from testbed.scenario.model import Scenario
     from testbed.study.kinds.claims_file import Claims
+    from testbed.study.kinds.table_file import Table
     from testbed.study.sweep.model import Sweep
-    from testbed.study.tables.model import Table
 
     kinds: dict[str, Any] = {"plan": Plan, "scenario": Scenario, "table": Table, "sweep": Sweep, "claims": Claims}
     kinds["events"] = Event
@@ -57,8 +57,8 @@ def _of_results() -> dict[str, dict[str, Any]]:
     from testbed.judge.checks.result import Verdict
     from testbed.study.checks.same_bytes import Repetition
     from testbed.study.kinds import claims as all_run
+    from testbed.study.kinds import table as table_run
     from testbed.study.report import compare, cross_check, interop
-    from testbed.study.tables import table_run
 
     kinds: dict[str, Any] = {
         "bundle": pack.Description,

@@ -83,9 +83,9 @@ def register(app: typer.Typer) -> None:
                     "cli.trace-with-repeat", "--pcap and --qlog: they trace a single run", "Leave --repeat out."
                 )
             from testbed.cli.table import tell_run
-            from testbed.study.tables.repeated import repeated
-            from testbed.study.tables.table_run import Asked as AskedOfTable
-            from testbed.study.tables.table_run import tell
+            from testbed.study.kinds.table import Asked as AskedOfTable
+            from testbed.study.kinds.table import tell
+            from testbed.study.kinds.table_file import repeated
 
             table = repeated(scenario, set_, quick=quick, repeat=repeat, seed=seed)
             several = AskedOfTable(None, "", "", runtime, link, chosen.name, quick, resume)

@@ -69,8 +69,8 @@ def register(app: typer.Typer) -> None:
 
 def _validate_table(name: str, assignments: list[str]) -> None:
     """Every cell of it, quick and not."""
-    from testbed.study.tables import table_run
-    from testbed.study.tables.load import load
+    from testbed.study.kinds import table as table_run
+    from testbed.study.kinds.table_file import load
 
     for quick in (False, True):
         loaded = load(name, assignments, quick=quick)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from testbed.judge.checks.result import Verdict
     from testbed.runtime.progress import Progress
-    from testbed.study.tables.load import LoadedTable
-    from testbed.study.tables.table_run import Asked
+    from testbed.study.kinds.table import Asked
+    from testbed.study.kinds.table_file import LoadedTable
 
 
 def register(app: typer.Typer) -> None:
@@ -41,8 +41,8 @@ def register(app: typer.Typer) -> None:
         as_json: events.JsonOption = False,
     ) -> None:
         """Run a table of scenarios, e.g. speed-table. The last line is PASS, FAIL or UNTRUSTED."""
-        from testbed.study.tables import table_run
-        from testbed.study.tables.load import load
+        from testbed.study.kinds import table as table_run
+        from testbed.study.kinds.table_file import load
 
         events.refuse_with(as_json, dry_run)
         loaded = load(name, set_, quick=quick)  # bad input ends here, before anything is set up
@@ -56,7 +56,7 @@ def register(app: typer.Typer) -> None:
 
 def tell_run(loaded: LoadedTable, asked: Asked, as_json: bool) -> int:
     """Run it and tell its checks and its verdict; returns the exit code."""
-    from testbed.study.tables import table_run
+    from testbed.study.kinds import table as table_run
 
     def run(progress: Progress) -> tuple[Verdict, Path]:
         verdict = table_run.run(loaded, asked, progress)

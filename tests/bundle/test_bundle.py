@@ -19,8 +19,8 @@ from testbed.errors import BadInput
 from testbed.message import Message
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
-from testbed.study.tables import load as tables
-from testbed.study.tables import table_run
+from testbed.study.kinds import table as table_run
+from testbed.study.kinds import table_file as tables
 from tests.raises import raises
 from tests.ready import simulated as prepare
 from tests.said import Saying, codes, places

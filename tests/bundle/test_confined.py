@@ -25,13 +25,13 @@ from testbed.archive.verified import Verified
 from testbed.cli.app import carry_out, main
 from testbed.errors import BadInput, TestbedError
 from testbed.judge.history import git
+from testbed.study.kinds import table as table_run
+from testbed.study.kinds import table_file as tables
 from testbed.study.ledger import begin
 from testbed.study.own_scenario import own_file
 from testbed.study.programs import COMMITS
 from testbed.study.sweep import load as sweeps
 from testbed.study.sweep import sweep_run
-from testbed.study.tables import load as tables
-from testbed.study.tables import table_run
 from tests.bundle import made
 from tests.plan.test_custom import DIAMOND, KEYS, SCENARIO
 from tests.said import codes

@@ -16,8 +16,8 @@ from testbed.archive.verified import Verified
 from testbed.engines import virtual_run
 from testbed.engines.sim import run as sim
 from testbed.judge.history import git
-from testbed.study.tables import load as tables
-from testbed.study.tables.repeated import repeated
+from testbed.study.kinds import table_file as tables
+from testbed.study.kinds.table_file import repeated
 from tests.said import Saying, codes, places
 
 HEAD = git("rev-parse", "HEAD").stdout.decode().strip()

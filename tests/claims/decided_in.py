@@ -13,10 +13,11 @@ from testbed.plan.model import Plan
 from testbed.planning.resolve import Choices, resolve
 from testbed.planning.sessions import PolicyFacts
 from testbed.scenario import load as scenarios
+from testbed.study.checks.table import TableCheck
+from testbed.study.kinds import table_file as tables
 from testbed.study.kinds.claims_file import Claim, Claims, Difference, FromColumn, OfRows, RunSpec, Setup, kind_of
+from testbed.study.kinds.table_file import Row, Table
 from testbed.study.sweep import load as sweeps
-from testbed.study.tables import load as tables
-from testbed.study.tables.model import Row, Table, TableCheck
 
 RUN = "claim-0000"
 

@@ -25,8 +25,8 @@ from testbed.study.kinds import claims as all_run
 from testbed.study.kinds import reference
 from testbed.study.kinds.claims import Request
 from testbed.study.kinds.claims_file import Claims, load
+from testbed.study.kinds.table_result import Outcome, Spread, missing
 from testbed.study.report.claims import write_report
-from testbed.study.tables.outcome import Outcome, Spread, missing
 from tests.raises import Containing, Said, raises
 from tools.artifact import _KINDS
 

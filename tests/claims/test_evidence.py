@@ -15,8 +15,8 @@ from testbed.study.checks import claims as evidence
 from testbed.study.checks.claims import Made
 from testbed.study.checks.judged import Judged
 from testbed.study.kinds.claims_file import Claim, Xfail
-from testbed.study.tables.load import KEPT_AS
-from testbed.study.tables.outcome import Outcome, Spread, missing
+from testbed.study.kinds.table_file import KEPT_AS
+from testbed.study.kinds.table_result import Outcome, Spread, missing
 from tests.tables.small_table import SMALL
 
 RUN = "runs/start/startup/x"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.documents import read_json
-from testbed.study.tables.outcome import Spread
+from testbed.study.kinds.table_result import Spread
 
 MOST = 0.05
 """By so much of the first median may a cell's medians differ."""

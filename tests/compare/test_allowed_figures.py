@@ -7,9 +7,8 @@ import pytest
 
 from testbed.judge.status import Status
 from testbed.study.checks.agrees import compare_figures, compare_tables
-from testbed.study.tables import load as table_file
-from testbed.study.tables.outcome import Outcome, Spread
-from testbed.study.tables.summary import RowSummary
+from testbed.study.kinds import table_file
+from testbed.study.kinds.table_result import Outcome, RowSummary, Spread
 
 LOADED = table_file.load("initial-rwnd")
 VALUES = {

@@ -13,9 +13,9 @@ from testbed.judge.status import Status
 from testbed.scenario.load import load
 from testbed.study.cell import ScenarioCell
 from testbed.study.kinds import same_bytes
+from testbed.study.kinds import table_file as tables
 from testbed.study.kinds.cross_check import WORDS, of_tables
 from testbed.study.report import cross_check
-from testbed.study.tables import load as tables
 
 TABLE = ("speed-table", "--rows", "1", "--columns", "nkp24", "--repeat", "1", "--set", "ncp.transfer=512KiB")
 

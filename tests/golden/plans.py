@@ -19,11 +19,11 @@ from testbed.plan.model import Plan
 from testbed.planning.resolve import resolve
 from testbed.scenario import files
 from testbed.scenario.load import load
+from testbed.study.kinds import table as table_run
+from testbed.study.kinds import table_file as tables
+from testbed.study.kinds.table import Asked
+from testbed.study.kinds.table_file import Cell
 from testbed.study.sweep import load as sweeps
-from testbed.study.tables import load as tables
-from testbed.study.tables import table_run
-from testbed.study.tables.load import Cell
-from testbed.study.tables.table_run import Asked
 from tests.golden import text
 
 OF_THE_RUN = {"run": "RUN", "namespace": "NAMESPACE", "occasion": "manual"}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from testbed.engines import virtual_run
 from testbed.planning import resolve
 from testbed.scenario import files
-from testbed.study.tables import table_run
+from testbed.study.kinds import table as table_run
 from tests.golden import guest, plans, recorded, run_ids, telemetry, text
 from tests.golden.telemetry import Case
 from tests.sabotage.entry import Swap

@@ -19,12 +19,12 @@ from testbed.study.checks import better, same_bytes
 from testbed.study.checks.agrees import Agreement, Deviation
 from testbed.study.checks.same_bytes import digests
 from testbed.study.kinds import claims as all_run
+from testbed.study.kinds import table as table_run
+from testbed.study.kinds import table_file as tables
 from testbed.study.kinds.claims_file import load as load_claims
 from testbed.study.kinds.compare import read_run
 from testbed.study.report import compare, cross_check
 from testbed.study.report.interop import Outcome
-from testbed.study.tables import load as tables
-from testbed.study.tables import table_run
 from testbed.traffic.interop.judge import Evidence, Judgement
 from testbed.traffic.interop.pairings import Pairing
 from testbed.traffic.interop.transfer import PairingResult

@@ -21,11 +21,10 @@ from testbed.judge.status import Status
 from testbed.judge.verify import unlisted
 from testbed.study.checks import judged as claims
 from testbed.study.checks.judged import Judged
+from testbed.study.checks.table import judge_one, judge_table
 from testbed.study.kinds.claims_file import OF_A_SOURCE, load
-from testbed.study.tables.judging import judge_one, judge_table
-from testbed.study.tables.model import Table
-from testbed.study.tables.outcome import Outcome, Spread, missing
-from testbed.study.tables.summary import RowSummary
+from testbed.study.kinds.table_file import Table
+from testbed.study.kinds.table_result import Outcome, RowSummary, Spread, missing
 from tests.raises import raises
 from tools import expected_failures as tool
 

@@ -17,9 +17,8 @@ from testbed.plan.read import read_plan
 from testbed.results.report import style, write_report
 from testbed.results.report.plot import drawn
 from testbed.series import FromFile
+from testbed.study.kinds.table_result import KnownValue, RowSummary, Spread
 from testbed.study.report.table_picture import pictures
-from testbed.study.tables.outcome import Spread
-from testbed.study.tables.summary import KnownValue, RowSummary
 from tests.report.test_report import PLOTS, make_folder
 
 SERIES = {

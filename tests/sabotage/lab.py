@@ -31,7 +31,7 @@ from tests.sabotage.real import AllStored, as_real
 SCENARIOS = Path(__file__).parent / "scenarios"
 PAGES = (
     "testbed.engines.judging.leave_report",
-    "testbed.study.tables.table_run.write_report",
+    "testbed.study.kinds.table.write_report",
     "testbed.study.kinds.claims.write_report",
 )
 

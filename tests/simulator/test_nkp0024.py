@@ -7,8 +7,8 @@ import pytest
 
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
-from testbed.study.tables import table_run
-from testbed.study.tables.load import load as load_table
+from testbed.study.kinds import table as table_run
+from testbed.study.kinds.table_file import load as load_table
 from tests.ready import simulated as prepare
 
 

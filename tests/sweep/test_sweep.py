@@ -10,6 +10,7 @@ from testbed.engines import Engine
 from testbed.judge.status import Status
 from testbed.machine import build
 from testbed.runtime.progress import Progress
+from testbed.study.kinds.table_result import Outcome
 from testbed.study.ledger import LEDGER, Ledger
 from testbed.study.record import RunRecord
 from testbed.study.report.sweep import told
@@ -20,7 +21,6 @@ from testbed.study.sweep.figures import rules
 from testbed.study.sweep.law import check, fit, of_the_law
 from testbed.study.sweep.load import LoadedSweep, load, planned
 from testbed.study.sweep.model import LawLine
-from testbed.study.tables.outcome import Outcome
 
 TEXT = """\
 name: tiny

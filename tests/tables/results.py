@@ -14,10 +14,8 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from testbed.judge.status import Status
-from testbed.study.tables.judging import judge_one
-from testbed.study.tables.model import TableCheck
-from testbed.study.tables.outcome import Outcome, Spread, missing
-from testbed.study.tables.summary import KnownValue, RowSummary
+from testbed.study.checks.table import TableCheck, judge_one
+from testbed.study.kinds.table_result import KnownValue, Outcome, RowSummary, Spread, missing
 from tests.said import all_codes
 
 RECORDED = Path(__file__).with_name("results.json")

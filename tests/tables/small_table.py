@@ -9,9 +9,9 @@ from typing import Any
 from testbed.engines import Programs
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.planning.resolve import Choices
-from testbed.study.tables.load import contenders, load
-from testbed.study.tables.outcome import Outcome, read_cell
-from testbed.study.tables.table_run import TableCells
+from testbed.study.kinds.table import TableCells
+from testbed.study.kinds.table_file import contenders, load
+from testbed.study.kinds.table_result import Outcome, read_cell
 
 POLICIES: Any = {
     name: {"name": name, "cap_packets": None, "initial": "W/n"}

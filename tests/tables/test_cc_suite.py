@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from testbed import paths
-from testbed.study.tables.load import load
+from testbed.study.kinds.table_file import load
 
 SUITE = load("cc-suite").table
 PAGE = (paths.CHECKOUT / "docs" / "cc-suite.md").read_text(encoding="utf-8")

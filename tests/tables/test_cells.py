@@ -15,11 +15,10 @@ from testbed.errors import BadInput
 from testbed.judge.figures import GOODPUT
 from testbed.plan.duration import expected_transfer_s
 from testbed.scenario.files import is_table, tables
+from testbed.study.kinds import table as table_run
+from testbed.study.kinds.table import Asked
+from testbed.study.kinds.table_file import Cell, Column, Contender, Row, Selection, load, scenario_of, select
 from testbed.study.record import read_record
-from testbed.study.tables import table_run
-from testbed.study.tables.load import Cell, Contender, Selection, load, scenario_of, select
-from testbed.study.tables.model import Column, Row
-from testbed.study.tables.table_run import Asked
 from tests.raises import Containing, Said, raises
 from tests.tables.small_table import POLICIES, matrix_of, write_run
 

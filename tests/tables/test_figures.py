@@ -15,13 +15,18 @@ from testbed.judge.checks.figures import figures_of
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.judge.figures import GOODPUT, title_of, unit_of
 from testbed.judge.status import Status
+from testbed.study.checks.table import (
+    DifferenceCheck,
+    KnownCheck,
+    RowRatioCheck,
+    SlopeCheck,
+    WithinCheck,
+    fit,
+    judge_one,
+)
+from testbed.study.kinds.table_file import load
+from testbed.study.kinds.table_result import KnownValue, RowSummary, Spread, summarise, write_csv
 from testbed.study.report.table import filled_in
-from testbed.study.tables.across_rows import fit
-from testbed.study.tables.judging import judge_one
-from testbed.study.tables.load import load
-from testbed.study.tables.model import DifferenceCheck, KnownCheck, RowRatioCheck, SlopeCheck, WithinCheck
-from testbed.study.tables.outcome import Spread
-from testbed.study.tables.summary import KnownValue, RowSummary, summarise, write_csv
 from tests.raises import Containing, raises
 from tests.tables.small_table import outcome_by
 

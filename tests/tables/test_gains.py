@@ -11,14 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.judge.status import Status
+from testbed.study.checks.table import DifferenceCheck, RisesCheck, judge_one
+from testbed.study.kinds import table as table_run
+from testbed.study.kinds.table import Asked
+from testbed.study.kinds.table_file import contenders, load
+from testbed.study.kinds.table_result import KnownValue, RowSummary, Spread
 from testbed.study.report import gains
-from testbed.study.tables import table_run
-from testbed.study.tables.judging import judge_one
-from testbed.study.tables.load import contenders, load
-from testbed.study.tables.model import DifferenceCheck, RisesCheck
-from testbed.study.tables.outcome import Spread
-from testbed.study.tables.summary import KnownValue, RowSummary
-from testbed.study.tables.table_run import Asked
 
 PLOT = {
     "name": "by-size",

@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 
 from testbed.judge.figures import GOODPUT
 from testbed.judge.status import Status
-from testbed.study.tables.judging import judge_one
-from testbed.study.tables.model import BoundCheck, KnownCheck, RatioCheck, TableCheck
-from testbed.study.tables.outcome import Spread
-from testbed.study.tables.summary import KnownValue, RowSummary
+from testbed.study.checks.table import BoundCheck, KnownCheck, RatioCheck, TableCheck, judge_one
+from testbed.study.kinds.table_result import KnownValue, RowSummary, Spread
 
 
 def row_of(known: float = 1.0, **values: list[float]) -> RowSummary:

@@ -17,12 +17,10 @@ from testbed.judge.checks.result import Verdict
 from testbed.judge.figures import GOODPUT
 from testbed.judge.status import Status
 from testbed.results.report import words
+from testbed.study.checks.table import BoundCheck, KnownCheck, RatioCheck, judge_one, judge_table
+from testbed.study.kinds.table_file import load
+from testbed.study.kinds.table_result import KnownValue, Outcome, RowSummary, Spread, read_known, summarise, write_csv
 from testbed.study.report.table import filled_in, write_report
-from testbed.study.tables.judging import judge_one, judge_table
-from testbed.study.tables.load import load
-from testbed.study.tables.model import BoundCheck, KnownCheck, RatioCheck
-from testbed.study.tables.outcome import Outcome, Spread
-from testbed.study.tables.summary import KnownValue, RowSummary, read_known, summarise, write_csv
 from tests.raises import raises
 
 

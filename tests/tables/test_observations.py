@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from testbed.judge.figures import GOODPUT
 from testbed.judge.status import Status
-from testbed.study.tables.load import load
-from testbed.study.tables.outcome import Outcome, Spread, observations
-from testbed.study.tables.summary import summarise, write_csv
+from testbed.study.kinds.table_file import load
+from testbed.study.kinds.table_result import Outcome, Spread, observations, summarise, write_csv
 from tests.tables.small_table import SMALL, outcome_by, write_run
 
 CHECKS = {"law": {"judge": "follows_law", "status": "pass", "measured": 0.01, "expected": 0.0, "tolerance": 0.03}}

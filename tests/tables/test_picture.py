@@ -7,9 +7,8 @@ import csv
 import pytest
 
 from testbed.results.report import style
+from testbed.study.kinds.table_result import RowSummary, Spread
 from testbed.study.report.table_picture import is_beaten, pictures
-from testbed.study.tables.outcome import Spread
-from testbed.study.tables.summary import RowSummary
 
 LOW = Spread.of([0.60, 0.61, 0.62, 0.63, 0.64, 0.65])
 HIGH = Spread.of([0.90, 0.91, 0.92, 0.93, 0.94, 0.95])

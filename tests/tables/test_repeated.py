@@ -12,13 +12,11 @@ import pytest
 from testbed.errors import BadInput
 from testbed.judge import expected_failures
 from testbed.judge.status import Status
-from testbed.study.tables import table_run
-from testbed.study.tables.each_run import judge_each_run
-from testbed.study.tables.load import scenario_of
-from testbed.study.tables.model import EachRunCheck
-from testbed.study.tables.outcome import Outcome, missing
-from testbed.study.tables.repeated import first_run, repeated
-from testbed.study.tables.table_run import Asked, select
+from testbed.study.checks.each_run import EachRunCheck, judge_each_run
+from testbed.study.kinds import table as table_run
+from testbed.study.kinds.table import Asked, select
+from testbed.study.kinds.table_file import first_run, repeated, scenario_of
+from testbed.study.kinds.table_result import Outcome, missing
 from testbed.study.tables.verify import variant, verify
 from testbed.study.verify import VerifyRequest
 from tests.raises import raises

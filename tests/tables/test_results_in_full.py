@@ -9,9 +9,10 @@ import pytest
 from pydantic import TypeAdapter
 
 from testbed.judge.checks.result import Trust
-from testbed.study.tables import judging
-from testbed.study.tables.model import KnownCheck, Table
-from testbed.study.tables.outcome import Outcome, missing
+from testbed.study.checks import table as judging
+from testbed.study.checks.table import KnownCheck
+from testbed.study.kinds.table_file import Table
+from testbed.study.kinds.table_result import Outcome, missing
 from tests.said import Saying
 from tests.tables import results
 from tests.tables.results import BOUND, COLUMNS, cell, checks, one

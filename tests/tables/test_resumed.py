@@ -16,14 +16,14 @@ from testbed.errors import BadInput
 from testbed.runtime.interrupts import Interrupted, interruptible
 from testbed.runtime.progress import Progress
 from testbed.study.cell import ScenarioCell
+from testbed.study.kinds import table as table_run
+from testbed.study.kinds.table import Asked, select
+from testbed.study.kinds.table_file import KEPT_AS, Cell, load
+from testbed.study.kinds.table_result import outcome_of
 from testbed.study.ledger import LEDGER, Ledger, differences_of
 from testbed.study.record import RunRecord, read_record
 from testbed.study.result import result_of
 from testbed.study.run import run_cells, should_retry
-from testbed.study.tables import table_run
-from testbed.study.tables.load import KEPT_AS, Cell, load
-from testbed.study.tables.outcome import outcome_of
-from testbed.study.tables.table_run import Asked, select
 from tests.raises import raises
 from tests.tables.small_table import POLICIES, SMALL, matrix_of, write_run
 

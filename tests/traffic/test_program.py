@@ -17,8 +17,8 @@ from testbed.planning import program as program_plan
 from testbed.planning.resolve import Choices
 from testbed.scenario.load import load
 from testbed.study.cell import ScenarioCell
-from testbed.study.tables.load import contenders, scenario_of
-from testbed.study.tables.load import load as load_table
+from testbed.study.kinds.table_file import contenders, scenario_of
+from testbed.study.kinds.table_file import load as load_table
 from testbed.traffic import program
 from testbed.traffic.program import result
 from testbed.traffic.program.part import Part

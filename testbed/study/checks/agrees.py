@@ -22,10 +22,10 @@ from testbed.message import Message
 from testbed.plan.model import Session
 from testbed.results.report import words
 from testbed.results.report.plot import Plot
+from testbed.study.checks.table import judge_one
+from testbed.study.kinds.table_file import Table
+from testbed.study.kinds.table_result import Outcome, Spread
 from testbed.study.report.table import summaries_of
-from testbed.study.tables.judging import judge_one
-from testbed.study.tables.model import Table
-from testbed.study.tables.outcome import Outcome, Spread
 
 SHARE_TOLERANCE = 0.03
 GOODPUT_TOLERANCE = 0.03

@@ -16,13 +16,13 @@ from testbed.judge.status import BEST_FIRST, Status
 from testbed.judge.verify import read_verdict
 from testbed.plan.engines import engine_of
 from testbed.results.report import words
+from testbed.study.checks.each_run import EachRunCheck
 from testbed.study.checks.judged import Judged
+from testbed.study.checks.table import TableCheck, cells_of, judge_one
+from testbed.study.kinds import table_file
 from testbed.study.kinds.claims_file import Claim
+from testbed.study.kinds.table_result import Outcome, read_table
 from testbed.study.report import table as table_report
-from testbed.study.tables import load as table_file
-from testbed.study.tables.judging import cells_of, judge_one
-from testbed.study.tables.model import EachRunCheck, TableCheck
-from testbed.study.tables.outcome import Outcome, read_table
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,10 @@ from testbed.study.checks.beside import MODELS, TITLES
 from testbed.study.checks.claims import Made, expected_of, judge
 from testbed.study.checks.false_alarms import FalseAlarms
 from testbed.study.checks.judged import SCHEMA, Judged
+from testbed.study.kinds import table as table_run
+from testbed.study.kinds import table_file as tables
 from testbed.study.kinds.claims_file import Claims, RunSpec, Source, kind_of
+from testbed.study.kinds.table_file import repeated
 from testbed.study.ledger import LEDGER, Ledger, begin, kept_when_stopped
 from testbed.study.record import RunRecord
 from testbed.study.report.claims import write_report
@@ -40,9 +43,6 @@ from testbed.study.result import CellResult
 from testbed.study.run import Begun, run_cells
 from testbed.study.sweep import load as sweeps
 from testbed.study.sweep import sweep_run
-from testbed.study.tables import load as tables
-from testbed.study.tables import table_run
-from testbed.study.tables.repeated import repeated
 
 NAME = "all"
 NOT_CARRIED = ("engine.refuses", "run.none-supported")

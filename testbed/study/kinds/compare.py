@@ -26,6 +26,8 @@ from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario, load
 from testbed.study.cell import CELLS, ScenarioCell, ready
 from testbed.study.checks.better import SHOWN, Comparison, Group, Run, facts_of, judge, of_checks
+from testbed.study.kinds.table_file import cells_asked
+from testbed.study.kinds.table_result import read_table
 from testbed.study.ledger import kind_of
 from testbed.study.programs import OfCommit, programs
 from testbed.study.record import finished
@@ -33,8 +35,6 @@ from testbed.study.report import compare as page
 from testbed.study.result import CellResult, run_that_counts
 from testbed.study.run import StudySpec, run_study
 from testbed.study.sweep.figures import JUDGED_PART, measure
-from testbed.study.tables.cells_asked import cells_asked
-from testbed.study.tables.outcome import read_table
 from testbed.study.verify import Verification, VerifyRequest
 
 OCCASION = "compare"

@@ -25,15 +25,14 @@ from testbed.scenario.files import is_table
 from testbed.scenario.load import LoadedScenario, load
 from testbed.study.cell import CELLS, ScenarioCell, folder_of, ready
 from testbed.study.checks.agrees import Agreement, Deviation, compare_figures, compare_runs, compare_tables, with_first
+from testbed.study.kinds import table as table_run
+from testbed.study.kinds import table_file
+from testbed.study.kinds.table_file import Table, cells_asked
+from testbed.study.kinds.table_result import Outcome, read_table
 from testbed.study.report import cross_check as page
 from testbed.study.report.compare_plots import share_plot
 from testbed.study.result import CellResult
 from testbed.study.run import StudySpec, run_study
-from testbed.study.tables import load as table_file
-from testbed.study.tables import table_run
-from testbed.study.tables.cells_asked import cells_asked
-from testbed.study.tables.model import Table
-from testbed.study.tables.outcome import Outcome, read_table
 from testbed.study.verify import Verification, VerifyRequest
 
 WORDS: Mapping[str, str] = {name: facts.shows for name, facts in ENGINES.items()}

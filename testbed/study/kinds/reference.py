@@ -11,8 +11,8 @@ from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.judge.status import Status
 from testbed.judge.verify import read_verdict
+from testbed.study.kinds.table_file import first_run
 from testbed.study.ledger import is_plain_name
-from testbed.study.tables.repeated import first_run
 
 FOLDER = paths.CHECKOUT / "data" / "reference"
 OF_ALL = ("claims.json", "claims.csv", "provenance.json")

@@ -21,9 +21,9 @@ from testbed.scenario.files import is_table
 from testbed.scenario.load import LoadedScenario, load
 from testbed.study.cell import ScenarioCell, folder_of, ready, refuse_unsupported
 from testbed.study.checks.same_bytes import Repetition, digests, judge, verdict_over
+from testbed.study.kinds import table_file as tables
 from testbed.study.record import RunRecord, finished
 from testbed.study.run import StudySpec, run_study
-from testbed.study.tables import load as tables
 from testbed.study.verify import Verification, VerifyRequest
 
 

@@ -15,9 +15,9 @@ from testbed.results.report import style
 from testbed.results.report.plot import Plot, drawn
 from testbed.results.report.published_shares import published_shares
 from testbed.study.checks.judged import Judged
+from testbed.study.kinds.table_file import first_run
+from testbed.study.kinds.table_result import read_table
 from testbed.study.report import table as table_report
-from testbed.study.tables.outcome import read_table
-from testbed.study.tables.repeated import first_run
 
 _MARKERS = ("D", "s", "^", "o")
 

@@ -12,7 +12,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from testbed.judge.figures import unit_of
 from testbed.results.report import style
 from testbed.results.report.plot import Plot, drawn
-from testbed.study.tables.summary import RowSummary
+from testbed.study.kinds.table_result import RowSummary
 
 _IN_MS = {"s": 1000.0, "ms": 1.0}
 _GAIN, _PERCENT = style.SERIES_COLOURS[1], style.SERIES_COLOURS[0]

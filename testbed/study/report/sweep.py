@@ -9,11 +9,11 @@ from typing import Any
 from testbed.judge.checks.result import Verdict
 from testbed.results.report.page_templates import page_templates, write_html
 from testbed.results.report.plot import Plot
+from testbed.study.kinds.table_result import Outcome, observations
 from testbed.study.sweep.figures import FIGURES
 from testbed.study.sweep.load import LoadedSweep, combinations
 from testbed.study.sweep.model import Sweep
 from testbed.study.sweep.table import spread
-from testbed.study.tables.outcome import Outcome, observations
 
 _HERE = Path(__file__).parent / "templates"
 

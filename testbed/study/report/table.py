@@ -15,9 +15,8 @@ from testbed.judge.verify import read_verdict
 from testbed.results.report.page_templates import page_templates, write_html
 from testbed.results.report.plots import Plot
 from testbed.study.hosts import effects, fitness
+from testbed.study.kinds.table_result import KnownValue, RowSummary, Spread, read_table
 from testbed.study.report import gains, lines, table_picture
-from testbed.study.tables.outcome import Spread, read_table
-from testbed.study.tables.summary import KnownValue, RowSummary
 
 _HERE = Path(__file__).parent / "templates"
 

@@ -14,8 +14,7 @@ from testbed.judge import intervals
 from testbed.judge.figures import BETTER, title_of, unit_of, with_unit
 from testbed.results.report import style
 from testbed.results.report.plot import Plot, drawn
-from testbed.study.tables.outcome import Spread
-from testbed.study.tables.summary import RowSummary
+from testbed.study.kinds.table_result import RowSummary, Spread
 
 MOST_RATIO = 50
 """Of the largest value to the smallest, on an axis that is not logarithmic."""

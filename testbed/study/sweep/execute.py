@@ -17,11 +17,11 @@ from testbed.judge.status import Status
 from testbed.plan.model import Plan
 from testbed.runtime.progress import Progress
 from testbed.study.cell import Cell as StudyCell
+from testbed.study.kinds.table_file import Cell
+from testbed.study.kinds.table_result import Outcome, outcome_of
 from testbed.study.record import RunRecord
 from testbed.study.result import CellResult
 from testbed.study.sweep.figures import measure, rules
-from testbed.study.tables.load import Cell
-from testbed.study.tables.outcome import Outcome, outcome_of
 
 
 @dataclass(frozen=True, eq=False)

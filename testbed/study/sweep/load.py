@@ -21,9 +21,8 @@ from testbed.scenario import files
 from testbed.scenario import load as scenarios
 from testbed.scenario.load import LoadedScenario, parse, plain, validated
 from testbed.scenario.quick import apply_quick
+from testbed.study.kinds.table_file import Cell, Column, Contender, Selection
 from testbed.study.sweep.model import Combination, Setting, Sweep, shown
-from testbed.study.tables.load import Cell, Contender, Selection
-from testbed.study.tables.model import Column
 
 
 def _reader() -> Callable[[str, tuple[str, ...]], LoadedScenario]:

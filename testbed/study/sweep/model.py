@@ -10,8 +10,8 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from testbed.message import InvalidValue
 from testbed.scenario.quantities import DurationSeconds, Fraction
 from testbed.scenario.section import Name, Section
+from testbed.study.kinds.table_file import Row
 from testbed.study.sweep.figures import FIGURES
-from testbed.study.tables.model import Row
 
 MOST_RUNS = 10_000
 ALL_ARRIVED = "every byte arrives"

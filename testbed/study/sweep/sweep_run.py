@@ -17,6 +17,8 @@ from testbed.results.folder import make_latest
 from testbed.runtime.progress import Progress
 from testbed.scenario.kept import keep
 from testbed.study.cell import ready
+from testbed.study.checks.table import judge_runs, verdict_over
+from testbed.study.kinds.table_result import Outcome
 from testbed.study.ledger import LEDGER, write_study
 from testbed.study.report.sweep import write_report
 from testbed.study.report.sweep_plots import law_plot, plot
@@ -27,8 +29,6 @@ from testbed.study.sweep.execute import cells_of, outcomes_of
 from testbed.study.sweep.load import LoadedSweep, planned
 from testbed.study.sweep.model import ALL_ARRIVED, Sweep
 from testbed.study.sweep.table import Row, rows_of, write_csv, write_parquet
-from testbed.study.tables.judging import judge_runs, verdict_over
-from testbed.study.tables.outcome import Outcome
 
 ASKED = "asked.json"
 """What the command line asked beyond the sweep's file, in folders of before."""

@@ -12,9 +12,9 @@ import pyarrow.parquet
 
 from testbed.errors import BadInput
 from testbed.judge.status import current_run
+from testbed.study.kinds.table_result import Outcome, Spread
 from testbed.study.sweep.load import combinations
 from testbed.study.sweep.model import Sweep
-from testbed.study.tables.outcome import Outcome, Spread
 
 Row = dict[str, Any]
 

@@ -24,6 +24,8 @@ from testbed.scenario import files
 from testbed.scenario import load as scenarios
 from testbed.scenario.kept import TEXT
 from testbed.scenario.load import LoadedScenario
+from testbed.study.kinds.table_file import Cell
+from testbed.study.kinds.table_result import Outcome
 from testbed.study.ledger import STUDY, request_of
 from testbed.study.own_scenario import own_file, with_kept_topology
 from testbed.study.run import run_cells
@@ -33,8 +35,6 @@ from testbed.study.sweep.load import LoadedSweep, load, planned, selection
 from testbed.study.sweep.model import Sweep
 from testbed.study.sweep.sweep_run import ASKED
 from testbed.study.sweep.table import Row, read_parquet, rows_of
-from testbed.study.tables.load import Cell
-from testbed.study.tables.outcome import Outcome
 from testbed.study.verify import Verification, VerifyRequest
 
 KEPT = Message(

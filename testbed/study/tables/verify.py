@@ -18,12 +18,12 @@ from testbed.scenario.files import read
 from testbed.scenario.load import parse, plain
 from testbed.scenario.quick import variant_of
 from testbed.study.hosts import fitness
+from testbed.study.kinds import table as table_run
+from testbed.study.kinds import table_file
+from testbed.study.kinds import table_result as outcome
+from testbed.study.kinds.table_file import COLUMN, KEPT_AS, ROW, LoadedTable, Selection, repeated, scenario_of
+from testbed.study.kinds.table_result import Outcome, read_table
 from testbed.study.ledger import request_of
-from testbed.study.tables import load as table_file
-from testbed.study.tables import outcome, table_run
-from testbed.study.tables.load import KEPT_AS, LoadedTable, Selection, scenario_of
-from testbed.study.tables.outcome import Outcome, read_table
-from testbed.study.tables.repeated import COLUMN, ROW, repeated
 from testbed.study.verify import Verification, VerifyRequest
 
 MADE = ("table.csv",)

@@ -22,7 +22,7 @@ _SINGLE: Mapping[Level, str] = {"run": "a single run has the first seed"}
 def _drop_last(patch: pytest.MonkeyPatch) -> None:
     """Whoever runs the cells of a table, alone or for claims, hands one less on."""
     from testbed.study.kinds import claims
-    from testbed.study.tables import table_run
+    from testbed.study.kinds import table as table_run
 
     def without(last: str, each: Each) -> Each:
         return lambda result: None if result.cell == last else each(result)
@@ -40,7 +40,7 @@ def _drop_last(patch: pytest.MonkeyPatch) -> None:
 def _two_of_three(patch: pytest.MonkeyPatch) -> None:
     """Whoever runs the cells of a table, alone or for claims, leaves the last out altogether."""
     from testbed.study.kinds import claims
-    from testbed.study.tables import table_run
+    from testbed.study.kinds import table as table_run
 
     patch.setattr(
         table_run,

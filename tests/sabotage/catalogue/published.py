@@ -14,7 +14,7 @@ def _moved(factor: float) -> object:
     """What others measured, read as if it were this many times as much."""
 
     def on(patch: pytest.MonkeyPatch) -> None:
-        from testbed.study.tables import summary
+        from testbed.study.kinds import table_result as summary
 
         read = summary.read_known
         patch.setattr(

@@ -5,9 +5,12 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import StringConstraints
 
 from testbed.judge import intervals
+from testbed.judge.checks.parameters import CheckName
 from testbed.judge.checks.registry import FACTS
 from testbed.judge.checks.result import CheckResult, rounded
 from testbed.judge.expected_failures import ExpectedFailure
@@ -15,8 +18,27 @@ from testbed.judge.intervals import Interval
 from testbed.judge.status import BEST_FIRST, Status, worst
 from testbed.message import Message
 from testbed.results.report import words
-from testbed.study.tables.model import EachRunCheck
-from testbed.study.tables.outcome import Outcome, observations
+from testbed.scenario.section import Section
+from testbed.study.kinds.table_result import Outcome, observations
+
+FigureName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_.-]{0,63}$")]
+
+
+class OfFigure(Section):
+    """What every check of a table has."""
+
+    name: CheckName
+    figure: FigureName | None = None
+    """What is judged; without it the table's first figure."""
+    rows: list[str] | None = None
+
+
+class EachRunCheck(OfFigure):
+    """The runs' own check ``check``, over all of them."""
+
+    judge: Literal["each_run"]
+    check: str
+
 
 _IN_WORDS: Mapping[Status, str] = {
     Status.INSUFFICIENT_DATA: "with too little data",
@@ -33,7 +55,7 @@ def judge_each_run(
     A run that is missing, broke down, is untrusted or could not be judged is a part like any other, and the worst
     decides. Where all were judged, a question about a number is decided by the interval of its median, if three or
     more runs have it and each was judged by nothing but that number. Runs that are one observation
-    (:func:`testbed.study.tables.outcome.observations`) have no interval. Anything else holds where it holds in every
+    (:func:`observations`) have no interval. Anything else holds where it holds in every
     run; a fact (:data:`FACTS`) that fails in one fails, a number is inconclusive between. Only where all runs were
     judged may a number fail as ``expected``.
     """

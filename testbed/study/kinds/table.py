@@ -29,16 +29,14 @@ from testbed.runtime.progress import Progress
 from testbed.scenario.load import plain
 from testbed.scenario.quick import variant_of
 from testbed.study.cell import ScenarioCell, ready, refuse_if_none_can_be_made
+from testbed.study.checks.table import DifferenceCheck, RatioCheck, judge_table
+from testbed.study.kinds import table_file
+from testbed.study.kinds.table_file import Cell, Contender, GainPlot, LoadedTable, Row, Selection, Table, scenario_of
+from testbed.study.kinds.table_result import SCHEMA, Outcome, RowSummary, missing, outcome_of, summarise, write_csv
 from testbed.study.report import points
 from testbed.study.report.table import write_report
 from testbed.study.result import CellResult
 from testbed.study.run import Begun, StudySpec, run_study
-from testbed.study.tables import load as table_file
-from testbed.study.tables.judging import judge_table
-from testbed.study.tables.load import Cell, Contender, LoadedTable, Selection, scenario_of
-from testbed.study.tables.model import DifferenceCheck, GainPlot, RatioCheck, Row, Table
-from testbed.study.tables.outcome import SCHEMA, Outcome, missing, outcome_of
-from testbed.study.tables.summary import RowSummary, summarise, write_csv
 
 GOODPUTS_BPS = {GOODPUT: 8 * 2**20, "goodput_mbps": 1e6, "goodput_bps": 1, "throughput_mbps": 1e6}
 """Figures that links bound, and the bits per second in one of their unit."""

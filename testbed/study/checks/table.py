@@ -9,38 +9,147 @@ its value.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+from pydantic import Field, model_validator
 
 from testbed.judge import intervals
+from testbed.judge.checks.parameters import CheckName
 from testbed.judge.checks.result import CheckResult, Named, Trust, Verdict, rounded
 from testbed.judge.expected_failures import ExpectedFailure
-from testbed.judge.figures import unit_of
+from testbed.judge.figures import unit_of, with_unit
 from testbed.judge.intervals import Interval
 from testbed.judge.status import BEST_FIRST, Status, summary_of, verdict_of, worst
-from testbed.message import Message
+from testbed.message import InvalidValue, Message
 from testbed.plan.default_engine import DEFAULT
 from testbed.plan.engines import named
-from testbed.study.tables.across_rows import judge_rises, judge_row_ratio, judge_slope
-from testbed.study.tables.each_run import judge_each_run
-from testbed.study.tables.how_sure import Behind, how_sure, observations
-from testbed.study.tables.model import (
-    BoundCheck,
-    DifferenceCheck,
-    EachRunCheck,
-    KnownCheck,
-    RatioCheck,
-    RisesCheck,
-    RowRatioCheck,
-    SlopeCheck,
-    Table,
-    TableCheck,
-    WithinCheck,
-)
-from testbed.study.tables.outcome import Outcome, Spread
-from testbed.study.tables.summary import RowSummary
+from testbed.scenario.quantities import Fraction
+from testbed.scenario.section import Section
+from testbed.series.line import Line
+from testbed.study.checks.each_run import EachRunCheck, FigureName, OfFigure, judge_each_run
+from testbed.study.kinds.table_result import Outcome, RowSummary, Spread
+
+if TYPE_CHECKING:
+    from testbed.study.kinds.table_file import Table
 
 MOST_TOLD = 20
 """So many runs that do not hold are named."""
+
+LEAST_POINTS = 3
+"""Two points lie on a line whatever they are."""
+
+
+class RatioCheck(OfFigure):
+    """In each row, ``column`` is ``min``..``max`` times ``over``."""
+
+    judge: Literal["ratio"]
+    column: str
+    over: str
+    min: float = 0.0
+    max: float | None = None
+
+
+class DifferenceCheck(OfFigure):
+    """In each row, ``column`` less ``over`` is ``min``..``max``, in the figure's unit."""
+
+    judge: Literal["difference"]
+    column: str
+    over: str
+    min: float
+    max: float
+
+
+class BoundCheck(OfFigure):
+    """In each row, the columns are ``min``..``max`` of the row's bound."""
+
+    judge: Literal["bound"]
+    columns: list[str] = Field(min_length=1)
+    min: float = 0.0
+    max: float | None = None
+
+
+class WithinCheck(OfFigure):
+    """In each row, the columns' figure is ``min``..``max``."""
+
+    judge: Literal["within"]
+    columns: list[str] = Field(min_length=1)
+    min: float | None = None
+    max: float | None = None
+
+    @model_validator(mode="after")
+    def _a_limit(self) -> WithinCheck:
+        if self.min is None and self.max is None:
+            raise InvalidValue("table.no-bounds", "give min or max, or both")
+        return self
+
+
+class KnownCheck(OfFigure):
+    """In each row, the columns are within ``tolerance`` of at least one known value."""
+
+    judge: Literal["known"]
+    columns: list[str] = Field(min_length=1)
+    tolerance: Fraction
+    cpu_time: bool = False
+    """Whether the known values contain a machine's CPU time: they are then not asked if CPU time costs nothing."""
+    least_n: int = Field(1, ge=1)
+    """Medians of fewer runs leave the check open: if packets are lost by chance, one run says little."""
+
+
+class RowRatioCheck(Section):
+    """In each column, row ``row`` is ``min``..``max`` times row ``over``."""
+
+    name: CheckName
+    judge: Literal["row_ratio"]
+    figure: FigureName | None = None
+    row: str
+    over: str
+    columns: list[str] = Field(min_length=1)
+    min: float = 0.0
+    max: float | None = None
+
+    @property
+    def rows(self) -> list[str]:
+        """The rows that it needs."""
+        return [self.row, self.over]
+
+
+class SlopeCheck(OfFigure):
+    """Over all cells of the rows and columns, the figure rises by ``min``..``max`` per unit of the figure ``x``.
+
+    The line is fitted by least squares, with an intercept.
+    """
+
+    judge: Literal["slope"]
+    x: FigureName
+    columns: list[str] = Field(min_length=1)
+    min: float
+    max: float
+    least_r2: float = Field(0.0, ge=0, le=1)
+    """The share of the figure's variance that the line must explain."""
+
+
+class RisesCheck(OfFigure):
+    """From row to row, in the order of the table, ``column`` less ``over`` becomes larger. Judged by the medians."""
+
+    judge: Literal["rises"]
+    column: str
+    over: str
+
+
+TableCheck = Annotated[
+    RatioCheck
+    | DifferenceCheck
+    | BoundCheck
+    | WithinCheck
+    | KnownCheck
+    | RowRatioCheck
+    | RisesCheck
+    | SlopeCheck
+    | EachRunCheck,
+    Field(discriminator="judge"),
+]
+
 
 Place = tuple[RowSummary, str]
 """A row and a column that a check judges."""
@@ -435,3 +544,218 @@ def judge_runs(
     )
     status: Status = worst(o.standing for o in asked) if asked else Status.UNSUPPORTED
     return CheckResult.of(Named(name, judge), status, said, measured=len(asked) - len(apart), expected=len(asked))
+
+
+def fit(check: SlopeCheck, rows: Sequence[RowSummary], figure: str) -> tuple[Line, list[tuple[float, float]]] | None:
+    """The line through the cells' medians, and these; None with fewer than three, or with all x alike."""
+    pairs = [(row.median(column, check.x), row.median(column, figure)) for row in rows for column in check.columns]
+    points = [(x, y) for x, y in pairs if x is not None and y is not None]
+    if len(points) < LEAST_POINTS or len({x for x, _ in points}) == 1:
+        return None
+    return Line.through(*zip(*points, strict=True)), points
+
+
+def judge_slope(check: SlopeCheck, rows: Sequence[RowSummary], first_figure: str) -> CheckResult:
+    """The fitted slope against what is asked; open where there are too few cells."""
+    figure = check.figure or first_figure
+    wanted = f"{check.min:g} to {check.max:g}"
+    fitted = fit(check, rows, figure)
+    if fitted is None:
+        said = Message(
+            "slope.too-few-cells",
+            "Not decided: a line takes {least} cells with values, of different {x}.",
+            least=LEAST_POINTS,
+            x=check.x,
+        )
+        return CheckResult.of(check, Status.INSUFFICIENT_DATA, said, expected=wanted)
+    line, points = fitted
+    inside = check.min <= line.slope <= check.max and line.r2 >= check.least_r2
+    r2_asked = f" (at least {check.least_r2:g})" if check.least_r2 else ""
+    return CheckResult.of(
+        check,
+        Status.PASS if inside else Status.FAIL,
+        Message(
+            "slope.fitted",
+            "{figure} = {slope:.4f} × ({x}) {intercept:+.4f} through {cells} cells, which explains {r2:.4f} of the "
+            "variance{r2_asked}; asked {wanted}.",
+            figure=with_unit(figure),
+            slope=line.slope,
+            x=with_unit(check.x),
+            intercept=line.intercept,
+            cells=len(points),
+            r2=line.r2,
+            r2_asked=r2_asked,
+            wanted=wanted,
+        ),
+        measured=rounded(line.slope),
+        expected=wanted,
+        figures={
+            "slope": rounded(line.slope),
+            "intercept": rounded(line.intercept),
+            "r2": rounded(line.r2),
+            "points": [[rounded(x), rounded(y)] for x, y in points],
+            "x": check.x,
+            "figure": figure,
+        },
+    )
+
+
+def judge_row_ratio(check: RowRatioCheck, rows: Sequence[RowSummary], first_figure: str) -> CheckResult:
+    """One row's medians over another's, in each column; open where a value is missing.
+
+    Where three runs or more of both count it is the ratio's interval that has to lie inside what is asked. What the
+    second row may be 0 in says nothing.
+    """
+    figure = check.figure or first_figure
+    by_name = {row.name: row for row in rows}
+    none = Spread.of([])
+    ratios: dict[str, float] = {}
+    found_intervals: dict[str, list[float]] = {}
+    founds: dict[str, Status] = {}
+    told: list[str] = []
+    behind: dict[str, Behind] = {}
+    for column in check.columns:
+        one, other = (
+            by_name[name].spread(column, figure) if name in by_name else none for name in (check.row, check.over)
+        )
+        if one.median is None or not other.median or other.may_be_0:
+            continue
+        ratios[column] = one.median / other.median
+        interval = one.over(other)
+        behind[column] = interval, (one, other)
+        if interval is not None:
+            found_intervals[column] = [rounded(end) for end in interval]
+        founds[column] = intervals.against(ratios[column], interval, check.min, check.max)
+        told.append(
+            f"{column} {ratios[column]:.3f}" + (f" [{interval.low:.3f}, {interval.high:.3f}]" if interval else "")
+        )
+    missing = [column for column in check.columns if column not in ratios]
+    said = (
+        [
+            Message(
+                "rows.ratio", "Row {row} over row {over}: {each}.", row=check.row, over=check.over, each=", ".join(told)
+            )
+        ]
+        if told
+        else []
+    )
+    said += how_sure(behind)
+    if missing:
+        said.append(
+            Message(
+                "rows.no-values",
+                "Not decided: no values that count, or 0, in column {columns}.",
+                columns=", ".join(missing),
+            )
+        )
+    status: Status = Status.INSUFFICIENT_DATA if missing else Status.PASS
+    if Status.FAIL in founds.values():
+        status = Status.FAIL
+    elif Status.INCONCLUSIVE in founds.values():
+        status = Status.INCONCLUSIVE
+    return CheckResult.of(
+        check,
+        status,
+        said[0].followed_by(*said[1:]),
+        measured=rounded(next(iter(ratios.values()))) if len(ratios) == 1 else ", ".join(told) or None,
+        expected=f"{check.min:g} to {check.max:g}" if check.max is not None else f"at least {check.min:g}",
+        figures={column: rounded(ratio) for column, ratio in ratios.items()}
+        | {"observations": observations(behind)}
+        | ({"intervals": found_intervals} if found_intervals else {}),
+    ).failing_at(
+        {column: (rounded(ratios[column]), behind[column][0]) for column in founds if founds[column] == Status.FAIL}
+    )
+
+
+def judge_rises(check: RisesCheck, rows: Sequence[RowSummary], first_figure: str) -> CheckResult:
+    """Whether the difference of two columns' medians is larger in each row than in the one before."""
+    figure = check.figure or first_figure
+    told: list[tuple[RowSummary, float]] = []
+    for row in rows:
+        one, other = row.median(check.column, figure), row.median(check.over, figure)
+        if one is not None and other is not None:
+            told.append((row, one - other))
+    falls = [f"{b.label} after {a.label}" for (a, x), (b, y) in pairwise(told) if y <= x]
+    missing = len(rows) - len(told)
+    status: Status = Status.INSUFFICIENT_DATA if len(told) < LEAST_POINTS or missing else Status.PASS
+    if falls:
+        status = Status.FAIL
+    each = ", ".join(f"row {row.label} {value:.4g}" for row, value in told)
+    said = Message(
+        "rises.values",
+        "{column} less {over}, {figure}: {each}.",
+        column=check.column,
+        over=check.over,
+        figure=with_unit(figure),
+        each=each,
+    )
+    if falls:
+        said = said.followed_by(Message("rises.falls", "It does not rise in row {falls}.", falls="; ".join(falls)))
+    if missing:
+        said = said.followed_by(
+            Message(
+                "rises.no-values",
+                "Not decided for {missing} of {rows} rows: no values that count.",
+                missing=missing,
+                rows=len(rows),
+            )
+        )
+    elif len(told) < LEAST_POINTS:
+        said = said.followed_by(Message("rises.too-few-rows", "A rise takes {least} rows.", least=LEAST_POINTS))
+    return CheckResult.of(
+        check,
+        status,
+        said,
+        measured=", ".join(f"{value:.4g}" for _, value in told) or None,
+        expected="each larger than the one before",
+        figures={row.name: rounded(value) for row, value in told} | {"unit": unit_of(figure)},
+    ).failing_at({})
+
+
+Behind = tuple[Interval | None, Sequence[Spread]]
+"""The interval that decides at a place, and the spreads that its value is made of."""
+
+
+def how_sure(places: Mapping[str, Behind]) -> list[Message]:
+    """In sentences, each of which names its places where there are others; none without places."""
+    by_interval = [interval for interval, _ in places.values() if interval]
+    one = [name for name, (interval, spreads) in places.items() if not interval and all(s.is_one for s in spreads)]
+    few = [name for name, (interval, _) in places.items() if not interval and name not in one]
+    said = []
+    if by_interval:
+        two = any(len(spreads) > 1 for interval, spreads in places.values() if interval)
+        levels = intervals.told(interval.level for interval in by_interval)
+        said.append(
+            Message("sure.of-two", "Decided by intervals of at least {levels}.", levels=levels)
+            if two
+            else Message("sure.by-intervals", "Decided by {levels} intervals.", levels=levels)
+        )
+    if one:
+        n = max(spread.n for name in one for spread in places[name][1])
+        said.append(
+            Message(
+                "sure.one-observation",
+                "{runs} runs, one observation{which}: nothing is left to chance, its value decides.",
+                runs=n,
+                which=_which(one, places),
+            )
+        )
+    if few:
+        said.append(
+            Message(
+                "sure.too-few",
+                "Judged by the median alone, of fewer than {least} runs, which say nothing of the spread{which}.",
+                least=intervals.LEAST_N,
+                which=_which(few, places),
+            )
+        )
+    return said
+
+
+def observations(places: Mapping[str, Behind]) -> int:
+    """The least number of observations behind any place; of two spreads the larger, as one without chance adds none."""
+    return min((max(len(spread.values) for spread in spreads) for _, spreads in places.values()), default=0)
+
+
+def _which(names: Sequence[str], places: Mapping[str, Behind]) -> str:
+    return f" ({', '.join(names)})" if len(names) < len(places) else ""

@@ -1,0 +1,409 @@
+"""Reads table files (``scenarios/tables/``): what one may say, the scenarios of its cells, and a scenario that is run
+several times as a table of one cell."""
+
+from __future__ import annotations
+
+import copy
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+
+from testbed import confine
+from testbed.errors import BadInput
+from testbed.judge.figures import GOODPUT
+from testbed.judge.status import Status
+from testbed.message import InvalidValue
+from testbed.plan.traffic_types import TRAFFIC
+from testbed.scenario import files
+from testbed.scenario import load as scenarios
+from testbed.scenario.load import LoadedScenario, parse, plain, validated
+from testbed.scenario.model import Scenario
+from testbed.scenario.overrides import apply_override, split_assignment
+from testbed.scenario.quick import apply_quick
+from testbed.scenario.section import CongestionControl, Name, Section
+from testbed.study.cell import folder_of
+from testbed.study.checks.each_run import FigureName
+from testbed.study.checks.table import TableCheck
+from testbed.study.kinds.table_result import read_table
+from testbed.study.ledger import request_of
+
+RowName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
+
+
+CARRIERS = tuple(facts.name for facts in TRAFFIC.values() if facts.in_place_of_ncp)
+
+
+def _carrier(name: str) -> str:
+    if name not in CARRIERS:
+        raise InvalidValue(
+            "table.bad-carrier",
+            "{carrier!r} does not take the place of NCP; should be {known}",
+            carrier=name,
+            known=", ".join(CARRIERS),
+        )
+    return name
+
+
+Carrier = Annotated[str, AfterValidator(_carrier), Field(json_schema_extra={"enum": list(CARRIERS)})]
+
+
+class Row(Section):
+    """One setting: what it changes in ``cells``, in the form of ``--set``."""
+
+    name: RowName
+    label: str = ""
+    title: str = ""
+    set: dict[str, Any] = Field(default_factory=dict)
+    known_as: dict[str, str] = Field(default_factory=dict)
+    """The row's name in a file of known values, by that file's name, if it differs."""
+    repeat: int | None = Field(None, ge=1, le=99)
+    """How often it is run at most, if less than the table's: for rows that take long."""
+
+
+class Column(Section):
+    """One contender. ``policies: all`` stands for a column per window policy that the agent has."""
+
+    name: Name | None = None
+    policies: Literal["all"] | None = None
+    carrier: Carrier | None = None
+    """What carries the transfer in NCP's place (``mptcp``: the kernel's, with iperf3), or without it what the cells
+    say."""
+    congestion_control: CongestionControl | None = None
+    """The carrier's, of MPTCP on each subflow; without it the kernel's default."""
+    set: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Column:
+        if (self.name is None) == (self.policies is None):
+            raise InvalidValue("table.name-or-policies", "give either name or policies: all")
+        if self.congestion_control and self.carrier is None:
+            raise InvalidValue(
+                "table.congestion-control-of-ncp",
+                "congestion_control is for carrier: {carriers}; NCP has its policies",
+                carriers=", ".join(CARRIERS),
+            )
+        return self
+
+
+class Known(Section):
+    """Values from elsewhere: a CSV file with one for each of ``columns`` (ours → theirs) in a row for each of ours."""
+
+    name: str
+    file: str
+    columns: dict[str, str]
+    figure: FigureName | None = None
+    """The figure that they are values of; without it the table's first."""
+    by: list[str] = Field(["row"], min_length=1)
+    """The columns that name a row there; of several, their values joined by ``/``."""
+
+
+class GainPlot(Section):
+    """By how much ``column`` is above ``over`` in each row: absolute and in percent of ``over``, and both columns' own
+    values. Known values are drawn in."""
+
+    name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
+    title: str
+    x: str
+    """What the rows differ in."""
+    rows: list[str] = Field(min_length=1)
+    column: str
+    over: str
+    figure: FigureName | None = None
+
+
+class Table(Section):
+    """A table of runs. Each cell's values are figures of its runs, their goodput if the table says nothing else."""
+
+    name: Name
+    title: str
+    source: str = ""
+    description: str = ""
+    repeat: int = Field(3, ge=1, le=99)
+    seed: int = Field(1, ge=0, lt=2**62)
+    """Of the first repetition; each further one has the next."""
+    figures: list[FigureName] = Field([GOODPUT], min_length=1)
+    """The figures of a run (``verdict.json``) that it is about; the first is the headline."""
+    cells: dict[str, Any]
+    """A scenario without name and title; rows and columns change it."""
+    rows: list[Row] = Field(min_length=1, max_length=100)
+    only: list[str] | None = Field(None, min_length=1)
+    """The rows that are run if ``--rows`` names none; without it all."""
+    columns: list[Column] = Field(min_length=1, max_length=32)
+    known: list[Known] = Field(default_factory=list)
+    checks: list[TableCheck] = Field(min_length=1)
+    plots: list[GainPlot] = Field(default_factory=list)
+    """What is drawn instead of a bar for every row and column."""
+    findings: list[str] = Field(default_factory=list)
+    """What the report says about the source, next to the figures. ``{row.column}`` is a median, ``{row.a/b}`` a ratio;
+    ``{row.column:figure}`` is of another figure than the first."""
+    quick: dict[str, Any] = Field(default_factory=dict)
+    """Overrides that ``--quick`` applies, in the form of ``--set``."""
+
+    @field_validator("rows")
+    @classmethod
+    def _names_differ(cls, rows: list[Row]) -> list[Row]:
+        names = [row.name for row in rows]
+        for name in names:
+            if names.count(name) > 1:
+                raise InvalidValue(
+                    "table.row-twice", "two rows are named {row!r}; give each row a name of its own", row=name
+                )
+        return rows
+
+    @model_validator(mode="after")
+    def _rows_exist(self) -> Table:
+        names = {row.name for row in self.rows}
+        wanted = [("only", self.only), *((f"checks.{check.name}.rows", check.rows) for check in self.checks)]
+        wanted += [(f"plots.{plot.name}.rows", plot.rows) for plot in self.plots]
+        for where, listed in wanted:
+            for name in listed or ():
+                if name not in names:
+                    raise InvalidValue(
+                        "table.no-such-row",
+                        "{where}: there is no row {row!r}; rows: {rows}",
+                        where=where,
+                        row=name,
+                        rows=", ".join(sorted(names)),
+                    )
+        for where, figures in (
+            *((f"checks.{check.name}", [check.figure, getattr(check, "x", None)]) for check in self.checks),
+            *((f"known.{known.name}", [known.figure]) for known in self.known),
+            *((f"plots.{plot.name}", [plot.figure]) for plot in self.plots),
+        ):
+            for figure in figures:
+                if figure is not None and figure not in self.figures:
+                    raise InvalidValue(
+                        "table.no-such-figure",
+                        "{where}: {figure!r} is none of figures: {known}",
+                        where=where,
+                        figure=figure,
+                        known=", ".join(self.figures),
+                    )
+        known = {known.name for known in self.known}
+        for row in self.rows:
+            for name in row.known_as:
+                if name not in known:
+                    raise InvalidValue(
+                        "table.not-known",
+                        "rows.{row}.known_as: {name!r} is none of known: {known}",
+                        row=row.name,
+                        name=name,
+                        known=", ".join(known),
+                    )
+        return self
+
+
+KEPT_AS = "table.yaml"
+"""A table in its result folder, as it was run: with what ``--quick`` and ``--set`` changed."""
+
+
+@dataclass(frozen=True)
+class LoadedTable:
+    """A validated table, its file, and its document with what ``--quick`` and ``--set`` changed."""
+
+    table: Table
+    path: Path
+    document: CommentedMap
+    overrides: tuple[str, ...]
+    changed: bool = False
+    """Whether ``--set`` changed it, beyond what ``--quick`` does."""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A column as it is run: ``policies: all`` has become one for each."""
+
+    name: str
+    column: Column
+    set: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run to be made: a place in the table and its repetition from 1."""
+
+    row: str
+    column: str
+    repetition: int
+
+    @property
+    def place(self) -> tuple[str, str, int]:
+        """All of it."""
+        return self.row, self.column, self.repetition
+
+    @property
+    def at(self) -> dict[str, str]:
+        """Its points in the study that the table is."""
+        return {"row": self.row, "column": self.column, "repetition": str(self.repetition)}
+
+    @property
+    def folder(self) -> Path:
+        """Where its runs go, in the table's result folder."""
+        return folder_of(*self.at.values())
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The rows, columns and repetitions that are run."""
+
+    rows: Mapping[str, Row]
+    columns: Mapping[str, Contender]
+    repeat: int
+    whole: bool
+
+    def cells(self) -> list[Cell]:
+        """In the order that they are run in: whole tables one after the other, so that what changes on the machine
+        meanwhile meets all rows and columns alike."""
+        return sorted(self.by_place(), key=lambda cell: cell.repetition)
+
+    def by_place(self) -> list[Cell]:
+        """Row by row, the repetitions of a place one after the other."""
+        return [
+            Cell(row.name, column, repetition)
+            for row in self.rows.values()
+            for column in self.columns
+            for repetition in range(1, min(row.repeat or self.repeat, self.repeat) + 1)
+        ]
+
+
+def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> LoadedTable:
+    """Read, override and validate; raises :class:`BadInput`. ``assignments`` change the cells' scenario."""
+    path = files.find(name, "table", files.tables())
+    document = parse(path, files.read(path), "a table is a mapping with name, cells, rows, columns")
+    applied = apply_quick(path, document, Table.model_fields) if quick else []
+    table = validated(Table, path, document, applied)
+    split = [split_assignment(text) for text in assignments]
+    for row in document["rows"]:
+        # After what the row sets, so that --set has the last word.
+        row.setdefault("set", CommentedMap())
+        for key, value in split:
+            row["set"][key] = value
+    return LoadedTable(table, path, document, (*applied, *assignments), bool(assignments))
+
+
+def keep(loaded: LoadedTable, folder: Path) -> None:
+    """Write the table into its result folder, to be judged again by what it asked when it was run."""
+    with (folder / KEPT_AS).open("w", encoding="utf-8") as file:
+        YAML().dump(loaded.document, file)  # in its own order, which tables keep to
+
+
+def contenders(table: Table, policies: Sequence[str]) -> list[Contender]:
+    """The columns, with one for each policy where all are asked for."""
+    found = []
+    for column in table.columns:
+        if column.policies:
+            found += [Contender(name, column, {**column.set, "ncp.policy": name}) for name in policies]
+        else:
+            found.append(Contender(str(column.name), column, dict(column.set)))
+    names = [contender.name for contender in found]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise BadInput(
+            "table.column-twice", "two columns are named {column!r}; give each a name of its own", column=twice.pop()
+        )
+    return found
+
+
+def scenario_of(loaded: LoadedTable, row: Row, contender: Contender) -> LoadedScenario:
+    """The scenario of a cell; raises :class:`BadInput` that names row and column."""
+    document = copy.deepcopy(loaded.document["cells"])
+    if not isinstance(document, CommentedMap):
+        raise BadInput("table.bad-cells", "{path}: cells should be a scenario without name and title", path=loaded.path)
+    row_document = next(r for r in loaded.document["rows"] if str(r["name"]) == row.name)
+    origin = f"{loaded.path}: row {row.name}, column {contender.name}"
+    applied = []
+    changes: list[tuple[str, Any]] = [*(row_document.get("set") or {}).items(), *contender.set.items()]
+    for key, value in changes:
+        apply_override(document, str(key), value, origin=origin)
+        if not isinstance(value, (list, dict)):
+            applied.append(f"{key}={value}")
+    document["name"] = loaded.table.name
+    document["title"] = f"{loaded.table.title}: {row.label or row.name}, {contender.name}"
+    document["source"] = loaded.table.source
+    try:
+        scenario = validated(Scenario, loaded.path, document)
+    except BadInput as error:
+        cell = {"row": row.name, "column": contender.name}
+        raise error.at("", f" (row {row.name}, column {contender.name})", **cell) from error
+    text = io.StringIO()
+    YAML(typ="safe").dump(plain(document), text)
+    return LoadedScenario(scenario, loaded.path, text.getvalue(), tuple(applied))
+
+
+def select(what: str, asked: str, known: Sequence[str]) -> list[str]:
+    """``1,3`` of what there is, in the table's order; all without anything. BadInput names what there is not."""
+    wanted = [part.strip() for part in asked.split(",") if part.strip()]
+    for name in wanted:
+        if name not in known:
+            raise BadInput(
+                "table.no-such-part",
+                "--{what}: there is no {kind} {name!r}; {what}: {known}",
+                what=what,
+                kind=what.removesuffix("s"),
+                name=name,
+                known=", ".join(known),
+            )
+    return [name for name in known if not wanted or name in wanted]
+
+
+ROW, COLUMN = "repeated", "runs"
+
+
+def repeated(name: str, assignments: Sequence[str], *, quick: bool, repeat: int, seed: int | None) -> LoadedTable:
+    """The table of ``repeat`` runs of a scenario; raises :class:`BadInput` as the scenario itself does."""
+    scenario = scenarios.load(name, assignments, quick=quick).scenario  # its own words for what is wrong
+    path, document, applied = scenarios.document_of(name, assignments, quick=quick)
+    if repeat < 2:
+        raise BadInput("table.too-few-runs", "--repeat: at least 2 runs make a repetition")
+    cells = CommentedMap(
+        (key, value)
+        for key, value in document.items()
+        if key not in ("name", "title", "source", "description", "quick")
+    )
+    table = CommentedMap(
+        name=scenario.name,
+        title=scenario.title,
+        source=scenario.source,
+        description=scenario.description,
+        repeat=repeat,
+        seed=scenario.seed if seed is None else seed,
+        cells=cells,
+        rows=CommentedSeq([CommentedMap(name=ROW)]),
+        columns=CommentedSeq([CommentedMap(name=COLUMN)]),
+        checks=CommentedSeq(
+            [CommentedMap(name=check.name, judge="each_run", check=check.name) for check in scenario.checks]
+        ),
+    )
+    return LoadedTable(validated(Table, path, table), path, table, tuple(applied), bool(assignments))
+
+
+def first_run(folder: Path) -> Path | None:
+    """The first trusted run of a repeated scenario's result folder; None for any other table, or without one."""
+    table = read_table(folder)
+    if table["columns"] != [COLUMN]:
+        return None
+    runs = [
+        confine.inside(folder, Cell(found["row"], found["column"], found["repetition"]).folder, found["run"])
+        for found in table["outcomes"]
+        if found["verdict"] in (Status.PASS, Status.FAIL)
+    ]
+    return runs[0] if runs else None
+
+
+def cells_asked(folder: Path) -> Iterator[Cell]:
+    """Row by row; BadInput where a file is missing or broken."""
+    document = request_of(folder)
+    repeat = int(document["repeat"])
+    own: dict[str, int] = {}
+    if (folder / KEPT_AS).is_file():  # tables of before have none
+        rows = load(str(folder / KEPT_AS)).table.rows
+        own = {row.name: min(row.repeat, repeat) for row in rows if row.repeat}
+    for row in document["rows"]:
+        for column in document["columns"]:
+            for repetition in range(1, own.get(row, repeat) + 1):
+                yield Cell(row, column, repetition)
