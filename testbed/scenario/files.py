@@ -47,6 +47,11 @@ def sweeps() -> list[Path]:
     return sorted(SWEEPS.glob("*.yaml"))
 
 
+def has_shipped_name(path: Path, name: str, shipped: Sequence[Path]) -> bool:
+    """Whether a file that is not shipped names itself as one that is."""
+    return path.resolve() not in shipped and name in {known.stem for known in shipped}
+
+
 def is_path(name: str) -> bool:
     """Whether the user named a file, and not a scenario, table or sweep that is shipped."""
     return "/" in name or name.endswith((".yaml", ".yml", IN_PYTHON))

@@ -38,7 +38,8 @@ class LoadedScenario:
     text: str
     overrides: tuple[str, ...]
     changed: bool = True
-    """Whether any of the overrides is not the file's own (of its ``quick`` section)."""
+    """Whether any of the overrides is not the file's own (of its ``quick`` section), or the file has the name of a
+    shipped scenario and is another: it is not what that is known for."""
     program: str | None = None
     """The text of the Python file that it comes from."""
 
@@ -51,7 +52,8 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
     path, document, applied = document_of(name, assignments, quick=quick)
     scenario = validated(Scenario, path, document, applied)
     program = read(path) if in_python.is_in_python(path) else None
-    return LoadedScenario(scenario, path, whole_text(path), tuple(applied), bool(assignments), program)
+    changed = bool(assignments) or files.has_shipped_name(path, scenario.name, files.scenarios())
+    return LoadedScenario(scenario, path, whole_text(path), tuple(applied), changed, program)
 
 
 def document_of(name: str, assignments: Sequence[str], *, quick: bool) -> tuple[Path, CommentedMap, list[str]]:

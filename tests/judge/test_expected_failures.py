@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from testbed import paths
 from testbed.errors import BadInput
 from testbed.judge import expected_failures
 from testbed.judge.checks.registry import FACTS
@@ -19,6 +20,8 @@ from testbed.judge.expected_failures import ExpectedFailure, ExpectedFailures, L
 from testbed.judge.intervals import Interval
 from testbed.judge.status import Status
 from testbed.judge.verify import unlisted
+from testbed.scenario import load as scenarios
+from testbed.scenario.quick import variant_of
 from testbed.study.checks import judged as claims
 from testbed.study.checks.judged import Judged
 from testbed.study.checks.table import judge_one, judge_table
@@ -318,3 +321,16 @@ def test_an_expected_failure_that_is_written_over_is_seen(forged: dict[str, Any]
     assert not list(unlisted(run, "sim", "full", recorded(listed)))
     for verdict in (recorded(listed.model_copy(update=forged)), recorded(listed, "goodput during the pause")):
         assert [found.code for found in unlisted(run, "sim", "full", verdict)] == ["difference.expected-failure"]
+
+
+def test_a_file_of_the_users_own_with_a_shipped_name_has_no_expected_failure(tmp_path: Path) -> None:
+    name = "link-break-as-published"
+    own = tmp_path / f"{name}.yaml"
+    own.write_text((paths.SCENARIOS / f"{name}.yaml").read_text(encoding="utf-8"), encoding="utf-8")
+    forms = {
+        str(file): variant_of(changed=scenarios.load(str(file)).changed, quick=False)
+        for file in (own, paths.SCENARIOS / f"{name}.yaml")
+    }
+    assert list(forms.values()) == ["changed", "full"]
+    assert not expected_failures.read().of_run(name, "sim", forms[str(own)])
+    assert scenarios.load(name).changed is False
