@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,18 +14,18 @@ from testbed import confine
 from testbed.archive import page, provenance_check
 from testbed.archive.pages import write_page
 from testbed.archive.rederive import verify_run
-from testbed.archive.verified import Verified
 from testbed.errors import BadInput, TestbedError
 from testbed.judge.status import Status
 from testbed.judge.verify import Difference, read_verdict
 from testbed.message import Message
 from testbed.runtime.progress import Progress
 from testbed.study import ledger, old
+from testbed.study import verify as study
 from testbed.study.pool import side_by_side
 from testbed.study.verify import Verification, VerifyRequest
 
 Kind = Literal["run"] | old.Kind
-Runs = Mapping[Path, Verified]
+Runs = Mapping[Path, Verification]
 """The single runs in result folders, judged again."""
 
 _MARKS: tuple[tuple[str, Kind], ...] = (("plan.json", "run"), *old.MARKS)
@@ -36,7 +35,7 @@ def kind_of(folder: Path) -> Kind:
     """By the files that it has; BadInput where it is none."""
     if not folder.is_dir():
         raise BadInput("result.no-folder", "{folder}: there is no such result folder", folder=folder)
-    if (kind := ledger.kind_of(folder)) in _ROOMS:
+    if (kind := ledger.kind_of(folder)) in study.MODULES:
         return cast("Kind", kind)
     for file, mark in _MARKS:
         if (folder / file).is_file():
@@ -56,12 +55,12 @@ def runs_in(folder: Path) -> Iterator[Path]:
             yield plan.parent
 
 
-def verify_folder(folder: Path, *, rerun: bool = False, trust_code: bool = False) -> Verified:
+def verify_folder(folder: Path, *, rerun: bool = False, trust_code: bool = False) -> Verification:
     """Judge it again from its own data; BadInput where a file is missing or broken."""
     return verify_folders([folder], rerun=rerun, trust_code=trust_code)[0]
 
 
-def verify_folders(folders: Sequence[Path], *, rerun: bool = False, trust_code: bool = False) -> list[Verified]:
+def verify_folders(folders: Sequence[Path], *, rerun: bool = False, trust_code: bool = False) -> list[Verification]:
     """Each judged again, its runs side by side on the machine's cores; ``rerun``: runs in virtual time are made again.
     ``trust_code`` is as :func:`testbed.confine.to` has it.
 
@@ -71,7 +70,7 @@ def verify_folders(folders: Sequence[Path], *, rerun: bool = False, trust_code: 
         return _verify_folders(folders, rerun=rerun, trust_code=trust_code)
 
 
-def _verify_folders(folders: Sequence[Path], *, rerun: bool, trust_code: bool) -> list[Verified]:
+def _verify_folders(folders: Sequence[Path], *, rerun: bool, trust_code: bool) -> list[Verification]:
     kinds = [kind_of(folder) for folder in folders]
     every = list(dict.fromkeys(run for folder in folders for run in runs_in(folder)))
     runs = [run for run in every if not _broken(run)]
@@ -79,7 +78,7 @@ def _verify_folders(folders: Sequence[Path], *, rerun: bool, trust_code: bool) -
         from testbed.archive import rerun as again
 
         again.prepare(runs, Progress())
-    found: dict[Path, Verified] = {}
+    found: dict[Path, Verification] = {}
     many = rerun or len(runs) > FEW
     width = len(os.sched_getaffinity(0)) if many else 1
     side_by_side(
@@ -103,7 +102,7 @@ def _shared_out(runs: Sequence[Path], size: int) -> list[Sequence[Path]]:
     return [runs[begin : begin + size] for begin in range(0, len(runs), max(size, 1))]
 
 
-def _each(runs: Sequence[Path], *, rerun: bool, trust_code: bool) -> list[Verified]:
+def _each(runs: Sequence[Path], *, rerun: bool, trust_code: bool) -> list[Verification]:
     """Runs, one after the other; maybe in another process than the one that reads the rest of the result."""
     with confine.to(*runs, trust_code=trust_code):
         return [_one(run, rerun=rerun) for run in runs]
@@ -113,7 +112,7 @@ def _broken(run: Path) -> bool:
     return bool((run / "verdict.json").is_file() and read_verdict(run).broken)
 
 
-def _one(run: Path, *, rerun: bool) -> Verified:
+def _one(run: Path, *, rerun: bool) -> Verification:
     """A run; that a file of it is missing or broken is a difference."""
     try:
         verified = verify_run(run)
@@ -122,11 +121,11 @@ def _one(run: Path, *, rerun: bool) -> Verified:
 
             again.rerun(run, verified)
     except BadInput as error:
-        return Verified(run.name, Status.FAIL, [error.said], unreadable=True)
+        return Verification(run.name, Status.FAIL, [error.said], unreadable=True)
     return _of_its_time(verified, run)
 
 
-def _of_its_time(verified: Verified, folder: Path) -> Verified:
+def _of_its_time(verified: Verification, folder: Path) -> Verification:
     """A result may be older than the checkout: that the same is said in other words, or that more is told now, is no
     difference then. Numbers, statuses and verdicts are. Where it tells a text without a code, there is nothing to say.
     """
@@ -152,7 +151,7 @@ def _provenance(folder: Path) -> dict[str, object]:
     return provenance_check.provenance_of(folder) or next((one for one in runs if one), {})
 
 
-def _run(folder: Path, runs: Runs, _: bool) -> Verified:
+def _run(folder: Path, runs: Runs, _: bool) -> Verification:
     if folder not in runs:
         broken = read_verdict(folder).broken
         raise BadInput(
@@ -166,7 +165,7 @@ def _run(folder: Path, runs: Runs, _: bool) -> Verified:
     return runs[folder]
 
 
-def _take_runs(verified: Verified, folder: Path, runs: Runs) -> None:
+def _take_runs(verified: Verification, folder: Path, runs: Runs) -> None:
     """What was found of the single runs in a folder."""
     there = list(runs_in(folder))
     if not there:
@@ -194,30 +193,21 @@ def _take_runs(verified: Verified, folder: Path, runs: Runs) -> None:
         )
 
 
-def _study(folder: Path, runs: Runs, rerun: bool) -> Verified:
+def _study(folder: Path, runs: Runs, rerun: bool) -> Verification:
     """Whatever is made of runs: all that comes of them, the page, and the runs or studies in it."""
-    room = importlib.import_module(_ROOMS[kind_of(folder)])  # when it is asked for: rooms load what draws
     recorded = _provenance(folder)
     with tempfile.TemporaryDirectory(prefix="ncp-verify-") as place:
-        drawn = Path(place, folder.resolve().name)
-        again: Verification = room.verify(VerifyRequest(folder, drawn, rerun, provenance_check.of_this_code(recorded)))
-        verified = Verified(
-            again.name,
-            again.verdict,
-            [*again.differences, *ledger.differences_of(folder)],
-            list(again.notes),
-            list(again.checks),
-            list(again.unchecked),
-        )
-        if again.parts is None:
+        into = Path(place, folder.resolve().name)
+        verified = study.verify(VerifyRequest(folder, into, rerun, provenance_check.of_this_code(recorded)))
+        if verified.parts is None:
             _take_runs(verified, folder, runs)
         else:
-            _take_studies(verified, again.parts, runs, rerun)
+            _take_studies(verified, verified.parts, runs, rerun)
         if kind_of(folder) == "table":
             provenance_check.check_table(folder, recorded, verified)
-        if again.has_page and drawn.is_dir():
-            page.compare(folder, drawn, verified, recorded)
-        elif again.has_page:
+        if verified.has_page and (into / page.PAGE).is_file():
+            page.compare(folder, into, verified, recorded)
+        elif verified.has_page:
             page.check(folder, verified, recorded, needed=True)
     return _of_its_time(verified, folder)
 
@@ -232,11 +222,10 @@ def drawn_again(folder: Path, place: Path) -> None:
             page.beside(folder, place)
             write_page(place)
         else:
-            room = importlib.import_module(_ROOMS[kind_of(folder)])
-            room.verify(VerifyRequest(folder, place, False, True))
+            study.draw(folder, place)
 
 
-def _take_studies(verified: Verified, parts: Sequence[tuple[str, Path]], runs: Runs, rerun: bool) -> None:
+def _take_studies(verified: Verification, parts: Sequence[tuple[str, Path]], runs: Runs, rerun: bool) -> None:
     """What was found of the studies, and single runs, that a study is made of."""
     for name, part in parts:
         if kind_of(part) == "run" and part not in runs:
@@ -257,13 +246,4 @@ def _take_studies(verified: Verified, parts: Sequence[tuple[str, Path]], runs: R
     )
 
 
-_ROOMS: Mapping[Kind, str] = {
-    "table": "testbed.study.tables.verify",
-    "sweep": "testbed.study.sweep.verify",
-    "comparison": "testbed.study.kinds.compare",
-    "cross-check": "testbed.study.kinds.cross_check",
-    "repetitions": "testbed.study.kinds.same_bytes",
-    "claims": "testbed.study.kinds.claims_verify",
-}
-"""Where a kind of studies is judged again: ``verify(request: VerifyRequest) -> Verification``."""
-_VERIFY = {"run": _run, **dict.fromkeys(_ROOMS, _study)}
+_VERIFY = {"run": _run, **dict.fromkeys(study.MODULES, _study)}

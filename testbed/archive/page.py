@@ -12,15 +12,15 @@ import matplotlib as mpl
 
 from testbed.archive import provenance_check
 from testbed.archive.pages import write_page
-from testbed.archive.verified import Verified
 from testbed.judge.verify import text_differences
 from testbed.message import Message
+from testbed.study.verify import Verification
 
 PAGE, PLOTS = "report.html", "plots"
 DRAWING = re.compile(r"<svg.*?</svg>", re.DOTALL)
 
 
-def check(folder: Path, verified: Verified, recorded: Mapping[str, Any], *, needed: bool) -> None:
+def check(folder: Path, verified: Verification, recorded: Mapping[str, Any], *, needed: bool) -> None:
     """``recorded`` is the provenance of what the folder holds; ``needed``: without a page the folder is not whole."""
     if not (folder / PAGE).is_file() and not (folder / PLOTS).is_dir():
         if needed:
@@ -41,7 +41,7 @@ def beside(folder: Path, place: Path) -> None:
             (place / path.name).symlink_to(path)
 
 
-def compare(folder: Path, again: Path, verified: Verified, recorded: Mapping[str, Any]) -> None:
+def compare(folder: Path, again: Path, verified: Verification, recorded: Mapping[str, Any]) -> None:
     """Plots and their points byte by byte, and the page's text. Drawn by another matplotlib, only the points are
     compared; neither is a page by other code, which would say the same in other words, nor are plots that such code did
     not draw."""

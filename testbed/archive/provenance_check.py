@@ -14,7 +14,6 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from testbed import confine, engines, paths, traffic
-from testbed.archive.verified import Verified
 from testbed.documents import read_json
 from testbed.engines import Programs, provenance, virtual_run
 from testbed.errors import BadInput, TestbedError
@@ -34,6 +33,7 @@ from testbed.scenario.model import Scenario
 from testbed.study.ledger import kind_of as kind_of_study
 from testbed.study.own_scenario import own_file, with_kept_topology
 from testbed.study.tables.verify import asked_by, is_repeated
+from testbed.study.verify import Verification
 from topologies.link import FILES
 
 
@@ -92,14 +92,14 @@ def scenario_again(folder: Path, plan: Plan) -> list[LoadedScenario]:
     return [with_kept_topology(loaded, folder) for loaded in found]
 
 
-def plan_again(folder: Path, plan: Plan, verified: Verified) -> tuple[Plan, LoadedScenario] | None:
+def plan_again(folder: Path, plan: Plan, verified: Verification) -> tuple[Plan, LoadedScenario] | None:
     """The plan by the scenario in the folder, its overrides and what was chosen, compared with the recorded one field
     by field; None where it can't be made again, which ``verified`` tells."""
     with confine.to(folder):
         return _plan_again(folder, plan, verified)
 
 
-def _plan_again(folder: Path, plan: Plan, verified: Verified) -> tuple[Plan, LoadedScenario] | None:
+def _plan_again(folder: Path, plan: Plan, verified: Verification) -> tuple[Plan, LoadedScenario] | None:
     if plan.get("program"):
         verified.unchecked.append(
             Message(
@@ -157,7 +157,7 @@ def _may_make_topology(loaded: LoadedScenario) -> bool:
     return file is not None and confine.may_execute(loaded.path.parent / file)
 
 
-def _check_program(folder: Path, verified: Verified) -> None:
+def _check_program(folder: Path, verified: Verification) -> None:
     """Whether a scenario in Python gives what the folder has of it as YAML, where it may be executed."""
     program, text = folder / PROGRAM, folder / "scenario.yaml"
     if not confine.may_execute(program):
@@ -199,7 +199,7 @@ def _resolved(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, p
     return again | {"run": plan["run"], "namespace": plan["namespace"]}
 
 
-def _policies(plan: Plan, recorded: Mapping[str, Any], verified: Verified) -> PolicyFacts:
+def _policies(plan: Plan, recorded: Mapping[str, Any], verified: Verification) -> PolicyFacts:
     """What the policies say of themselves: by the program of this checkout, and where that can't be asked by the plan
     itself, which ``verified`` tells."""
     named = {name for check in plan["checks"] for name in check.get("policy", ())}
@@ -244,7 +244,7 @@ def _named_files(plan: Plan) -> dict[str, Any]:
     return {**plan, "links": links, "topology": topology}
 
 
-def check_commit(folder: Path, plan: Plan, recorded: Mapping[str, Any], verified: Verified) -> None:
+def check_commit(folder: Path, plan: Plan, recorded: Mapping[str, Any], verified: Verification) -> None:
     """Whether the recorded commit may be the one that the result was made by: its sources give the run its name (in
     the simulator), and the scenario in the folder is the commit's."""
     commit = commit_of(recorded)
@@ -325,7 +325,7 @@ def _why_not_checkable(commit: str, recorded: Mapping[str, Any]) -> Message | No
     return None
 
 
-def _check_scenario(folder: Path, plan: Plan, commit: str, verified: Verified) -> None:
+def _check_scenario(folder: Path, plan: Plan, commit: str, verified: Verification) -> None:
     """Of a table's cell the table is compared."""
     name, file = str(plan["scenario"]), folder / "scenario.yaml"
     if is_cell(folder) or not file.is_file():
@@ -374,7 +374,7 @@ def _scenario_of(commit: str, name: str) -> tuple[str, bytes | None]:
     return here, None
 
 
-def check_table(folder: Path, recorded: Mapping[str, Any], verified: Verified) -> None:
+def check_table(folder: Path, recorded: Mapping[str, Any], verified: Verification) -> None:
     """Whether a table is the one that the recorded commit has, with the overrides that are recorded."""
     commit = commit_of(recorded)
     if why := _why_not_checkable(commit, recorded):

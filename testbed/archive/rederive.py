@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from testbed.archive import page, provenance_check
-from testbed.archive.verified import Verified
 from testbed.documents import read_json
 from testbed.engines import provenance
 from testbed.engines.mininet import calibration, timeline
@@ -29,6 +29,7 @@ from testbed.plan.read import read_plan
 from testbed.plan.traffic_types import traffic_of
 from testbed.series import FromFile
 from testbed.series.reader import end_of, start_of
+from testbed.study.verify import Verification
 
 OF_THE_CODE = ("derived.lp", "history.lp")
 """For dashboards, which change, and what they read with them; what it is derived of is judged again anyway."""
@@ -36,7 +37,7 @@ COMPARE = "compare"
 """The occasion of a comparison's runs, which in virtual time have no report."""
 
 
-def verify_run(folder: Path) -> Verified:
+def verify_run(folder: Path) -> Verification:
     """Plan, trust, verdict, tables, derived series, plots and page, from scenario, telemetry and results.
 
     Raises BadInput where what all else is made of is missing or broken, or the run broke down.
@@ -62,7 +63,7 @@ class _MadeAgain:
         self.provenance = provenance_check.provenance_of(folder)
         self.complete = provenance_check.schema_of(self.provenance) >= provenance.SCHEMA
         """Whether it has to hold all that today's folders do."""
-        self.verified = Verified(f"{recorded.scenario} {recorded.run}", recorded.verdict)
+        self.verified = Verification(f"{recorded.scenario} {recorded.run}", recorded.verdict)
         reader = FromFile(folder / "telemetry.lp")
         self._origin()
         readings = self._readings()
@@ -73,15 +74,7 @@ class _MadeAgain:
         self._tables(reader, readings)
         self._lines(reader, again)
         page.check(folder, self.verified, self.provenance, needed=self.complete and not self._without_page())
-        self.verified.checks.extend(f"{c.word:<11} {c.name}: {c.reason}" for c in again.checks)
-        self.verified = Verified(
-            self.verified.name,
-            again.verdict,
-            self.verified.differences,
-            self.verified.notes,
-            self.verified.checks,
-            self.verified.unchecked,
-        )
+        self.verified = replace(self.verified, verdict=again.verdict, checks=Verification.of(again).checks)
 
     def _origin(self) -> None:
         recorded = self.provenance

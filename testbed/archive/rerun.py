@@ -10,7 +10,6 @@ from typing import Any
 
 from testbed import engines
 from testbed.archive import provenance_check
-from testbed.archive.verified import Verified
 from testbed.engines import Engine, Programs, Run
 from testbed.errors import TestbedError
 from testbed.judge.verify import read_verdict, recorded_database_points
@@ -20,6 +19,7 @@ from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
 from testbed.runtime.progress import Progress, QuietProgress
 from testbed.study.checks.same_bytes import Repetition, digests, judge
+from testbed.study.verify import Verification
 
 PLAN = "plan.json"
 
@@ -31,13 +31,13 @@ def prepare(runs: Sequence[Path], progress: Progress) -> None:
             engines.named(facts.name).prepare(progress)
 
 
-def rerun(folder: Path, verified: Verified) -> None:
+def rerun(folder: Path, verified: Verification) -> None:
     """Make the run again and compare; what differs, and what may, is told in ``verified``."""
     plan, recorded = read_plan(folder / PLAN), provenance_check.provenance_of(folder)
     if why := _why_not(plan, recorded):
         verified.unchecked.append(why.at("rerun"))
         return
-    made = provenance_check.plan_again(folder, plan, Verified("", ""))  # what differs is told of already
+    made = provenance_check.plan_again(folder, plan, Verification("", ""))  # what differs is told of already
     if made is None:
         verified.unchecked.append(Message("rerun.no-plan", "rerun: there is no plan to run"))
         return
@@ -94,7 +94,7 @@ def _without_paths(found: dict[str, str], plan: Plan, again: Plan) -> dict[str, 
     }
 
 
-def _tell(both: Repetition, run: Run, engine: Engine, recorded: dict[str, Any], verified: Verified) -> None:
+def _tell(both: Repetition, run: Run, engine: Engine, recorded: dict[str, Any], verified: Verification) -> None:
     here = provenance_check.here()
     for name in both.differing:
         before, after = (digested.get(name) for digested in both.runs)
@@ -133,7 +133,9 @@ def _tell(both: Repetition, run: Run, engine: Engine, recorded: dict[str, Any], 
         )
 
 
-def _tell_commit(plan: Plan, engine: Engine, programs: Programs, recorded: dict[str, Any], verified: Verified) -> None:
+def _tell_commit(
+    plan: Plan, engine: Engine, programs: Programs, recorded: dict[str, Any], verified: Verification
+) -> None:
     """A run's name changes with plan, sources and kernel: one that is ours was made by our sources."""
     verified.unchecked[:] = [one for one in verified.unchecked if one.area != "commit"]
     name = provenance_check.name_by(programs, plan)

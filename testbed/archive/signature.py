@@ -8,9 +8,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from testbed.archive.verified import Verified
 from testbed.errors import BadInput, CannotRun
 from testbed.message import Message
+from testbed.study.verify import Verification
 
 MANIFEST = "manifest-sha256.txt"
 SIGNATURE = f"{MANIFEST}.sig"
@@ -39,7 +39,7 @@ def sign(manifest: bytes, key: Path) -> bytes:
         return file.with_name(SIGNATURE).read_bytes()
 
 
-def check(place: Path, bundle: Verified, signers: Path | None) -> None:
+def check(place: Path, bundle: Verification, signers: Path | None) -> None:
     """By whom a bundle is signed, in ``bundle``. With ``signers`` (OpenSSH's file of allowed signers) it has to be by
     one of them. Raises BadInput where there is no such file, CannotRun without OpenSSH."""
     if signers is not None and not signers.is_file():
@@ -77,7 +77,7 @@ def check(place: Path, bundle: Verified, signers: Path | None) -> None:
         bundle.notes.append(Message("signature.by", "signed by {by} ({key})", by=by, key=key))
 
 
-def _told(bundle: Verified, said: Message, *, wanted: bool) -> None:
+def _told(bundle: Verification, said: Message, *, wanted: bool) -> None:
     (bundle.differences if wanted else bundle.notes).append(said)
 
 

@@ -17,11 +17,11 @@ from testbed.archive import provenance_check, signature
 from testbed.archive.kinds import runs_in, verify_folders
 from testbed.archive.pack import CRATE, DESCRIPTION, SCHEMA, entry, newest
 from testbed.archive.signature import MANIFEST, SIGNATURE
-from testbed.archive.verified import Verified
 from testbed.documents import read_json
 from testbed.errors import BadInput, of_the_machine
 from testbed.judge.verify import differences
 from testbed.message import Message
+from testbed.study.verify import Verification
 
 LARGEST_BYTES = 64 * 2**30
 MOST_FILES = 100_000
@@ -134,7 +134,7 @@ def _described(file: Path, place: Path) -> None:
 
 def verify_bundle(
     place: Path, *, rerun: bool = False, trust_code: bool = False, signers: Path | None = None
-) -> list[Verified]:
+) -> list[Verification]:
     """Each of the bundle's result folders, judged again, and before them the bundle itself."""
     description = read_json(place / DESCRIPTION)
     bundle = _sums(place)
@@ -164,7 +164,7 @@ def verify_bundle(
     return [bundle, *found]
 
 
-def _nothing_else(place: Path, listed: list[str], bundle: Verified) -> None:
+def _nothing_else(place: Path, listed: list[str], bundle: Verification) -> None:
     """There is something to confirm, and no result that the bundle keeps quiet about."""
     if not listed:
         bundle.differences.append(
@@ -182,7 +182,7 @@ def _nothing_else(place: Path, listed: list[str], bundle: Verified) -> None:
             )
 
 
-def _crate(place: Path, runs: list[dict[str, Any]], bundle: Verified) -> None:
+def _crate(place: Path, runs: list[dict[str, Any]], bundle: Verification) -> None:
     """What the bundle says of itself for other tools, made again."""
     from testbed.archive.crate import metadata
 
@@ -205,7 +205,7 @@ def _files(place: Path) -> dict[str, Path]:
     return {name: path for name, path in sorted(every.items()) if name not in (MANIFEST, SIGNATURE)}
 
 
-def _sums(place: Path) -> Verified:
+def _sums(place: Path) -> Verification:
     """Every file against its checksum."""
     listed: dict[str, str] = {}
     for number, line in enumerate((place / MANIFEST).read_text(encoding="utf-8").splitlines(), start=1):
@@ -238,4 +238,4 @@ def _sums(place: Path) -> Verified:
                     manifest=MANIFEST,
                 )
             )
-    return Verified("bundle", f"{len(there)} files", found)
+    return Verification("bundle", f"{len(there)} files", found)

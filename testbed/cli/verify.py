@@ -13,7 +13,7 @@ from testbed.errors import BadInput
 from testbed.exit_codes import Exit
 
 if TYPE_CHECKING:
-    from testbed.archive.verified import Verified
+    from testbed.study.verify import Verification
 
 ResultFolders = Annotated[
     list[Path], typer.Argument(metavar="RESULT…", help="Result folders, e.g. results/startup/latest.")
@@ -70,7 +70,7 @@ def register(app: typer.Typer) -> None:
         raise typer.Exit(Exit.FAIL if differs else Exit.PASS)
 
 
-def _tell(found: Sequence[Verified]) -> bool:
+def _tell(found: Sequence[Verification]) -> bool:
     """Print what came out; whether anything differs."""
     for verified in found:
         for word, texts in (

@@ -15,6 +15,7 @@ from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.judge import expected_failures
 from testbed.judge.checks.result import Trust, Verdict
+from testbed.judge.expected_failures import ExpectedFailure
 from testbed.judge.judge import judge
 from testbed.message import Message
 from testbed.plan.read import read_plan
@@ -24,6 +25,8 @@ TEXTS = ("reason", "reasons", "summary", "why")
 """Keys of texts for people."""
 CODES = ("code", "codes")
 """Keys of their codes."""
+NAMES = ("name", "id", "scenario")
+"""Keys that name an entry of a list."""
 FRACTION = re.compile(r"(-?\d+\.\d+(?:e[+-]?\d+)?)")
 
 
@@ -82,13 +85,18 @@ def unlisted(run: str, engine: str, form: str, recorded: Verdict) -> Iterator[Di
     listed = expected_failures.read().of_run(run, engine, form)
     for name, expected in recorded.expected.items():
         if expected != listed.get(name):
-            yield Difference(
-                "difference.expected-failure",
-                "{where}: {recorded!r} is recorded, {again!r} is listed here",
-                where=f"checks[{name}].xfail",
-                recorded=expected.model_dump(mode="json"),
-                again=listed[name].model_dump(mode="json") if name in listed else None,
-            )
+            yield not_listed(f"checks[{name}].xfail", expected, listed.get(name))
+
+
+def not_listed(where: str, recorded: ExpectedFailure, listed: ExpectedFailure | None) -> Difference:
+    """That what was expected to fail is not what is ``listed`` here."""
+    return Difference(
+        "difference.expected-failure",
+        "{where}: {recorded!r} is recorded, {again!r} is listed here",
+        where=where,
+        recorded=recorded.model_dump(mode="json"),
+        again=listed and listed.model_dump(mode="json"),
+    )
 
 
 def read_verdict(result_dir: Path) -> Verdict:
@@ -136,7 +144,8 @@ def differences(where: str, recorded: Any, again: Any) -> Iterator[Difference]:
                 again=len(again),
             )
         for number, (a, b) in enumerate(zip(recorded, again, strict=False)):
-            label = a.get("name", number) if isinstance(a, dict) else number
+            keys = [a[key] for key in NAMES if key in a] if isinstance(a, dict) else []
+            label = keys[0] if keys else number
             yield from differences(f"{where}[{label}]", a, b)
     elif not _same(recorded, again):
         yield Difference(

@@ -1,12 +1,37 @@
-"""Verifies a study: whatever it is, its documents are written anew from the runs in its result folder."""
+"""Verifies a study: its kind writes its documents anew from the runs in its result folder, and here these are compared
+with the recorded ones, beside all that every study has.
+
+A kind has ``DOCUMENTS``, how each of its documents is read, whichever version wrote it, and ``write_again(request)``,
+which writes them, and maybe the page, and returns a :class:`Verification` of what it alone knows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from testbed.documents import read_json
+from testbed.judge.checks.result import Verdict
+from testbed.judge.verify import differences, text_differences
 from testbed.message import Message
+from testbed.plan.engines import is_exact
+from testbed.study import ledger
+from testbed.study.hosts import fitness
+
+MODULES: Mapping[str, str] = {
+    "table": "testbed.study.tables.verify",
+    "sweep": "testbed.study.sweep.verify",
+    "comparison": "testbed.study.kinds.compare",
+    "cross-check": "testbed.study.kinds.cross_check",
+    "repetitions": "testbed.study.kinds.same_bytes",
+    "claims": "testbed.study.kinds.claims_verify",
+}
+"""Of each kind that is verified; loaded when it is needed, as it loads what draws."""
+Documents = Mapping[str, Callable[[Path], Any]]
+"""By a document's name, what reads it: text is compared line by line, all else value by value."""
 
 
 class VerifyRequest(NamedTuple):
@@ -14,24 +39,83 @@ class VerifyRequest(NamedTuple):
 
     folder: Path
     into: Path
-    """A folder that isn't there yet, which its documents and page may be written into."""
+    """An empty folder, which its documents and page are written into."""
     rerun: bool
     """Whether figures whose data are not kept are made again by runs."""
     same_code: bool
     """Whether this checkout made it, so that its words are the same, too."""
 
 
-class Verification(NamedTuple):
-    """``differences`` are from what the folder holds; ``unchecked`` is what can't be written anew."""
+@dataclass(frozen=True)
+class Verification:
+    """A verified result folder. ``differences`` are from what it holds; ``unchecked`` is what can't be made again, and
+    why: it is not confirmed; ``notes`` say what was done; ``checks`` is a line each, for people."""
 
     name: str
     verdict: str
-    differences: Sequence[Message]
-    unchecked: Sequence[Message]
-    checks: Sequence[str] = ()
-    """A line each, for people."""
-    notes: Sequence[Message] = ()
-    parts: Sequence[tuple[str, Path]] | None = None
+    differences: list[Message] = field(default_factory=list)
+    notes: list[Message] = field(default_factory=list)
+    checks: list[str] = field(default_factory=list)
+    unchecked: list[Message] = field(default_factory=list)
+    unlisted: list[Message] = field(default_factory=list)
+    """Expected failures that this checkout does not list: differences where it made the folder, else unchecked."""
+    unreadable: bool = False
+    """Whether a file that all else is made of is missing or broken: the only difference says which."""
+    parts: list[tuple[str, Path]] | None = None
     """Studies that it is made of, by name, and their folders; None where it is made of runs."""
     has_page: bool = True
-    """Whether its page can be drawn anew."""
+    """Whether its page can be drawn again."""
+
+    @classmethod
+    def of(cls, verdict: Verdict, **found: Any) -> Verification:
+        """Of a run, table or sweep by its verdict."""
+        checks = [f"{check.word:<11} {check.name}: {check.reason}" for check in verdict.checks]
+        return cls(f"{verdict.scenario} {verdict.run}", verdict.verdict, checks=checks, **found)
+
+    def take(self, other: Verification, where: str = "") -> None:
+        """What was found of a part is found of the whole; ``where`` names the part."""
+        self.differences.extend(found.at(where) if where else found for found in other.differences)
+        self.unchecked.extend(found.at(where) if where else found for found in other.unchecked)
+
+
+def verify(request: VerifyRequest) -> Verification:
+    """What came of it, but for its page and its runs; BadInput where a file is missing or broken."""
+    kind = importlib.import_module(MODULES[ledger.kind_of(request.folder)])
+    request.into.mkdir()
+    found: Verification = kind.write_again(request)
+    for name, read in kind.DOCUMENTS.items():
+        found.differences.extend(_of_document(name, read, request))
+    found.differences.extend(ledger.differences_of(request.folder))
+    found.differences.extend(fitness.verify_measurements(request.folder, list(_made_on(request.folder))))
+    (found.differences if request.same_code else found.unchecked).extend(found.unlisted)
+    return found
+
+
+def draw(folder: Path, into: Path) -> None:
+    """The page and plots of a study whose kind draws them with its documents."""
+    into.mkdir()
+    importlib.import_module(MODULES[ledger.kind_of(folder)]).write_again(
+        VerifyRequest(folder, into, rerun=False, same_code=True)
+    )
+
+
+def _of_document(name: str, read: Callable[[Path], Any], request: VerifyRequest) -> Iterator[Message]:
+    there, again = request.folder / name, request.into / name
+    if not again.is_file():
+        return  # the kind has told why
+    if not there.is_file():
+        yield Message("file.not-there", "{file}: is not there", file=name)
+        return
+    recorded, made = read(there), read(again)
+    if isinstance(recorded, str):
+        yield from text_differences(name, recorded, made)
+    else:
+        yield from differences("" if name == "verdict.json" else name, recorded, made)
+
+
+def _made_on(folder: Path) -> Iterator[dict[str, str]]:
+    """The hosts of a cluster that made its runs in real time."""
+    for path in sorted(folder.glob("cells/**/provenance.json")):
+        made = read_json(path)
+        if made.get("worker") and not is_exact(made):
+            yield {"host": made["worker"]}

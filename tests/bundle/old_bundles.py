@@ -17,10 +17,10 @@ from typing import Any
 
 from testbed.archive.kinds import kind_of
 from testbed.archive.pack import DESCRIPTION
-from testbed.archive.verified import Verified
 from testbed.archive.verify import unpacked, verify_bundle
 from testbed.documents import read_json
 from testbed.errors import BadInput
+from testbed.study.verify import Verification
 
 FOLDER = Path(__file__).parent / "old"
 EXPECTED = FOLDER / "expected.json"
@@ -72,7 +72,7 @@ def _of_bundle(place: Path) -> dict[str, Found]:
     return found
 
 
-def _told(verified: Verified) -> Found:
+def _told(verified: Verification) -> Found:
     return {
         "differences": [str(said) for said in verified.differences],
         "unchecked": [str(said) for said in verified.unchecked],

@@ -21,7 +21,6 @@ import pytest
 
 from testbed import confine, paths
 from testbed.archive.kinds import verify_folder
-from testbed.archive.verified import Verified
 from testbed.cli.app import carry_out, main
 from testbed.errors import BadInput, TestbedError
 from testbed.judge.history import git
@@ -32,6 +31,7 @@ from testbed.study.own_scenario import own_file
 from testbed.study.programs import COMMITS
 from testbed.study.sweep import load as sweeps
 from testbed.study.sweep import sweep_run
+from testbed.study.verify import Verification
 from tests.bundle import made
 from tests.plan.test_custom import DIAMOND, KEYS, SCENARIO
 from tests.said import codes
@@ -120,7 +120,7 @@ def of(results: dict[str, Path], tmp_path: Path) -> Callable[[str], Path]:
 def said(folder: Path, *, rerun: bool = True) -> str:
     """What `verify` finds wrong; it has to find something."""
     try:
-        found: Verified = verify_folder(folder, rerun=rerun)
+        found: Verification = verify_folder(folder, rerun=rerun)
     except TestbedError as error:
         return error.message
     told = "\n".join(map(str, [*found.differences, *found.unchecked]))

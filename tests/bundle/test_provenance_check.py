@@ -12,12 +12,12 @@ import pytest
 
 from testbed import paths
 from testbed.archive import provenance_check
-from testbed.archive.verified import Verified
 from testbed.engines import virtual_run
 from testbed.engines.sim import run as sim
 from testbed.judge.history import git
 from testbed.study.kinds import table_file as tables
 from testbed.study.kinds.table_file import repeated
+from testbed.study.verify import Verification
 from tests.said import Saying, codes, places
 
 HEAD = git("rev-parse", "HEAD").stdout.decode().strip()
@@ -33,15 +33,15 @@ def scenario_at_head(folder: Path) -> Path:
     return file
 
 
-def checked(folder: Path, recorded: dict[str, Any]) -> Verified:
-    verified = Verified("", "")
+def checked(folder: Path, recorded: dict[str, Any]) -> Verification:
+    verified = Verification("", "")
     provenance_check.check_commit(folder, PLAN, recorded, verified)
     return verified
 
 
 def test_the_commits_scenario_is_the_folders(tmp_path: Path) -> None:
     file = scenario_at_head(tmp_path)
-    assert checked(tmp_path, AT_HEAD) == Verified("", "")
+    assert checked(tmp_path, AT_HEAD) == Verification("", "")
     file.write_text(file.read_text().replace("48MiB", "24MiB"))
     (found,) = checked(tmp_path, AT_HEAD).differences
     assert found == Saying("scenario.not-the-commit-s", file="scenarios/startup.yaml", commit=HEAD[:12])
@@ -100,7 +100,7 @@ def test_a_commit_that_names_runs_by_another_rule_is_not_checked_by_this_one(
     named: Any = {**by_commit, "run": sim.run_id(by_commit, virtual_run.texts.__wrapped__(sim.SOURCES))}
     other: Any = {**by_commit, "run": "sim-0"}
     for plan, found in ((named, 0), (other, 1)):
-        verified = Verified("", "")
+        verified = Verification("", "")
         provenance_check.check_commit(tmp_path, plan, at_commit, verified)
         assert len(verified.differences) == (0 if lacks else found), verified.differences
         other_rule = [said for said in verified.unchecked if said.code == "commit.other-rule"]
@@ -167,9 +167,9 @@ def test_the_commits_table_is_the_folders(tmp_path: Path, name: str, is_scenario
     if git("show", f"HEAD:{place}").stdout != (paths.CHECKOUT / place).read_bytes():
         pytest.skip(f"not committed as it is: {place}")
     folder = table_folder(tmp_path / "table", name, is_scenario=is_scenario)
-    verified = Verified("", "")
+    verified = Verification("", "")
     provenance_check.check_table(folder, AT_HEAD, verified)
-    assert verified == Verified("", "")
+    assert verified == Verification("", "")
     shutil.copytree(folder, tmp_path / "other")
     kept = tmp_path / "other" / "table.yaml"
     kept.write_text(kept.read_text().replace("1024", "1025", 1))

@@ -12,10 +12,10 @@ import pytest
 from testbed.archive import signature
 from testbed.archive.pack import pack
 from testbed.archive.signature import MANIFEST, SIGNATURE
-from testbed.archive.verified import Verified
 from testbed.archive.verify import unpacked, verify_bundle
 from testbed.cli.app import main
 from testbed.errors import BadInput
+from testbed.study.verify import Verification
 from tests.bundle import made
 from tests.raises import raises
 from tests.said import Saying, codes
@@ -47,8 +47,8 @@ def signed(place: Path, by: Path) -> None:
     (place / SIGNATURE).write_bytes(signature.sign((place / MANIFEST).read_bytes(), by))
 
 
-def checked(place: Path, file: Path | None) -> Verified:
-    verified = Verified("bundle", "")
+def checked(place: Path, file: Path | None) -> Verification:
+    verified = Verification("bundle", "")
     signature.check(place, verified, file)
     return verified
 

@@ -17,8 +17,8 @@ from testbed.study.kinds import table as table_run
 from testbed.study.kinds.table import Asked, select
 from testbed.study.kinds.table_file import first_run, repeated, scenario_of
 from testbed.study.kinds.table_result import Outcome, missing
-from testbed.study.tables.verify import variant, verify
-from testbed.study.verify import VerifyRequest
+from testbed.study.tables.verify import variant
+from testbed.study.verify import VerifyRequest, verify
 from tests.raises import raises
 from tests.said import Saying, all_codes
 
@@ -267,7 +267,7 @@ def test_an_expected_failure_written_into_a_result_with_changes_is_seen(
             if check["status"] == "fail":
                 check |= {"outcome": "xfail", "xfail": listed[check["name"]].model_dump(mode="json")}
         (folder / "verdict.json").write_text(json.dumps(document))
-        found = verify(VerifyRequest(folder, tmp_path / "page", rerun=False, same_code=True))
+        found = verify(VerifyRequest(folder, tmp_path / f"again-{bool(changes)}", rerun=False, same_code=True))
         codes[variant(folder, name)] = {difference.code for difference in found.differences}
     assert "difference.expected-failure" not in codes["quick"]
     assert "difference.expected-failure" in codes["changed"]

@@ -10,7 +10,6 @@ import pytest
 
 from testbed import engines, paths, traffic
 from testbed.archive.provenance_check import plan_again
-from testbed.archive.verified import Verified
 from testbed.engines import Programs
 from testbed.errors import BadInput, CannotRun, RunFailed, TestbedError, Unsupported
 from testbed.planning import program as program_plan
@@ -19,6 +18,7 @@ from testbed.scenario.load import load
 from testbed.study.cell import ScenarioCell
 from testbed.study.kinds.table_file import contenders, scenario_of
 from testbed.study.kinds.table_file import load as load_table
+from testbed.study.verify import Verification
 from testbed.traffic import program
 from testbed.traffic.program import result
 from testbed.traffic.program.part import Part
@@ -405,7 +405,7 @@ def test_the_pages_table_has_both_beside_each_other(tmp_path: Path) -> None:
 
 
 def test_verify_says_that_the_program_is_not_with_the_results(tmp_path: Path, plan_with: Callable[..., Any]) -> None:
-    verified = Verified("mine", "pass")
+    verified = Verification("mine", "pass")
     assert plan_again(tmp_path, plan_with(), verified) is None
     assert verified.unchecked == [Saying("plan.own-program")]
     assert not verified.differences

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from testbed import confine
+from testbed.documents import write_json
 from testbed.judge.expected_failures import ExpectedFailure
-from testbed.judge.verify import Difference, differences, text_differences
+from testbed.judge.verify import not_listed
 from testbed.message import Message
 from testbed.scenario.files import read
 from testbed.study.checks import judged as table
-from testbed.study.checks.claims import Made, judge
+from testbed.study.checks.claims import Made, expected_of, judge
 from testbed.study.checks.judged import Judged, read_claims
 from testbed.study.kinds.claims_file import load
-from testbed.study.verify import Verification, VerifyRequest
+from testbed.study.verify import Documents, Verification, VerifyRequest
 
 FROM_THE_RUNS = ("verdict", "n", "figures", "intervals")
 """What comes of the runs; the rest of a claim is what was asked, or the same figures in words."""
@@ -29,12 +28,12 @@ def runs_of(folder: Path) -> list[tuple[str, Path]]:
     return [(name, confine.inside(folder, run["folder"])) for name, run in runs.items() if run["folder"]]
 
 
-def verify(request: VerifyRequest) -> Verification:
-    """The verdict by the runs, what differs from the record, and what could not be checked.
+DOCUMENTS: Documents = {"claims.json": lambda path: read_claims(path.parent), "claims.csv": read}
 
-    The claims are those of this checkout, and where it made the folder every word of them is compared. BadInput where a
-    file is missing or broken.
-    """
+
+def write_again(request: VerifyRequest) -> Verification:
+    """By the runs and the claims of this checkout; what other code wrote of them beside is as recorded. BadInput where
+    a file is missing or broken."""
     folder = request.folder
     document = read_claims(folder)
     known = load().claims
@@ -44,17 +43,26 @@ def verify(request: VerifyRequest) -> Verification:
         for name in recorded
         if name not in known
     ]
-    found: list[Difference] = []
     again: list[Judged] = []
+    entries: list[Mapping[str, Any]] = []
+    unlisted: list[Message] = []
     for name, before in recorded.items():
         if name not in known:
             again.append(Judged.from_json(before))
+            entries.append(before)
             continue
         made = Made.from_json(document["runs"][known[name].run])
         expected = ExpectedFailure(**before["xfail"]) if before.get("xfail") else None
         now = judge(name, known[name], made, folder, expected)
         again.append(now)
-        found += _differences(name, before, now, words=request.same_code)
+        told = now.as_json()
+        if request.same_code:
+            entries.append({**told, "beside": before["beside"]})
+        else:
+            entries.append({**before, **{key: told[key] for key in FROM_THE_RUNS}})
+        listed = expected_of(name, known[name], made, document["engine"])
+        if expected is not None and expected != listed:
+            unlisted.append(not_listed(f"claims[{name}].xfail", expected, listed))
     if document.get("beside"):
         unchecked.append(
             Message(
@@ -63,22 +71,10 @@ def verify(request: VerifyRequest) -> Verification:
             )
         )
     verdict = table.verdict_of(again, quick=bool(document["quick"]))
-    found += differences("verdict", document["verdict"], verdict)
+    summary = table.summary_of(again) if request.same_code else document["summary"]
+    write_json(request.into / "claims.json", {**document, "verdict": verdict, "summary": summary, "claims": entries})
     if request.same_code:
-        found += differences("summary", document["summary"], table.summary_of(again))
-        found += _csv(folder, [Judged.from_json(claim) for claim in document["claims"]])
-    return Verification(f"claims {folder.resolve().name}", verdict, found, unchecked, parts=runs_of(folder))
-
-
-def _differences(name: str, before: Mapping[str, Any], again: Judged, *, words: bool) -> Iterator[Difference]:
-    now = json.loads(json.dumps(again.as_json()))
-    keys = [key for key in now if key != "beside"] if words else FROM_THE_RUNS
-    for key in keys:
-        yield from differences(f"claims.{name}.{key}", before.get(key), now[key])
-
-
-def _csv(folder: Path, claims: list[Judged]) -> Iterator[Difference]:
-    """``claims.csv`` against ``claims.json``."""
-    with tempfile.TemporaryDirectory(prefix="ncp-verify-") as place:
-        table.write_csv(claims, Path(place, "claims.csv"))
-        yield from text_differences("claims.csv", read(folder / "claims.csv"), read(Path(place, "claims.csv")))
+        table.write_csv([Judged.from_json(claim) for claim in document["claims"]], request.into / "claims.csv")
+    return Verification(
+        f"claims {folder.resolve().name}", verdict, unchecked=unchecked, unlisted=unlisted, parts=runs_of(folder)
+    )

@@ -16,7 +16,7 @@ from testbed.judge.checks.evidence import CannotJudge
 from testbed.judge.checks.result import Verdict
 from testbed.judge.checks.run_status import status_of_run
 from testbed.judge.status import Status, current_comparison
-from testbed.judge.verify import differences, read_verdict
+from testbed.judge.verify import read_verdict
 from testbed.message import Message
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
@@ -35,7 +35,7 @@ from testbed.study.report import compare as page
 from testbed.study.result import CellResult, run_that_counts
 from testbed.study.run import StudySpec, run_study
 from testbed.study.sweep.figures import JUDGED_PART, measure
-from testbed.study.verify import Verification, VerifyRequest
+from testbed.study.verify import Documents, Verification, VerifyRequest
 
 OCCASION = "compare"
 """So that what history keeps of scenarios is not mixed with trials of other versions."""
@@ -358,19 +358,25 @@ def _why_broken(result: CellResult) -> str:
     return result.record.reason if result.status == Status.ERROR else ""
 
 
-def verify(request: VerifyRequest) -> Verification:
-    """The words by the runs, what differs from ``compare.json``, and which runs are elsewhere. Raises BadInput where a
-    file is missing or broken."""
+def _read(file: Path) -> dict[str, Any]:
+    return current_comparison(read_json(file), page.SCHEMA)
+
+
+DOCUMENTS: Documents = {"compare.json": _read}
+
+
+def write_again(request: VerifyRequest) -> Verification:
+    """By the runs; those that are elsewhere are as recorded. Raises BadInput where a file is missing or broken."""
     folder = request.folder.resolve()  # the page names runs by their places, never by `latest`
-    document = current_comparison(read_json(folder / "compare.json"), page.SCHEMA)
+    document = _read(folder / "compare.json")
     unchecked: list[Message] = []
     groups = [_recorded_group(folder, entry, unchecked) for entry in document["groups"]]
     only = list(dict.fromkeys(entry["figure"] for entry in document["differences"]))
     again, confidence = judge(groups, float(document["confidence"]), only), float(document["confidence"])
     page.write(request.into, again, document["name"], confidence, document["command"], folder)
-    found = list(differences("", document, read_json(request.into / "compare.json")))
     said = ", ".join(f"{group} {word}" for group, word in page.words_of(again.statuses, again.directions).items())
-    return Verification(f"comparison {document['name']}", said, found, unchecked, has_page=not unchecked)
+    name = f"comparison {document['name']}"
+    return Verification(name, said, unchecked=unchecked, has_page=not unchecked)
 
 
 def _recorded_group(folder: Path, entry: Mapping[str, Any], unchecked: list[Message]) -> Group:

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from testbed import confine, engines
-from testbed.documents import read_json
+from testbed.documents import read_json, write_json
 from testbed.engines import Engine, Options
 from testbed.errors import BadInput, CannotRun
 from testbed.judge.checks.run_status import status_of_cell, status_of_run
 from testbed.judge.status import Status, verdict_of, worst
-from testbed.judge.verify import Difference, differences, read_verdict
+from testbed.judge.verify import read_verdict
 from testbed.message import Message
 from testbed.plan.engines import ENGINES
 from testbed.plan.read import read_plan
@@ -33,7 +33,7 @@ from testbed.study.report import cross_check as page
 from testbed.study.report.compare_plots import share_plot
 from testbed.study.result import CellResult
 from testbed.study.run import StudySpec, run_study
-from testbed.study.verify import Verification, VerifyRequest
+from testbed.study.verify import Documents, Verification, VerifyRequest
 
 WORDS: Mapping[str, str] = {name: facts.shows for name, facts in ENGINES.items()}
 """The engines, as the page calls them."""
@@ -250,14 +250,16 @@ def _refuse_another(
         )
 
 
-def verify(request: VerifyRequest) -> Verification:
-    """The verdict by the runs and tables in the folder, and what differs from ``cross-check.json``. Raises BadInput
-    where a file is missing or broken."""
+DOCUMENTS: Documents = {"cross-check.json": read_json}
+
+
+def write_again(request: VerifyRequest) -> Verification:
+    """By the runs and tables in the folder; what was found of others is as recorded. Raises BadInput where a file is
+    missing or broken."""
     folder = request.folder.resolve()  # the page names runs by their places, never by `latest`
     document = read_json(folder / "cross-check.json")
     found: list[Agreement] = []
-    verdicts: list[Status] = []
-    differing: list[Difference] = []
+    entries: list[Mapping[str, Any]] = []
     unchecked: list[Message] = []
     tables: list[tuple[str, Path]] = []
     names = {word: name for name, word in WORDS.items()}
@@ -279,16 +281,19 @@ def verify(request: VerifyRequest) -> Verification:
                     scenario=scenario,
                 )
             )
-            verdicts.append(entry["verdict"])
+            entries.append(entry)
             continue
         found.append(again)
-        verdicts.append(again.verdict)
-        differing += differences(scenario, entry, again.as_json())
+        entries.append(again.as_json())
     page.write(request.into, found, document["refused"])
-    verdict = verdict_of(verdicts)
-    parts_of = [*tables, *_single_runs(folder)] if tables else None
-    name = f"cross-check {folder.name}"
-    return Verification(name, verdict, differing, unchecked, parts=parts_of, has_page=not unchecked)
+    write_json(request.into / "cross-check.json", {**document, "scenarios": entries})
+    return Verification(
+        f"cross-check {folder.name}",
+        verdict_of(Status(entry["verdict"]) for entry in entries),
+        unchecked=unchecked,
+        parts=[*tables, *_single_runs(folder)] if tables else None,
+        has_page=not unchecked,
+    )
 
 
 def _single_runs(folder: Path) -> list[tuple[str, Path]]:

@@ -7,13 +7,14 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from testbed import engines
 from testbed.documents import write_json
 from testbed.engines import Options
 from testbed.errors import BadInput, CannotRun, RunFailed
 from testbed.judge.status import Status
-from testbed.judge.verify import Difference, differences, read_verdict
+from testbed.judge.verify import read_verdict
 from testbed.message import Message
 from testbed.plan.default_engine import REPEATABLE
 from testbed.runtime.progress import Progress
@@ -24,7 +25,7 @@ from testbed.study.checks.same_bytes import Repetition, digests, judge, verdict_
 from testbed.study.kinds import table_file as tables
 from testbed.study.record import RunRecord, finished
 from testbed.study.run import StudySpec, run_study
-from testbed.study.verify import Verification, VerifyRequest
+from testbed.study.verify import Documents, Verification, VerifyRequest
 
 
 def loaded_of(name: str, assignments: Sequence[str], *, quick: bool) -> LoadedScenario:
@@ -110,22 +111,24 @@ def run(
     return judged, folder
 
 
-def verify(request: VerifyRequest) -> Verification:
-    """The verdict by the runs in the folder, and what differs from ``hashes.json``. Raises BadInput where a file is
-    missing or broken."""
+def _read(file: Path) -> Any:
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+DOCUMENTS: Documents = {"hashes.json": _read}
+
+
+def write_again(request: VerifyRequest) -> Verification:
+    """By the runs in the folder; the hashes of others are as recorded. Raises BadInput where a file is missing or
+    broken."""
     folder = request.folder.resolve()
-    differing: list[Difference] = []
     unchecked: list[Message] = []
-    holds: list[bool] = []
-    for entry in json.loads((folder / "hashes.json").read_text(encoding="utf-8")):
+    judged: list[Repetition] = []
+    for entry in _read(folder / "hashes.json"):
         name, recorded = entry["name"], [*entry["runs"], entry["other_seed"]]
         kept = [finished(folder / folder_of(name.replace("/", "-"), str(n))) for n in range(1, len(recorded) + 1)]
         data = [digests(runs[-1]) if runs else before for runs, before in zip(kept, recorded, strict=True)]
-        for number, (before, now) in enumerate(zip(recorded, data, strict=True), 1):
-            differing += differences(f"{name} run {number}", before, now)
-        found = judge(name, data[:-1], entry["span"], data[-1])
-        differing += differences(name, entry, asdict(found))
-        holds.append(found.holds)
+        judged.append(judge(name, data[:-1], entry["span"], data[-1]))
         if not kept[-1]:
             unchecked.append(
                 Message(
@@ -134,4 +137,6 @@ def verify(request: VerifyRequest) -> Verification:
                     scenario=name,
                 )
             )
-    return Verification(f"repeatable {folder.name}", verdict_over(holds), differing, unchecked, has_page=False)
+    write_json(request.into / "hashes.json", [asdict(repetition) for repetition in judged])
+    verdict = verdict_over(repetition.holds for repetition in judged)
+    return Verification(f"repeatable {folder.name}", verdict, unchecked=unchecked, has_page=False)

@@ -4,16 +4,15 @@ figures themselves."""
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from testbed import confine, engines
-from testbed.documents import read_csv, read_json
+from testbed.documents import read_csv, read_json, write_json
 from testbed.errors import BadInput, TestbedError
-from testbed.judge.checks.result import Verdict
 from testbed.judge.history import commit_of
 from testbed.judge.status import Status, current_run
 from testbed.judge.verify import differences, read_verdict
@@ -34,8 +33,8 @@ from testbed.study.sweep.execute import cells_of, outcomes_of
 from testbed.study.sweep.load import LoadedSweep, load, planned, selection
 from testbed.study.sweep.model import Sweep
 from testbed.study.sweep.sweep_run import ASKED
-from testbed.study.sweep.table import Row, read_parquet, rows_of
-from testbed.study.verify import Verification, VerifyRequest
+from testbed.study.sweep.table import Row, read_parquet, rows_of, write_csv
+from testbed.study.verify import Documents, Verification, VerifyRequest
 
 KEPT = Message(
     "sweep.figures-as-kept",
@@ -43,58 +42,49 @@ KEPT = Message(
 )
 
 
-def verify(request: VerifyRequest) -> Verification:
-    """The verdict, every difference of what the table's figures give, and what could not be checked.
-
-    All that is derived of the figures is made again in ``place``, plots and page as well; with ``rerun`` the figures
-    are, too. Raises BadInput where a file is missing or broken.
-    """
-    folder, place = request.folder, request.into
-    with confine.to(folder):
-        verdict, found, unchecked = _by_the_figures(folder, place)
-        again = rerun_sweep(folder) if request.rerun else Rerun(unchecked=[KEPT])
-    return Verification(
-        f"{verdict.scenario} {verdict.run}",
-        verdict.verdict,
-        found + again.differences,
-        unchecked + again.unchecked,
-        notes=again.notes,
-        has_page=place.is_dir(),
-    )
+def write_again(request: VerifyRequest) -> Verification:
+    """By the table's figures, and with ``rerun`` by these made again. Raises BadInput where a file is missing or
+    broken."""
+    with confine.to(request.folder):
+        found = _by_the_figures(request.folder, request.into)
+        if request.rerun:
+            _rerun(request.folder, found)
+        else:
+            found.unchecked.append(KEPT)
+        return found
 
 
-def _by_the_figures(folder: Path, place: Path) -> tuple[Verdict, list[Message], list[Message]]:
-    recorded = read_verdict(folder)
-    texts, rows = _texts(folder), read_parquet(folder / "table.parquet")
-    found: list[Message] = list(_unlike(texts, rows, "table.parquet"))
-    loaded = load_kept(folder)
+def _by_the_figures(folder: Path, into: Path) -> Verification:
+    recorded, rows, loaded = read_verdict(folder), read_parquet(folder / "table.parquet"), load_kept(folder)
+    found = Verification.of(recorded, has_page=False)
+    write_csv(rows, into / "table.csv")
     if loaded is None:
         sweep = load(str(folder / "sweep.yaml")).sweep
         outcomes = [_outcome(sweep, Cell("", str(row["policy"]), n), row) for n, row in enumerate(rows, start=1)]
-        checks = sweep_run.judge(sweep, rows, outcomes)
-        before, again = ([check.model_dump(mode="json") for check in of] for of in (recorded.checks, checks))
-        found += differences("checks", before, again)
-        unchecked = Message(
-            "sweep.not-kept", "{file}: a folder of its time has none, so plots and page are not compared", file=ASKED
+        again = recorded.model_copy(update={"checks": sweep_run.judge(sweep, rows, outcomes)})
+        write_json(into / "verdict.json", again.to_json())
+        found.unchecked.append(
+            Message(
+                "sweep.not-kept",
+                "{file}: a folder of its time has none, so plots and page are not compared",
+                file=ASKED,
+            )
         )
-        return recorded, found, [unchecked]
+        return found
     try:
         policies = engines.named(SWEEP).prepare_plans(QuietProgress()).policies
     except (TestbedError, OSError) as error:
-        return (
-            recorded,
-            found,
-            [
-                Message(
-                    "policies.no-program-of-a-sweep",
-                    "no program could be built to ask for its policies: {error}",
-                    error=error,
-                )
-            ],
+        found.unchecked.append(
+            Message(
+                "policies.no-program-of-a-sweep",
+                "no program could be built to ask for its policies: {error}",
+                error=error,
+            )
         )
+        return found
     cells = selection(loaded.sweep, list(policies)).by_place()
     if len(cells) != len(rows):
-        found.append(
+        found.differences.append(
             Message(
                 "sweep.other-number-of-runs",
                 "table.parquet: has {recorded} rows, {again} by sweep.yaml",
@@ -102,50 +92,43 @@ def _by_the_figures(folder: Path, place: Path) -> tuple[Verdict, list[Message], 
                 again=len(cells),
             )
         )
-        return recorded, found, []
+        return found
     outcomes = [_outcome(loaded.sweep, cell, row) for cell, row in zip(cells, rows, strict=True)]
-    again_verdict = sweep_run.write(loaded, place, outcomes)
-    found += differences("", recorded.to_json(), again_verdict.to_json())
-    found += _unlike(texts, read_parquet(place / "table.parquet"), "the table made again")
-    return again_verdict, found, []
+    return Verification.of(sweep_run.write(loaded, into, outcomes))
 
 
-@dataclass(frozen=True)
-class Rerun:
-    """What came of making the runs again."""
-
-    differences: list[Message] = field(default_factory=list)
-    notes: list[Message] = field(default_factory=list)
-    unchecked: list[Message] = field(default_factory=list)
-
-
-def rerun_sweep(folder: Path) -> Rerun:
+def _rerun(folder: Path, found: Verification) -> None:
     """Every run again with this checkout's simulator: where its figures are not the recorded ones."""
     loaded = load_kept(folder)
     if loaded is None:
-        not_made_again = Message(
-            "sweep.not-made-again", "not made again: it has no {file}, so what was asked of it is not known", file=ASKED
+        found.notes.append(
+            Message(
+                "sweep.not-made-again",
+                "not made again: it has no {file}, so what was asked of it is not known",
+                file=ASKED,
+            )
         )
-        return Rerun(notes=[not_made_again])
+        return
     progress = QuietProgress()
     programs = engines.named(SWEEP).prepare(progress)
     try:
         runs = list(planned(loaded, programs.policies))
     except BadInput as error:
-        cannot = Message("rerun.no-plans", "rerun: the runs can't be planned again: {error}", error=error.said)
-        return Rerun(unchecked=[cannot])
+        found.unchecked.append(
+            Message("rerun.no-plans", "rerun: the runs can't be planned again: {error}", error=error.said)
+        )
+        return
     with tempfile.TemporaryDirectory(prefix="ncp-rerun-") as place:
         made = run_cells(cells_of(runs, programs.binaries["ncp-sim"]), Path(place), progress)
     rows = rows_of(loaded.sweep, outcomes_of(runs, made))
-    found = [one.at("rerun") for one in _unlike(_texts(folder), rows, "the runs made again")]
-    made_again = Message(
-        "sweep.made-again", "{runs} runs were made again: all of their figures are the same", runs=len(rows)
-    )
-    return Rerun(found, [] if found else [made_again])
-
-
-def _texts(folder: Path) -> list[dict[str, Any]]:
-    return [current_run(row) for row in read_csv(folder / "table.csv")]
+    differing = list(differences("table.csv", exact(read_csv(folder / "table.csv")), exact(rows)))
+    found.differences.extend(one.at("rerun") for one in differing)
+    if not differing:
+        found.notes.append(
+            Message(
+                "sweep.made-again", "{runs} runs were made again: all of their figures are the same", runs=len(rows)
+            )
+        )
 
 
 def _outcome(sweep: Sweep, cell: Cell, row: Row) -> Outcome:
@@ -194,35 +177,20 @@ def _base(folder: Path, sweep: Sweep) -> str:
     return sweep.scenario
 
 
-def _unlike(texts: Sequence[Mapping[str, str]], rows: Sequence[Row], other: str) -> Iterator[Message]:
-    """Where ``table.csv`` is not ``other``, of which ``rows`` are."""
-    if len(texts) != len(rows):
-        yield Message(
-            "sweep.other-number-of-rows",
-            "table.csv has {recorded} rows, {other} {again}",
-            recorded=len(texts),
-            other=other,
-            again=len(rows),
-        )
-    for text, row in zip(texts, rows, strict=False):
-        for column in {**text, **row}:
-            a, b = text.get(column, ""), row.get(column)
-            if not _same(a, b):
-                yield Message(
-                    "sweep.other-figure",
-                    "run {run}: {column} is {recorded!r} in table.csv, {again!r} in {other}",
-                    run=row.get("run"),
-                    column=column,
-                    recorded=a,
-                    again=b,
-                    other=other,
-                )
+def exact(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Rows of a table, whether from text or from numbers, so that the same ones are equal to the last digit."""
+    return [{key: _exact(value) for key, value in current_run(row).items()} for row in rows]
 
 
-def _same(text: str, value: Any) -> bool:
-    if isinstance(value, (int, float)):
-        try:
-            return float(text) == float(value)
-        except ValueError:
-            return False
-    return text == ("" if value is None else str(value))
+def _exact(value: Any) -> str:
+    try:
+        return repr(float(value))
+    except (TypeError, ValueError):
+        return "" if value is None else str(value)
+
+
+DOCUMENTS: Documents = {
+    "table.csv": lambda path: exact(read_csv(path)),
+    "table.parquet": lambda path: exact(read_parquet(path)),
+    "verdict.json": lambda path: read_verdict(path.parent).to_json(),
+}

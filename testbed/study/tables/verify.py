@@ -7,56 +7,44 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from testbed.documents import read_json
+from testbed.documents import read_json, write_json
 from testbed.errors import BadInput
 from testbed.judge.status import Status, current_table
-from testbed.judge.verify import Difference, differences, read_verdict, text_differences, unlisted
+from testbed.judge.verify import Difference, differences, read_verdict, unlisted
 from testbed.message import Message
 from testbed.plan.model import Variant
 from testbed.scenario import load as scenarios
 from testbed.scenario.files import read
 from testbed.scenario.load import parse, plain
 from testbed.scenario.quick import variant_of
-from testbed.study.hosts import fitness
 from testbed.study.kinds import table as table_run
 from testbed.study.kinds import table_file
 from testbed.study.kinds import table_result as outcome
 from testbed.study.kinds.table_file import COLUMN, KEPT_AS, ROW, LoadedTable, Selection, repeated, scenario_of
 from testbed.study.kinds.table_result import Outcome, read_table
 from testbed.study.ledger import request_of
-from testbed.study.verify import Verification, VerifyRequest
+from testbed.study.verify import Documents, Verification, VerifyRequest
 
-MADE = ("table.csv",)
-"""Texts beside ``table.json`` and ``verdict.json`` that a table leaves."""
+DOCUMENTS: Documents = {
+    "table.json": lambda path: read_table(path.parent),
+    "table.csv": lambda path: current_table(read(path)),
+    "verdict.json": lambda path: read_verdict(path.parent).to_json(),
+}
 
 
-def verify(request: VerifyRequest) -> Verification:
-    """The verdict by the table's runs, every difference from what is recorded, and what could not be checked.
-
-    The runs themselves are not judged here. Cells that this machine could not run are taken from the record. Raises
-    BadInput where a file is missing or broken.
-    """
+def write_again(request: VerifyRequest) -> Verification:
+    """By the table's runs; cells that this machine could not run are taken from the record. Raises BadInput where a
+    file is missing or broken."""
     folder = request.folder
     recorded, document = read_verdict(folder), read_table(folder)
     loaded, asked, selection = _asked(folder, document)
-    found: list[Message] = list(_cells(folder, loaded, selection))
     outcomes = list(_outcomes(folder, document, selection))
     bounds = {row["name"]: row["bounds"] for row in document["rows"]}
-    with tempfile.TemporaryDirectory(prefix="ncp-verify-") as made:
-        place, expected = Path(made), recorded.expected
-        again = table_run.write(loaded, asked, selection, bounds, place, document["run"], outcomes, expected)
-        found += differences("table.json", document, read_json(Path(made) / "table.json"))
-        for name in MADE:
-            if (folder / name).is_file():
-                found += text_differences(
-                    name, current_table(read(folder / name)), current_table(read(Path(made) / name))
-                )
-            else:
-                found.append(Message("file.not-there", "{file}: is not there", file=name))
-    found += differences("", recorded.to_json(), again.to_json())
-    found += fitness.verify_measurements(folder, document["outcomes"])
+    again = table_run.write(
+        loaded, asked, selection, bounds, request.into, document["run"], outcomes, recorded.expected
+    )
+    write_json(request.into / "verdict.json", again.to_json())  # of one that is not complete, too
     form = variant(folder, document["name"]) if recorded.expected else ""
-    other = list(unlisted(document["name"], document["engine"], form, recorded))
     unchecked = [
         Message(
             "run.unsupported-here",
@@ -69,12 +57,12 @@ def verify(request: VerifyRequest) -> Verification:
         for o in outcomes
         if o.verdict == Status.UNSUPPORTED and not o.run
     ]
-    if request.same_code:
-        found += other
-    else:  # its list of expected failures is not this one
-        unchecked += other
-    checks = [f"{check.word:<11} {check.name}: {check.reason}" for check in again.checks]
-    return Verification(f"{again.scenario} {again.run}", again.verdict, found, unchecked, checks)
+    return Verification.of(
+        again,
+        differences=list(_cells(folder, loaded, selection)),
+        unchecked=unchecked,
+        unlisted=list(unlisted(document["name"], document["engine"], form, recorded)),
+    )
 
 
 def is_repeated(folder: Path) -> bool:
