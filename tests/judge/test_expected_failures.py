@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from testbed.scenario.quick import variant_of
 from testbed.study.checks import judged as claims
 from testbed.study.checks.judged import Judged
 from testbed.study.checks.table import judge_one, judge_table
+from testbed.study.kinds import table_file
 from testbed.study.kinds.claims_file import OF_A_SOURCE, load
 from testbed.study.kinds.table_file import Table
 from testbed.study.kinds.table_result import Outcome, RowSummary, Spread, missing
@@ -323,14 +325,25 @@ def test_an_expected_failure_that_is_written_over_is_seen(forged: dict[str, Any]
         assert [found.code for found in unlisted(run, "sim", "full", verdict)] == ["difference.expected-failure"]
 
 
-def test_a_file_of_the_users_own_with_a_shipped_name_has_no_expected_failure(tmp_path: Path) -> None:
-    name = "link-break-as-published"
-    own = tmp_path / f"{name}.yaml"
-    own.write_text((paths.SCENARIOS / f"{name}.yaml").read_text(encoding="utf-8"), encoding="utf-8")
-    forms = {
-        str(file): variant_of(changed=scenarios.load(str(file)).changed, quick=False)
-        for file in (own, paths.SCENARIOS / f"{name}.yaml")
-    }
-    assert list(forms.values()) == ["changed", "full"]
-    assert not expected_failures.read().of_run(name, "sim", forms[str(own)])
-    assert scenarios.load(name).changed is False
+@pytest.mark.parametrize(
+    ("shipped", "changed"),
+    [
+        (paths.SCENARIOS / "link-break-as-published.yaml", lambda file: scenarios.load(file).changed),
+        (
+            paths.SCENARIOS / "link-break-as-published.yaml",
+            lambda file: table_file.repeated(file, [], quick=False, repeat=2, seed=None).changed,
+        ),
+        (paths.SCENARIOS / "tables" / "bdp-window.yaml", lambda file: table_file.load(file).changed),
+    ],
+    ids=["a run", "a repetition", "a table"],
+)
+def test_a_file_of_the_users_own_with_a_shipped_name_has_no_expected_failure(
+    tmp_path: Path, shipped: Path, changed: Callable[[str], bool]
+) -> None:
+    own = tmp_path / shipped.name
+    own.write_text(shipped.read_text(encoding="utf-8"), encoding="utf-8")
+    forms = [variant_of(changed=changed(str(file)), quick=False) for file in (own, shipped)]
+    assert forms == ["changed", "full"]
+    of_run = expected_failures.read().of_run
+    assert of_run(shipped.stem, "vkernel", forms[1])
+    assert not of_run(shipped.stem, "vkernel", forms[0])

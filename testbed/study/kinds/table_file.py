@@ -212,7 +212,7 @@ class LoadedTable:
     document: CommentedMap
     overrides: tuple[str, ...]
     changed: bool = False
-    """Whether ``--set`` changed it, beyond what ``--quick`` does."""
+    """Whether ``--set`` changed it, beyond what ``--quick`` does, or it is a user's file with a shipped one's name."""
 
 
 @dataclass(frozen=True)
@@ -284,7 +284,8 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
         row.setdefault("set", CommentedMap())
         for key, value in split:
             row["set"][key] = value
-    return LoadedTable(table, path, document, (*applied, *assignments), bool(assignments))
+    changed = bool(assignments) or files.has_shipped_name(path, table.name, files.tables())
+    return LoadedTable(table, path, document, (*applied, *assignments), changed)
 
 
 def keep(loaded: LoadedTable, folder: Path) -> None:
@@ -356,7 +357,8 @@ ROW, COLUMN = "repeated", "runs"
 
 def repeated(name: str, assignments: Sequence[str], *, quick: bool, repeat: int, seed: int | None) -> LoadedTable:
     """The table of ``repeat`` runs of a scenario; raises :class:`BadInput` as the scenario itself does."""
-    scenario = scenarios.load(name, assignments, quick=quick).scenario  # its own words for what is wrong
+    loaded = scenarios.load(name, assignments, quick=quick)  # its own words for what is wrong
+    scenario = loaded.scenario
     path, document, applied = scenarios.document_of(name, assignments, quick=quick)
     if repeat < 2:
         raise BadInput("table.too-few-runs", "--repeat: at least 2 runs make a repetition")
@@ -379,7 +381,7 @@ def repeated(name: str, assignments: Sequence[str], *, quick: bool, repeat: int,
             [CommentedMap(name=check.name, judge="each_run", check=check.name) for check in scenario.checks]
         ),
     )
-    return LoadedTable(validated(Table, path, table), path, table, tuple(applied), bool(assignments))
+    return LoadedTable(validated(Table, path, table), path, table, tuple(applied), loaded.changed)
 
 
 def first_run(folder: Path) -> Path | None:
