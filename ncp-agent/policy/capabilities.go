@@ -74,10 +74,12 @@ type Scheduler interface {
 // Chooser is a policy with Pacer that says which connection carries the next
 // segment, where else it is whichever asks first: as MPTCP's schedulers do.
 type Chooser interface {
-	// Takes reports whether a connection that may send takes the next segment;
-	// else it is left for another one. Whoever leaves it to a connection that
-	// can't take it now must know that this one has something in flight: the
-	// session asks again when something has happened.
+	// Takes decides whether a connection that may send takes the next segment;
+	// else it is left for another one. A decision may change later ones, so it is
+	// no query: the session calls it when a connection's socket can take a packet.
+	// A policy that leaves a segment to a connection that can't take it now must
+	// know that this one has something in flight: the session calls again when
+	// something has happened.
 	Takes(connection int, m Moment) bool
 }
 

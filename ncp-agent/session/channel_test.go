@@ -55,6 +55,8 @@ type world struct {
 	onStep func() // after every event
 	app    func() // lets the applications write and read
 	sees   func(end, conn int, packet []byte)
+	// checkReady: whoever gives a packet must have been ready.
+	checkReady bool
 }
 
 func newWorld(t testing.TB, seed uint64, a, b Config, forward, back []path) *world {
@@ -86,9 +88,13 @@ func (w *world) pump() {
 	for i, s := range w.ends {
 		for c, p := range w.paths[i] {
 			for p.queued < p.queue {
+				ready := !w.checkReady || s.Ready(w.now, c)
 				packet, ok := s.NextPacket(w.now, c, w.buf[:0])
 				if !ok {
 					break
+				}
+				if !ready {
+					w.t.Fatalf("at %v connection %d of end %d gives a packet and was not ready", w.now, c, i)
 				}
 				w.buf = packet
 				s.Sent(w.now, c, 1)

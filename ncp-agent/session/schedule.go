@@ -25,6 +25,7 @@ type run struct{ next, end uint64 }
 type choice struct {
 	position uint64
 	from     source
+	found    bool // else there is none
 }
 
 type source int
@@ -37,13 +38,19 @@ const (
 	fromCopies
 )
 
+// pacedReady reports whether nextPaced would hand out a segment or note that there is none. A Chooser's decisions change
+// it, so that it is asked by nextPaced only: here it is enough that there is something to decide.
 func (s *Session) pacedReady(now time.Duration, c *connection) bool {
 	if s.caps.Pacer.SendAt(c.index, now, c.inFlight) > now {
 		return false
 	}
-	_, ok := s.choose(now, c)
-	c.starved = c.starved || !ok
-	return ok
+	if s.caps.Chooser != nil {
+		if choice, decided := s.chooseSilent(c); decided {
+			return choice.found
+		}
+		return s.sender.waiting() || s.sender.full() && !s.schedState.Blocked
+	}
+	return s.choose(now, c).found || !c.starved
 }
 
 func (s *Session) nextPaced(now time.Duration, c *connection, p *wire.Packet) bool {
@@ -51,8 +58,8 @@ func (s *Session) nextPaced(now time.Duration, c *connection, p *wire.Packet) bo
 	if now < c.pausedUntil || s.caps.Pacer.SendAt(c.index, now, c.inFlight) > now {
 		return false
 	}
-	choice, ok := s.choose(now, c)
-	if !ok {
+	choice := s.choose(now, c)
+	if !choice.found {
 		c.starved = true
 		return false
 	}
@@ -84,45 +91,52 @@ func (o *sender) idle() bool { return o.next == o.segments.end }
 
 // choose finds the segment that a connection should send next: what is lost,
 // what it has taken, what is new; with none of these, what another connection
-// has taken or would bring later.
-func (s *Session) choose(now time.Duration, c *connection) (choice, bool) {
+// has taken or would bring later. It changes nothing but a Chooser.
+func (s *Session) choose(now time.Duration, c *connection) choice {
 	o := &s.sender
-	if s.caps.Recovery != nil && s.caps.Recovery.Probing(c.index) {
-		if choice, ok := s.chooseProbe(c); ok || s.anyAnswers() {
-			return choice, ok
-		}
+	if choice, decided := s.chooseSilent(c); decided {
+		return choice
 	}
 	if s.caps.Chooser != nil && !s.takes(now, c) {
-		return choice{}, false
+		return choice{}
 	}
 	if o.resendWaits() && s.suits(now, c, o.resends.len()) {
-		return choice{*o.resends.at(o.resends.base), fromResends}, true
+		return choice{*o.resends.at(o.resends.base), fromResends, true}
 	}
 	if c.run.next < c.run.end {
-		return choice{c.run.next, fromRun}, true
+		return choice{c.run.next, fromRun, true}
 	}
 	if !o.idle() {
 		waiting := int(o.segments.end - o.next)
 		more := !o.room() || now < o.wroteAt+idleBeforeCopies // the application keeps writing
 		if more || s.suits(now, c, waiting) {
-			return choice{o.next, fromNew}, true
+			return choice{o.next, fromNew, true}
 		}
-		return choice{}, false
+		return choice{}
 	}
 	if s.caps.Scheduler == nil || now < o.idleSince+idleBeforeCopies || o.resends.len() > 0 {
-		return choice{}, false
+		return choice{}
 	}
-	if position, ok := s.othersRun(c); ok {
-		return choice{position, fromOther}, true
+	if choice := s.othersRun(c); choice.found {
+		return choice
 	}
 	return s.chooseCopy(now, c)
 }
 
-// takes asks a policy with Chooser whether a connection takes the next segment.
+// chooseSilent decides what a silent connection sends, while there are others to carry the rest.
+func (s *Session) chooseSilent(c *connection) (probe choice, decided bool) {
+	if s.caps.Recovery == nil || !s.caps.Recovery.Probing(c.index) {
+		return choice{}, false
+	}
+	probe = s.chooseProbe(c)
+	return probe, probe.found || s.anyAnswers()
+}
+
+// takes lets a policy with Chooser decide whether a connection takes the next segment.
 func (s *Session) takes(now time.Duration, c *connection) bool {
 	o, m := &s.sender, &s.schedState
 	if !o.waiting() {
-		m.Blocked = m.Blocked || o.used() >= o.window
+		m.Blocked = m.Blocked || o.full()
 		return false
 	}
 	m.Now = now
@@ -173,7 +187,7 @@ func (s *Session) commit(c *connection, choice choice) {
 
 // chooseProbe finds the oldest segment that a silent connection may carry a
 // copy of. The segment stays with whoever has it.
-func (s *Session) chooseProbe(c *connection) (choice, bool) {
+func (s *Session) chooseProbe(c *connection) choice {
 	o := &s.sender
 	for position := o.segments.base; position < o.next; position++ {
 		g := o.segments.at(position)
@@ -181,10 +195,10 @@ func (s *Session) chooseProbe(c *connection) (choice, bool) {
 			continue
 		}
 		if t := g.on(c.index); t == nil || t.fate == lost {
-			return choice{position, fromCopies}, true
+			return choice{position, fromCopies, true}
 		}
 	}
-	return choice{}, false
+	return choice{}
 }
 
 // anyAnswers reports whether there is a connection that is not silent, to care
@@ -200,19 +214,19 @@ func (s *Session) anyAnswers() bool {
 
 // othersRun finds the last segment of the longest stretch that another
 // connection has taken and not yet sent.
-func (s *Session) othersRun(c *connection) (uint64, bool) {
+func (s *Session) othersRun(c *connection) choice {
 	var longest run
 	for i := range s.conns[:s.paired] {
 		if r := s.conns[i].run; i != c.index && r.end-r.next > longest.end-longest.next {
 			longest = r
 		}
 	}
-	return longest.end - 1, longest.end > longest.next
+	return choice{longest.end - 1, fromOther, longest.end > longest.next}
 }
 
 // chooseCopy finds the segment in flight elsewhere that would arrive latest,
 // if a copy here would be earlier, or if its connection is doubtful.
-func (s *Session) chooseCopy(now time.Duration, c *connection) (choice, bool) {
+func (s *Session) chooseCopy(now time.Duration, c *connection) choice {
 	here := s.caps.Scheduler.Arrival(c.index, now) + copyGain
 	latest := time.Duration(0)
 	var found uint64
@@ -237,7 +251,7 @@ func (s *Session) chooseCopy(now time.Duration, c *connection) (choice, bool) {
 			break
 		}
 	}
-	return choice{found, fromCopies}, latest > 0
+	return choice{found, fromCopies, latest > 0}
 }
 
 // arrival estimates when a segment in flight arrives first, and whether one of

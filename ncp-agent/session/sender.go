@@ -113,9 +113,12 @@ func (o *sender) outstanding(position uint64) bool {
 	return o.segments.has(position) && !o.segments.at(position).acked
 }
 
+// full reports whether the send window is.
+func (o *sender) full() bool { return o.used() >= o.window }
+
 // room reports whether one more byte can be written.
 func (o *sender) room() bool {
-	return o.used() < o.window && o.segments.end-o.next < o.maxUnsent && uint64(o.segments.len()) < o.span
+	return !o.full() && o.segments.end-o.next < o.maxUnsent && uint64(o.segments.len()) < o.span
 }
 
 // Writable reports whether Write would take anything.

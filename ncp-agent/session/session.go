@@ -192,7 +192,8 @@ func (s *Session) NextPacket(now time.Duration, conn int, dst []byte) ([]byte, b
 	return p.Append(dst), true
 }
 
-// Ready reports whether NextPacket would give a packet.
+// Ready reports whether NextPacket has to be called for a connection: it would return a packet or, with a policy that
+// chooses connections or measures their rates, note that there is none. Ready itself changes nothing.
 func (s *Session) Ready(now time.Duration, conn int) bool {
 	now = s.observe(now)
 	c := &s.conns[conn]
