@@ -1,8 +1,10 @@
 package policy
 
-import "ncp-testbed/internal/timing"
+import (
+	"time"
 
-import "time"
+	"ncp-testbed/internal/timing"
+)
 
 var blestEntry = entry{
 	description: Description{

@@ -294,5 +294,5 @@ func (p *path) bound() int {
 	if p.mode == starting {
 		gain = startGain
 	}
-	return int(p.pace*(gain*p.base.value()+2*ackInterval.Seconds())) + 8
+	return int(p.pace*(gain*p.base.value()+2*p.ackInterval.Seconds())) + 8
 }

@@ -11,7 +11,7 @@ const ms = time.Millisecond
 // measuredPath is one that delivers 1000 packets per second over 80 ms, with a queue of so many seconds. From there its
 // target is 13 ms: 4 ms, 4 packets, and a sixteenth of 80 ms; a round trip is 130 ms.
 func measuredPath(m mode, queueing float64) *path {
-	p := newPath(64, 100)
+	p := newPath(64, 100, upstreamAckInterval)
 	p.mode = m
 	p.rates.set(0, 1000)
 	p.recent = 1000

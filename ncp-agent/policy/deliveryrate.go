@@ -1,8 +1,10 @@
 package policy
 
-import "ncp-testbed/internal/timing"
+import (
+	"time"
 
-import "time"
+	"ncp-testbed/internal/timing"
+)
 
 var deliveryRateEntry = entry{
 	description: Description{
@@ -33,7 +35,7 @@ func newDeliveryRate(s Setup) Policy {
 	p := &deliveryRate{total: s.SessionWindowPackets}
 	each := s.SessionWindowPackets / float64(s.Connections)
 	for _, w := range s.windows(each) {
-		p.paths = append(p.paths, newPath(w, int(min(max(each, minStartPackets), startPackets))))
+		p.paths = append(p.paths, newPath(w, int(min(max(each, minStartPackets), startPackets)), s.ackInterval()))
 	}
 	return p
 }
@@ -135,7 +137,7 @@ func (p *deliveryRate) Suits(c int, now time.Duration, waiting int) bool {
 func (p *deliveryRate) Arrival(c int, sent time.Duration) time.Duration {
 	q := p.paths[c]
 	if q.base.empty() {
-		return sent + deliveryRateRTO.Initial
+		return sent + initialRTO
 	}
 	return sent + timing.Seconds(q.base.value()/2+q.queueing)
 }

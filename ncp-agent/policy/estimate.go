@@ -17,6 +17,8 @@ const (
 
 // estimate is what acknowledgements tell of a path.
 type estimate struct {
+	ackInterval time.Duration // between those of the peer; much of what is in flight has arrived already
+
 	delivered   uint64        // packets
 	deliveredAt time.Duration // when the last of them was known
 	firstSent   time.Duration // when the newest of them was sent
@@ -143,14 +145,14 @@ func (e *estimate) takeRate(b batch) {
 // lose counts packets lost in a row, unless they are so many, after a time
 // without any acknowledgement, that rather their acknowledgement was lost.
 func (e *estimate) lose(packets int) {
-	batch := e.rates.value() * ackInterval.Seconds()
-	if float64(packets) < max(batch/2, minLostBatch) || e.quiet < ackInterval*3/2 {
+	batch := e.rates.value() * e.ackInterval.Seconds()
+	if float64(packets) < max(batch/2, minLostBatch) || e.quiet < e.ackInterval*3/2 {
 		e.lost += uint64(packets)
 	}
 }
 
 // roundTrip is the time from a change of pace to what it shows, in seconds.
-func (e *estimate) roundTrip() float64 { return e.base.value() + ackInterval.Seconds() }
+func (e *estimate) roundTrip() float64 { return e.base.value() + e.ackInterval.Seconds() }
 
 // endRound is called once per round trip.
 func (p *path) endRound(now time.Duration) {

@@ -6,7 +6,7 @@ import (
 )
 
 func TestBatchIsWhatOneAcknowledgementTells(t *testing.T) {
-	p := newPath(16, 16)
+	p := newPath(16, 16, upstreamAckInterval)
 	p.batch.at = 400 * ms
 	if p.acked(Ack{At: 500 * ms}) || p.delivered != 0 {
 		t.Errorf("another connection's acknowledgement counts: %d delivered", p.delivered)
@@ -45,7 +45,7 @@ func TestAmbiguousAcknowledgementsTellLittle(t *testing.T) {
 	}{
 		{0, 100 * ms, false}, {0.1, 99 * ms, false}, {0.1, 100 * ms, true}, {0.1, 101 * ms, true},
 	} {
-		p := newPath(16, 16)
+		p := newPath(16, 16, upstreamAckInterval)
 		if c.base > 0 {
 			p.base.set(0, c.base)
 		}
@@ -87,7 +87,7 @@ func TestEndOfBatch(t *testing.T) {
 }
 
 func TestRTT(t *testing.T) {
-	p := newPath(16, 16)
+	p := newPath(16, 16, upstreamAckInterval)
 	p.takeRTT(batch{at: time.Second, minRTT: 100 * ms, maxRTT: 160 * ms})
 	near(t, "base", p.base.value(), 0.1)
 	near(t, "queue", p.queueing, 0)
@@ -174,7 +174,7 @@ func TestRateIsForgotten(t *testing.T) {
 // At first the rate is measured from one batch to the next.
 func TestRateOfATrain(t *testing.T) {
 	second := func(delivered uint64, at, newest time.Duration) *path {
-		p := newPath(16, 16)
+		p := newPath(16, 16, upstreamAckInterval)
 		p.delivered = 10
 		p.takeRate(batch{at: 200 * ms, newest: 100 * ms})
 		same(t, "measured by one batch", p.measured(), false)

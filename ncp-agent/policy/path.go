@@ -1,14 +1,13 @@
 package policy
 
-import "ncp-testbed/internal/timing"
+import (
+	"time"
 
-import "time"
+	"ncp-testbed/internal/rtt"
+	"ncp-testbed/internal/timing"
+)
 
 const (
-	// ackInterval is the time between a receiver's acknowledgements, by
-	// upstream's default. Much of what is in flight has arrived already.
-	ackInterval = 50 * time.Millisecond
-
 	// The start, before anything is known: W/n packets in flight, between these,
 	// at startPPS.
 	startPackets    = 160
@@ -23,6 +22,7 @@ const (
 type path struct {
 	initial float64 // window in packets that is reported at first
 	start   int     // packets in flight at first
+	timer   rtt.Timeout
 
 	nextAt  time.Duration // when the next packet is due
 	pace    float64       // packets per second
@@ -38,8 +38,9 @@ type path struct {
 	before  float64       // the rate before them
 }
 
-func newPath(initial float64, start int) *path {
-	p := &path{initial: initial, start: start, pace: startPPS}
+func newPath(initial float64, start int, ackInterval time.Duration) *path {
+	p := &path{initial: initial, start: start, pace: startPPS, timer: deliveryRateRTO(ackInterval)}
+	p.ackInterval = ackInterval
 	p.base.smallest = true
 	p.mode = starting
 	return p
@@ -82,7 +83,7 @@ func (p *path) sent(now time.Duration, inFlight int, starved bool) Mark {
 }
 
 // rto has a batch's slowest packet as its sample.
-func (p *path) rto() time.Duration { return deliveryRateRTO.After(p.Estimator, p.silent) }
+func (p *path) rto() time.Duration { return p.timer.After(p.Estimator, p.silent) }
 
 func (p *path) onTimeout() {
 	p.most = 0

@@ -83,7 +83,7 @@ func TestRTO(t *testing.T) {
 		{1.5, 0.1, 0, 1950 * ms},
 		{1.5, 0.1, 3, 1950 * ms},
 	} {
-		p := newPath(16, 16)
+		p := newPath(16, 16, upstreamAckInterval)
 		p.SRTT, p.RTTVAR, p.silent = c.srtt, c.rttvar, c.silent
 		near(t, "RTO in s", p.rto().Seconds(), c.want.Seconds())
 	}
@@ -109,7 +109,7 @@ func TestSilence(t *testing.T) {
 	if p.news || p.usable() != 1500 {
 		t.Errorf("awake all the time: news %v, usable %v", p.news, p.usable())
 	}
-	p = newPath(16, 16) // silent before it was measured
+	p = newPath(16, 16, upstreamAckInterval) // silent before it was measured
 	p.onTimeout()
 	p.wake(time.Second)
 	if p.news || p.measured() {

@@ -4,6 +4,7 @@
 package policy
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,9 +20,14 @@ const MinWindow = 1
 // Setup is what a session knows when its handshake is done.
 type Setup struct {
 	Connections          int
-	SessionWindowPackets float64   // W: the session's send window in packets of its MTU
-	Initial              []float64 // one window per connection in packets; nil: the policy's own
+	SessionWindowPackets float64       // W: the session's send window in packets of its MTU
+	Initial              []float64     // one window per connection in packets; nil: the policy's own
+	AckInterval          time.Duration // between the peer's acknowledgements; 0: upstream's
 }
+
+const upstreamAckInterval = 50 * time.Millisecond
+
+func (s Setup) ackInterval() time.Duration { return cmp.Or(s.AckInterval, upstreamAckInterval) }
 
 // Ack says that a packet which a connection carried was acknowledged.
 type Ack struct {

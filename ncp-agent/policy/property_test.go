@@ -106,7 +106,7 @@ func TestSilentConnectionReportsOneAndReturns(t *testing.T) {
 		t.Errorf("windows %v and %v, probing %v", p.Window(0), p.Window(1), p.Probing(1))
 	}
 	p.OnTimeout(1, 4*time.Second)
-	if p.RTO(1) <= before || p.RTO(1) > max(before, deliveryRateRTO.MaxBackoff) {
+	if p.RTO(1) <= before || p.RTO(1) > max(before, p.paths[1].timer.MaxBackoff) {
 		t.Errorf("RTO %v after %v", p.RTO(1), before)
 	}
 	p.Acked(1, Ack{Own: true, At: 5 * time.Second, Ambiguous: true})

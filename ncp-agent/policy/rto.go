@@ -7,20 +7,25 @@ import (
 	"ncp-testbed/internal/rtt"
 )
 
-// The retransmission timers of all policies. With time for one more
-// acknowledgement, as one may be lost.
-var (
-	// mptcpRTO is TCP's (RFC 6298, and the minimum of Linux), for minrtt, BLEST and ECF.
-	mptcpRTO = rtt.Timeout{
-		Initial: 1500 * time.Millisecond, Margin: ackInterval, Min: 200 * time.Millisecond, Max: 60 * time.Second,
+// The retransmission timers of all policies have a margin of one acknowledgement interval: one may be lost.
+
+const initialRTO = 1500 * time.Millisecond
+
+// mptcpRTO is TCP's timer (RFC 6298, and the minimum of Linux), for minrtt, BLEST and ECF.
+func mptcpRTO(ackInterval time.Duration) rtt.Timeout {
+	return rtt.Timeout{
+		Initial: initialRTO, Margin: ackInterval, Min: 200 * time.Millisecond, Max: 60 * time.Second,
 		Backoff: 2, MaxBackoff: 60 * time.Second,
 	}
-	// deliveryRateRTO probes a silent path less and less often, but every second at least.
-	deliveryRateRTO = rtt.Timeout{
-		Initial: 1500 * time.Millisecond, Margin: ackInterval, Min: 150 * time.Millisecond, Max: math.MaxInt64,
+}
+
+// deliveryRateRTO is a timer that probes a silent path less and less often, but every second at least.
+func deliveryRateRTO(ackInterval time.Duration) rtt.Timeout {
+	return rtt.Timeout{
+		Initial: initialRTO, Margin: ackInterval, Min: 150 * time.Millisecond, Max: math.MaxInt64,
 		Backoff: 1.5, MaxBackoff: time.Second,
 	}
-)
+}
 
 // UpstreamRTO returns ncp-go's next timeout after a sample, for policies
 // without Recovery: rto += tanh((3·rtt − rto)/1 s)·100 ms, at most the maximum.

@@ -78,12 +78,13 @@ func (f *subflow) onTimeout(now time.Duration) {
 // subflows are a session's connections; which of them carries what is left to
 // whom embeds this.
 type subflows struct {
+	timer   rtt.Timeout
 	flows   []*subflow
 	touched []int // subflows with an unfinished batch
 }
 
 func newSubflows(s Setup) subflows {
-	var all subflows
+	all := subflows{timer: mptcpRTO(s.ackInterval())}
 	for _, w := range s.windows(initialWindow) {
 		all.flows = append(all.flows, &subflow{Sender: cubic.NewSender(w)})
 	}
@@ -140,7 +141,7 @@ func (s *subflows) Sent(c int, _ time.Duration, inFlight int, _ bool) Mark {
 }
 
 func (s *subflows) RTO(c int) time.Duration {
-	return mptcpRTO.After(s.flows[c].Estimator, s.flows[c].silent)
+	return s.timer.After(s.flows[c].Estimator, s.flows[c].silent)
 }
 
 // Reordering is TCP's three later packets (RFC 5681, 3.2).

@@ -143,7 +143,7 @@ func TestSubflowWindows(t *testing.T) {
 			}
 			for i := range n {
 				w := one.Window(i)
-				if !(w >= MinWindow) || math.IsInf(w, 0) || w != other.Window(i) || one.RTO(i) > mptcpRTO.Max {
+				if !(w >= MinWindow) || math.IsInf(w, 0) || w != other.Window(i) || one.RTO(i) > one.timer.Max {
 					rt.Fatalf("windows %v and %v, RTO %v", w, other.Window(i), one.RTO(i))
 				}
 			}

@@ -28,16 +28,21 @@ func (c *connection) tickAcks(maxRanges int) {
 	}
 }
 
+// maxRanges is how many ranges a packet acknowledges at most, of this end and, as far as is known, of the peer.
+func (s *Session) maxRanges() int {
+	const rangeBytes = 10 // two varints at their longest
+	return min(s.cfg.MaxAckRanges, max(1, s.sender.mtu/rangeBytes))
+}
+
 // nextAcks fills p with acknowledgements, lowest first, as far as the ranges
 // of this tick allow and one MTU holds; recent ones are repeated in what is
 // left of that. What arrived twice since the last tick is acknowledged once:
 // upstream gives each copy a range of its own, and a burst of resends then
 // fills the queue faster than the ranges empty it.
 func (s *Session) nextAcks(now time.Duration, c *connection, p *wire.Packet) {
-	const rangeBytes = 10 // two varints at their longest
 	slices.Sort(c.acks)
 	c.acks = slices.Compact(c.acks)
-	limit := min(c.ackRanges, max(1, s.sender.mtu/rangeBytes))
+	limit := min(c.ackRanges, s.maxRanges())
 	done := 0
 	ranges := s.ranges[:0]
 	for done < len(c.acks) && len(ranges) < limit {

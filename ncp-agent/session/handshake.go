@@ -69,7 +69,7 @@ func (s *Session) establish(now time.Duration, p *wire.Packet) error {
 		initial = initial[:min(paired, len(initial))]
 	}
 	started, err := policy.Start(s.cfg.Policy, policy.Setup{
-		Connections: paired, SessionWindowPackets: windowPackets, Initial: initial,
+		Connections: paired, SessionWindowPackets: windowPackets, Initial: initial, AckInterval: s.cfg.AckInterval,
 	})
 	if err != nil {
 		return err

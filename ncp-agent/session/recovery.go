@@ -10,10 +10,6 @@ import (
 // acknowledges each packet once, so a lost acknowledgement looks like lost
 // packets; what its application has read tells the difference where it can.
 
-// cutRanges is how many ranges an acknowledgement of an unmodified peer has at
-// most. One that has as many may leave out what arrived with higher sequences.
-const cutRanges = 32
-
 // acknowledgeSending takes an acknowledgement of a packet on the connection
 // that carried it. Copies on other connections stay in flight.
 func (s *Session) acknowledgeSending(now time.Duration, c *connection, position uint64) {
@@ -78,6 +74,7 @@ func (s *Session) findLost(now time.Duration, c *connection, ranges int, highest
 	if c.newest == 0 {
 		return
 	}
+	full := ranges >= s.maxRanges() // it may leave out what arrived with higher sequences
 	packets, apart := s.caps.Recovery.Reordering(c.index)
 	newest := c.newest - 1
 	newestSent := c.newestSent
@@ -87,7 +84,7 @@ func (s *Session) findLost(now time.Duration, c *connection, ranges int, highest
 		if f.sentAt+apart > newestSent {
 			break
 		}
-		if f.live && (ranges < cutRanges || f.position < highest) && s.lose(now, c, order) {
+		if f.live && (!full || f.position < highest) && s.lose(now, c, order) {
 			inARow++
 		} else if inARow > 0 {
 			s.caps.Recovery.Lost(c.index, now, inARow)

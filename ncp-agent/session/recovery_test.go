@@ -56,28 +56,34 @@ func TestOvertakenPacketsAreSentAgain(t *testing.T) {
 	checkSession(t, a)
 }
 
-// An acknowledgement with as many ranges as fit says nothing of what lies above
-// its highest sequence: the peer has yet to acknowledge that.
+// An acknowledgement with as many ranges as there may be says nothing of what
+// lies above its highest sequence: the peer has yet to acknowledge that.
 func TestFullAcknowledgementIsNoProofOfLoss(t *testing.T) {
-	a, _ := pair(t, 2, deliveryRate)
+	for _, maxRanges := range []int{8, 32, 48} {
+		fullAcknowledgement(t, maxRanges)
+	}
+}
+
+func fullAcknowledgement(t *testing.T, maxRanges int) {
+	a, _ := pair(t, 2, func(c *Config) { c.Policy, c.MaxAckRanges = "delivery-rate", maxRanges })
 	for range 2 {
 		writeAll(t, 0, a, 64*1024)
 		sendAll(t, a, 0, a.now, a.now+100*ms, ms)
 	}
 	c := &a.conns[0]
-	if c.inFlight < 100 {
+	if c.inFlight < 2*maxRanges {
 		t.Fatalf("only %d in flight", c.inFlight)
 	}
 	before := c.inFlight
 	full := wire.Packet{}
-	for i := range uint32(cutRanges) {
+	for i := range uint32(maxRanges) {
 		full.AckStarts = append(full.AckStarts, 2*i+1)
 	}
 	// A resend of a low sequence would look like this: sent last, acknowledged first.
 	c.newest, c.newestSent = c.flights.end, a.now
 	receive(t, a.now+100*ms, 0, a, full)
-	if lost := before - cutRanges - c.inFlight; lost != cutRanges-1 {
-		t.Errorf("%d taken for lost, want the %d below the highest", lost, cutRanges-1)
+	if lost := before - maxRanges - c.inFlight; lost != maxRanges-1 {
+		t.Errorf("of %d ranges: %d taken for lost, want the %d below the highest", maxRanges, lost, maxRanges-1)
 	}
 }
 
@@ -190,5 +196,18 @@ func TestPacerAlone(t *testing.T) {
 	receive(t, now, 0, a, wire.Packet{AckStarts: []uint32{3}})
 	if got := sendAll(t, a, 0, now, now+5*ms, ms); len(got) != 1 || got[0] != 2 {
 		t.Errorf("after the RTO %v, want 2 again", got)
+	}
+}
+
+// The policy waits for acknowledgements as long as the session's peer takes for one.
+func TestPolicyKnowsTheAckInterval(t *testing.T) {
+	for _, interval := range []time.Duration{5 * ms, 50 * ms, 200 * ms} {
+		a, _ := pair(t, 1, func(c *Config) { c.Policy, c.AckInterval = "delivery-rate", interval })
+		writeAll(t, 0, a, 1024)
+		sendAll(t, a, 0, 0, 0, ms)
+		receive(t, 400*ms, 0, a, wire.Packet{AckCounts: []uint32{1}})
+		if got, want := a.caps.Recovery.RTO(0), 1200*ms+interval; got != want {
+			t.Errorf("acknowledgements each %v: RTO %v, want %v", interval, got, want)
+		}
 	}
 }
