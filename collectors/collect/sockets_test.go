@@ -13,19 +13,15 @@ import (
 	"ncp-testbed/collectors/watch"
 	"ncp-testbed/internal/netns"
 	"ncp-testbed/internal/netstat"
+	descriptor "ncp-testbed/internal/sockets"
 	"ncp-testbed/internal/test/testnet"
 )
 
 // control calls f with a connection's descriptor.
 func control(t *testing.T, c syscall.Conn, f func(fd int) error) {
 	t.Helper()
-	raw, err := c.SyscallConn()
-	if err != nil {
+	if err := descriptor.Control(c, f); err != nil {
 		t.Fatal(err)
-	}
-	var failed error
-	if err := raw.Control(func(fd uintptr) { failed = f(int(fd)) }); err != nil || failed != nil {
-		t.Fatal(err, failed)
 	}
 }
 

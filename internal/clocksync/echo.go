@@ -11,11 +11,11 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"ncp-testbed/internal/sockets"
 	"ncp-testbed/internal/timestamping"
 )
 
@@ -198,15 +198,12 @@ func arrival(control []byte) int64 {
 }
 
 func open(address string) (*net.UDPConn, error) {
-	configure := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
-		var failed error
-		err := raw.Control(func(fd uintptr) {
-			if failed = unix.SetsockoptInt(int(fd), unix.SOL_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE); failed == nil {
-				failed = timestamping.Set(int(fd), timestamping.Receives)
-			}
-		})
-		return errors.Join(err, failed)
-	}}
+	configure := net.ListenConfig{Control: sockets.Prepare(func(fd int) error {
+		if err := unix.SetsockoptInt(fd, unix.SOL_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE); err != nil {
+			return err
+		}
+		return timestamping.Set(fd, timestamping.Receives)
+	})}
 	conn, err := configure.ListenPacket(context.Background(), "udp4", address)
 	if err != nil {
 		return nil, err

@@ -7,13 +7,13 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"ncp-testbed/internal/netns"
 	"ncp-testbed/internal/plan"
+	"ncp-testbed/internal/sockets"
 	"ncp-testbed/internal/timestamping"
 )
 
@@ -31,7 +31,6 @@ type arrival struct {
 // endpoint is the probe's socket at one end of a link.
 type endpoint struct {
 	conn *net.UDPConn
-	raw  syscall.RawConn
 
 	mu       sync.Mutex
 	arrivals [steps][]arrival
@@ -40,22 +39,14 @@ type endpoint struct {
 // openEndpoint binds to an end's address and interface, within its host's namespace.
 func openEndpoint(end plan.End, namespace string) (*endpoint, error) {
 	e := &endpoint{}
-	configure := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
-		var failed error
-		err := raw.Control(func(fd uintptr) { failed = configureSocket(int(fd), end.Interface) })
-		if failed != nil {
-			return failed
-		}
-		return err
-	}}
+	configure := net.ListenConfig{Control: sockets.Prepare(func(fd int) error { return configureSocket(fd, end.Interface) })}
 	err := netns.Within(namespace, func() error {
 		conn, err := configure.ListenPacket(context.Background(), "udp4", fmt.Sprintf("%s:%d", end.Address, port))
 		if err != nil {
 			return err
 		}
 		e.conn = conn.(*net.UDPConn)
-		e.raw, err = e.conn.SyscallConn()
-		return err
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("host %s, interface %s: %w", end.Host, end.Interface, err)
@@ -80,11 +71,7 @@ func (e *endpoint) stampSends(on bool) error {
 	if on {
 		flags |= timestamping.Sends
 	}
-	var failed error
-	if err := e.raw.Control(func(fd uintptr) { failed = timestamping.Set(int(fd), flags) }); err != nil {
-		return err
-	}
-	return failed
+	return sockets.Control(e.conn, func(fd int) error { return timestamping.Set(fd, flags) })
 }
 
 func (e *endpoint) close() { _ = e.conn.Close() }
@@ -200,13 +187,19 @@ func (e *endpoint) send(ctx context.Context, b Batch) (sent Sent, err error) {
 // queued is how many bytes, as the kernel counts them, wait in the host for the link.
 func (e *endpoint) queued() int {
 	queued := 0
-	_ = e.raw.Control(func(fd uintptr) { queued, _ = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) })
+	_ = sockets.Control(e.conn, func(fd int) (err error) {
+		queued, err = unix.IoctlGetInt(fd, unix.SIOCOUTQ)
+		return err
+	})
 	return queued
 }
 
 // sent are the kernel's timestamps of packets as they left for the interface, by their order since stampSends.
 func (e *endpoint) sent() map[uint32]int64 {
 	sent := map[uint32]int64{}
-	_ = e.raw.Control(func(fd uintptr) { timestamping.ReadTX(int(fd), sent) })
+	_ = sockets.Control(e.conn, func(fd int) error {
+		timestamping.ReadTX(fd, sent)
+		return nil
+	})
 	return sent
 }

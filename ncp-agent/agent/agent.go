@@ -83,7 +83,7 @@ func Run(ctx context.Context, o Options) error {
 func transfer(ctx context.Context, o Options, links []string, control *control, output *push.Output, result *metrics.Result) (failed error) {
 	var endpoints []endpoint.Endpoint
 	for _, c := range o.Plan.Session.Connections {
-		e := endpoint.Endpoint{Local: c.Sender, Remote: c.Receiver, SendBufferPackets: c.SendBufferPackets}
+		e := endpoint.Endpoint{Local: c.Sender, Remote: c.Receiver, SendBufferPackets: c.SendBufferPackets, ReceiveBufferBytes: config.ReceiveBufferBytes}
 		if o.Role == Receiver {
 			e.Local, e.Remote = e.Remote, e.Local
 		}

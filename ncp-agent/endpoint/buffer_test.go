@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"ncp-testbed/internal/sockets"
 )
 
 // The kernel holds exactly the packets asked for before a write waits: counted
@@ -64,23 +66,20 @@ func fillSendBuffer(packets, datagram int) (sent int, warnings []string, err err
 		return 0, nil, err
 	}
 	defer s.udp.Close()
-	raw, err := s.udp.SyscallConn()
-	if err != nil {
-		return 0, nil, err
-	}
 	truesize, err := measureTruesize(e, datagram)
 	if err != nil {
 		return 0, nil, err
 	}
-	err = errors.Join(err, raw.Control(func(fd uintptr) {
+	err = sockets.Control(s.udp, func(fd int) error {
 		for range 2 * packets {
-			if err := unix.Send(int(fd), make([]byte, datagram), unix.MSG_DONTWAIT); err != nil {
+			if err := unix.Send(fd, make([]byte, datagram), unix.MSG_DONTWAIT); err != nil {
 				break
 			}
 		}
 		// What the bucket let out at once is not held any more.
-		held, _ := unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
+		held, err := unix.IoctlGetInt(fd, unix.SIOCOUTQ)
 		sent = held / truesize
-	}))
+		return err
+	})
 	return sent, s.warnings(), err
 }

@@ -30,8 +30,8 @@ func endpoints(t testing.TB, n int) (here, there []Endpoint) {
 			defer c.Close()
 			addrs[i] = c.LocalAddr().(*net.UDPAddr).AddrPort()
 		}
-		here = append(here, Endpoint{Local: addrs[0], Remote: addrs[1]})
-		there = append(there, Endpoint{Local: addrs[1], Remote: addrs[0]})
+		here = append(here, Endpoint{Local: addrs[0], Remote: addrs[1], ReceiveBufferBytes: 8 << 20})
+		there = append(there, Endpoint{Local: addrs[1], Remote: addrs[0], ReceiveBufferBytes: 8 << 20})
 	}
 	return here, there
 }

@@ -26,18 +26,13 @@ var segmentControl, joinedControl = unix.CmsgSpace(segmentBytes), unix.CmsgSpace
 
 // joinSegments turns both on, and reports whether joined datagrams may arrive.
 func (s *udpSocket) joinSegments() bool {
-	raw, err := s.udp.SyscallConn()
-	if err != nil {
-		return false
-	}
-	joined := false
-	raw.Control(func(fd uintptr) {
-		if _, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_UDP, unix.UDP_SEGMENT); err == nil {
+	err := sockets.Control(s.udp, func(fd int) error {
+		if _, err := unix.GetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_SEGMENT); err == nil {
 			s.segments = maxSegments
 		}
-		joined = unix.SetsockoptInt(int(fd), unix.IPPROTO_UDP, unix.UDP_GRO, 1) == nil
+		return unix.SetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_GRO, 1)
 	})
-	return joined
+	return err == nil
 }
 
 // refusesSegments tells errors of a device or of a packet size that goes

@@ -28,6 +28,8 @@ type Endpoint struct {
 	// a write waits; 0 leaves the kernel's default. TCP holds as many that it
 	// has not sent yet, beside those in flight.
 	SendBufferPackets int
+	// ReceiveBufferBytes is requested for UDP, of which the kernel grants twice as much; 0 leaves its default.
+	ReceiveBufferBytes int
 }
 
 // sizes are those of a session's packets in bytes: of a full data packet, and

@@ -1,12 +1,12 @@
 package endpoint
 
 import (
-	"errors"
 	"net"
 	"os"
 	"syscall"
 	"time"
 
+	"ncp-testbed/internal/sockets"
 	"ncp-testbed/ncp-agent/wire"
 
 	"golang.org/x/sys/unix"
@@ -40,11 +40,9 @@ func newTCPSocket(conn *net.TCPConn, e Endpoint, packet sizes) (socket, error) {
 	raw, err := conn.SyscallConn()
 	if err == nil && e.SendBufferPackets > 0 {
 		notSent := e.SendBufferPackets * (wire.FrameHeaderBytes + packet.full)
-		var inner error
-		err = raw.Control(func(fd uintptr) {
-			inner = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, notSent)
+		err = sockets.ControlRaw(raw, func(fd int) error {
+			return os.NewSyscallError("setsockopt TCP_NOTSENT_LOWAT", unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, notSent))
 		})
-		err = errors.Join(err, os.NewSyscallError("setsockopt TCP_NOTSENT_LOWAT", inner))
 	}
 	if err != nil {
 		conn.Close()

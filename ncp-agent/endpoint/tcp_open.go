@@ -2,13 +2,8 @@ package endpoint
 
 import (
 	"context"
-	"errors"
 	"net"
 	"sync"
-	"syscall"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"ncp-testbed/internal/sockets"
 )
@@ -33,13 +28,7 @@ func (d tcpDialer) dial(ctx context.Context) (socket, error) {
 	dialer := net.Dialer{
 		LocalAddr: net.TCPAddrFromAddrPort(d.endpoint.Local),
 		// The port may be that of a connection that ended a moment ago.
-		Control: func(_, _ string, raw syscall.RawConn) error {
-			var inner error
-			err := raw.Control(func(fd uintptr) {
-				inner = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
-			})
-			return errors.Join(err, inner)
-		},
+		Control: sockets.Prepare(sockets.ReuseAddress),
 	}
 	conn, err := dialer.DialContext(ctx, "tcp", d.endpoint.Remote.String())
 	if err != nil {
@@ -76,8 +65,7 @@ func (l *tcpListener) waits() bool  { return true }
 func (l *tcpListener) stream() bool { return true }
 func (l *tcpListener) close()       { l.listener.Close() }
 
-// accept takes connections until the listener is closed; others than the
-// peer's are turned away.
+// accept takes the peer's connections until the listener is closed.
 func (l *tcpListener) accept() {
 	defer func() {
 		close(l.accepted)
@@ -86,18 +74,9 @@ func (l *tcpListener) accept() {
 		}
 	}()
 	for {
-		conn, err := l.listener.AcceptTCP()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
+		conn, err := sockets.Accept(l.listener, l.endpoint.Remote.Addr())
 		if err != nil {
-			time.Sleep(sockets.OpenPause) // out of file descriptors, say
-			continue
-		}
-		remote := conn.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap()
-		if remote != l.endpoint.Remote.Addr().Unmap() {
-			conn.Close()
-			continue
+			return
 		}
 		select {
 		case older := <-l.accepted:

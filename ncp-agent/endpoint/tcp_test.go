@@ -153,7 +153,10 @@ func TestTCPPushesBack(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	unsent := 0
-	a.links[1].socket.(*tcpSocket).raw.Control(func(fd uintptr) { unsent, _ = unix.IoctlGetInt(int(fd), unix.SIOCOUTQNSD) })
+	sockets.Control(a.links[1].socket.(*tcpSocket).conn, func(fd int) (err error) {
+		unsent, err = unix.IoctlGetInt(fd, unix.SIOCOUTQNSD)
+		return err
+	})
 	bound := packets*(wire.FrameHeaderBytes+1024+dataHeader) + 64<<10
 	if unsent == 0 || unsent > bound {
 		t.Errorf("%d bytes wait unsent, want 1 to %d", unsent, bound)

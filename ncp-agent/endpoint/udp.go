@@ -15,10 +15,6 @@ import (
 	"ncp-testbed/internal/sockets"
 )
 
-// receiveBufferBytes is asked for each socket: a reader that is late by 50 ms
-// at 1 Gbit/s finds 6 MB, and the kernel counts about twice that.
-const receiveBufferBytes = 8 << 20
-
 // udpOpener opens an endpoint's one UDP socket.
 type udpOpener struct {
 	endpoint Endpoint
@@ -126,23 +122,21 @@ func (s *udpSocket) write(packets [][]byte) (taken int, err error) {
 }
 
 func (s *udpSocket) sizeBuffers(e Endpoint, datagram int) error {
-	raw, err := s.udp.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var inner error
-	err = raw.Control(func(fd uintptr) {
-		if inner = s.sizeReceiveBuffer(int(fd)); inner == nil && e.SendBufferPackets > 0 {
-			inner = s.sizeSendBuffer(int(fd), e, datagram)
+	return sockets.Control(s.udp, func(fd int) error {
+		if err := s.sizeReceiveBuffer(fd, e.ReceiveBufferBytes); err != nil || e.SendBufferPackets == 0 {
+			return err
 		}
+		return s.sizeSendBuffer(fd, e, datagram)
 	})
-	return errors.Join(err, inner)
 }
 
-func (s *udpSocket) sizeReceiveBuffer(fd int) error {
-	granted, err := sockets.SetBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, receiveBufferBytes)
-	if err == nil && granted < receiveBufferBytes/4 {
-		s.warn("receive buffer is %d bytes, %d were asked: raise net.core.rmem_max", granted, receiveBufferBytes)
+func (s *udpSocket) sizeReceiveBuffer(fd, bytes int) error {
+	if bytes == 0 {
+		return nil
+	}
+	granted, err := sockets.SetBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, bytes)
+	if err == nil && granted < bytes/4 {
+		s.warn("receive buffer is %d bytes, requested were %d: raise net.core.rmem_max", granted, bytes)
 	}
 	return err
 }
@@ -150,7 +144,7 @@ func (s *udpSocket) sizeReceiveBuffer(fd int) error {
 // sizeSendBuffer makes room for the endpoint's packets. The kernel lets a
 // packet in while what is held is less than the buffer, and counts each as its
 // skb's truesize, 2304 bytes for a 1 KiB datagram; so N packets fit when the
-// buffer is between N−1 and N truesizes. The kernel doubles the value asked.
+// buffer is between N−1 and N truesizes. The kernel doubles the requested value.
 //
 // A waiting writer is woken only when the buffer has drained to half, so a
 // sender that never rests keeps between N/2 and N packets there.
@@ -165,7 +159,7 @@ func (s *udpSocket) sizeSendBuffer(fd int, e Endpoint, datagram int) error {
 		return err
 	}
 	if held := (granted + truesize - 1) / truesize; held != e.SendBufferPackets {
-		s.warn("send buffer holds %d packets of %d bytes, %d were asked: see net.core.wmem_max", held, truesize, e.SendBufferPackets)
+		s.warn("send buffer holds %d packets of %d bytes, requested were %d: see net.core.wmem_max", held, truesize, e.SendBufferPackets)
 	}
 	return nil
 }
@@ -180,22 +174,18 @@ func measureTruesize(e Endpoint, datagram int) (int, error) {
 		return 0, err
 	}
 	defer udp.Close()
-	raw, err := udp.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
 	held := 0
-	var inner error
-	err = raw.Control(func(fd uintptr) {
-		if inner = unix.SetsockoptInt(int(fd), unix.IPPROTO_UDP, unix.UDP_CORK, 1); inner != nil {
-			return
+	err = sockets.Control(udp, func(fd int) (err error) {
+		if err = unix.SetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_CORK, 1); err != nil {
+			return err
 		}
-		if inner = unix.Send(int(fd), make([]byte, datagram), 0); inner != nil {
-			return
+		if err = unix.Send(fd, make([]byte, datagram), 0); err != nil {
+			return err
 		}
-		held, inner = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
+		held, err = unix.IoctlGetInt(fd, unix.SIOCOUTQ)
+		return err
 	})
-	if err := errors.Join(err, inner); err != nil {
+	if err != nil {
 		return 0, err
 	}
 	if held <= 0 {

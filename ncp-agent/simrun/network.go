@@ -71,9 +71,8 @@ func transfers(all []*config.Plan) []sim.Transfer {
 	return list
 }
 
-// receiveBufferPackets is what a paused reader's socket holds: the agents ask
-// for 4 MiB, of which a small datagram takes about 2304 bytes of kernel memory.
-const receiveBufferPackets = 4 << 20 / 2304
+// receiveBufferPackets is what a paused reader's socket holds: a small datagram takes about 2304 bytes of kernel memory.
+const receiveBufferPackets = config.GrantedReceiveBytes / 2304
 
 // events returns the timeline as a simulation takes it; the first session's
 // connections are those that an action can name.

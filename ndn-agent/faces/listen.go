@@ -59,13 +59,9 @@ func (e *Engine) dismissFace(f *Face) {
 // acceptTCP serves each connection until it ends.
 func (e *Engine) acceptTCP(tcp *net.TCPListener, c FaceConfig) {
 	for {
-		conn, err := tcp.AcceptTCP()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
+		conn, err := sockets.Accept(tcp, netip.Addr{})
 		if err != nil {
-			time.Sleep(sockets.OpenPause) // out of file descriptors, say
-			continue
+			return
 		}
 		f := e.acceptFace(c, c.Local, conn.RemoteAddr().(*net.TCPAddr).AddrPort())
 		if f == nil {
@@ -86,7 +82,7 @@ func (e *Engine) acceptTCP(tcp *net.TCPListener, c FaceConfig) {
 // connected to it, on the same address: the kernel gives that one all that the
 // peer sends from then on, and the queue of each is the peer's alone.
 func (e *Engine) listenUDP(c FaceConfig) (netip.AddrPort, error) {
-	config := net.ListenConfig{Control: reuseAddress}
+	config := net.ListenConfig{Control: sockets.Prepare(sockets.ReuseAddress)}
 	packets, err := config.ListenPacket(e.ctx, "udp", c.Local.String())
 	if err != nil {
 		return netip.AddrPort{}, err

@@ -48,9 +48,7 @@ type tcpTransport struct {
 func newTCP(e *Engine, conn *net.TCPConn, c *FaceConfig) (*tcpTransport, error) {
 	raw, err := conn.SyscallConn()
 	if err == nil {
-		var inner error
-		err = raw.Control(func(fd uintptr) { inner = setSendBuffer(int(fd), c.SendBufferBytes) })
-		err = errors.Join(err, inner)
+		err = sockets.ControlRaw(raw, func(fd int) error { return setSendBuffer(fd, c.SendBufferBytes) })
 	}
 	if err != nil {
 		conn.Close()
@@ -267,7 +265,7 @@ func (d dialer) connect(ctx context.Context, waiting func(error)) (*net.TCPConn,
 	missing := func(err error) bool { return sockets.MissingNetwork(err) || sockets.MissingPeer(err) }
 	return sockets.Retry(ctx, waiting, missing, func() (*net.TCPConn, error) {
 		// The port may be that of a connection that ended a moment ago.
-		n := net.Dialer{Control: reuseAddress}
+		n := net.Dialer{Control: sockets.Prepare(sockets.ReuseAddress)}
 		if d.config.Local.IsValid() {
 			n.LocalAddr = net.TCPAddrFromAddrPort(d.config.Local)
 		}
@@ -297,24 +295,12 @@ func (f *Face) listenTCP(ctx context.Context, waiting func(error)) (connector, e
 
 func (l *listener) close() { l.tcp.Close() }
 
-// connect waits for the peer; others are turned away.
+// connect waits for the peer.
 func (l *listener) connect(ctx context.Context, waiting func(error)) (*net.TCPConn, error) {
 	waiting(errors.New("the peer has not connected yet"))
-	for {
-		conn, err := l.tcp.AcceptTCP()
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
-			}
-			if errors.Is(err, net.ErrClosed) {
-				return nil, err
-			}
-			time.Sleep(sockets.OpenPause) // out of file descriptors, say
-			continue
-		}
-		if conn.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap() == l.config.Remote.Addr().Unmap() {
-			return conn, nil
-		}
-		conn.Close()
+	conn, err := sockets.Accept(l.tcp, l.config.Remote.Addr())
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
+	return conn, err
 }

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// receiveBufferBytes is asked for each socket: a reader that is late by
+	// receiveBufferBytes is requested for each socket: a reader that is late by
 	// 50 ms at 600 Mbit/s finds 4 MB.
 	receiveBufferBytes = 4 << 20
 	udpBatch           = 16 // datagrams of one read
@@ -44,14 +44,13 @@ func newUDP(conn *net.UDPConn, sendBufferBytes int) (*udpTransport, error) {
 		conn.Close()
 		return nil, err
 	}
-	var inner error
-	err = raw.Control(func(fd uintptr) {
-		_, inner = sockets.SetBuffer(int(fd), unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, receiveBufferBytes)
-		if inner == nil {
-			inner = setSendBuffer(int(fd), sendBufferBytes)
+	err = sockets.ControlRaw(raw, func(fd int) error {
+		if _, err := sockets.SetBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, receiveBufferBytes); err != nil {
+			return err
 		}
+		return setSendBuffer(fd, sendBufferBytes)
 	})
-	if err := errors.Join(err, inner); err != nil {
+	if err != nil {
 		conn.Close()
 		return nil, err
 	}
@@ -60,7 +59,7 @@ func newUDP(conn *net.UDPConn, sendBufferBytes int) (*udpTransport, error) {
 	return t, nil
 }
 
-// setSendBuffer sizes a send buffer as asked; 0 leaves the kernel's default.
+// setSendBuffer requests a send buffer of that size; 0 leaves the kernel's default.
 func setSendBuffer(fd, bytes int) error {
 	if bytes == 0 {
 		return nil
@@ -134,7 +133,7 @@ func (f *Face) runUDP(ctx context.Context, waiting func(error), open func()) err
 // dialUDP connects a socket; others may be bound to the same address, such as
 // the one that listens for new peers.
 func dialUDP(ctx context.Context, local, remote netip.AddrPort) (*net.UDPConn, error) {
-	dialer := net.Dialer{Control: reuseAddress}
+	dialer := net.Dialer{Control: sockets.Prepare(sockets.ReuseAddress)}
 	if local.IsValid() {
 		dialer.LocalAddr = net.UDPAddrFromAddrPort(local)
 	}
@@ -143,14 +142,6 @@ func dialUDP(ctx context.Context, local, remote netip.AddrPort) (*net.UDPConn, e
 		return nil, err
 	}
 	return conn.(*net.UDPConn), nil
-}
-
-func reuseAddress(_, _ string, raw syscall.RawConn) error {
-	var inner error
-	err := raw.Control(func(fd uintptr) {
-		inner = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
-	})
-	return errors.Join(err, inner)
 }
 
 // batchReader is what ipv4 and ipv6 share.

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"ncp-testbed/internal/sockets"
 )
 
 // Client gets one object from a server.
@@ -43,7 +45,7 @@ func (g Client) Run(ctx context.Context) (Got, error) {
 	ctx, cancel := context.WithTimeout(ctx, g.Timeout)
 	defer cancel()
 	dialer := net.Dialer{
-		Control: control(func(fd int) error {
+		Control: sockets.Prepare(func(fd int) error {
 			if err := useCongestionControl(fd, g.CongestionControl); err != nil {
 				return err
 			}
@@ -99,7 +101,7 @@ func (g Client) get(c *net.TCPConn, object []byte, result *Got) error {
 	result.FinishedUnixNS = asked.Add(taken).UnixNano()
 	result.DurationS = taken.Seconds()
 	result.GoodputBPS = float64(result.Bytes) * 8 / taken.Seconds()
-	return withFD(c, func(fd int) (err error) {
+	return sockets.Control(c, func(fd int) (err error) {
 		if result.CongestionControl, err = congestionControl(fd); err != nil {
 			return err
 		}

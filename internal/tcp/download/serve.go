@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ncp-testbed/internal/payload"
+	"ncp-testbed/internal/sockets"
 )
 
 // Server serves one object to one client.
@@ -47,7 +48,7 @@ func (s Server) Run(ctx context.Context, listening func(net.Addr)) (Served, erro
 	result := Served{Role: "sender", Bytes: s.Bytes, SHA256: sum}
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
-	config := net.ListenConfig{Control: control(func(fd int) error { return useCongestionControl(fd, s.CongestionControl) })}
+	config := net.ListenConfig{Control: sockets.Prepare(func(fd int) error { return useCongestionControl(fd, s.CongestionControl) })}
 	config.SetMultipathTCP(false)
 	l, err := config.Listen(ctx, "tcp4", s.Listen)
 	if err != nil {
@@ -100,7 +101,7 @@ func (s Server) serve(ctx context.Context, c *net.TCPConn, content []byte, resul
 	result.MinRTTMS = float64(info.Min_rtt) / 1000
 	result.SegmentsSent, result.SegmentsSentAgain = info.Data_segs_out, info.Total_retrans
 	result.MaxSegmentSizeBytes = info.Snd_mss
-	return withFD(c, func(fd int) (err error) {
+	return sockets.Control(c, func(fd int) (err error) {
 		result.CongestionControl, err = congestionControl(fd)
 		return err
 	})

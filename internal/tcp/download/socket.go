@@ -8,25 +8,14 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"ncp-testbed/internal/sockets"
 )
 
 // Unsupported is what this kernel, or what it allows, can't do.
 type Unsupported struct{ Reason string }
 
 func (u Unsupported) Error() string { return u.Reason }
-
-// withFD calls f with the socket's descriptor.
-func withFD(c syscall.Conn, f func(fd int) error) error {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var inner error
-	if err := raw.Control(func(fd uintptr) { inner = f(int(fd)) }); err != nil {
-		return err
-	}
-	return inner
-}
 
 // useCongestionControl makes a socket, and those accepted from it, use an algorithm. The namespace's default needs
 // no leave; another one may be the administrator's to choose.
@@ -76,7 +65,7 @@ func setReceiveBuffer(fd, bytes int) error {
 // awaitAcknowledged waits until the socket's send queue (SIOCOUTQ, or TIOCOUTQ) is empty: until the peer's kernel has
 // acknowledged everything. It looks every pollInterval.
 func awaitAcknowledged(ctx context.Context, c *net.TCPConn) error {
-	return withFD(c, func(fd int) error {
+	return sockets.Control(c, func(fd int) error {
 		for {
 			queued, err := unix.IoctlGetInt(fd, unix.TIOCOUTQ)
 			if err != nil {
@@ -102,7 +91,7 @@ const pollInterval = 50 * time.Microsecond
 
 // tcpInfo is what the kernel knows of a connection.
 func tcpInfo(c *net.TCPConn) (info *unix.TCPInfo, err error) {
-	err = withFD(c, func(fd int) error {
+	err = sockets.Control(c, func(fd int) error {
 		info, err = unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 		return err
 	})
@@ -110,15 +99,4 @@ func tcpInfo(c *net.TCPConn) (info *unix.TCPInfo, err error) {
 		return nil, fmt.Errorf("getsockopt TCP_INFO: %w", err)
 	}
 	return info, nil
-}
-
-// control is a net.ListenConfig's and net.Dialer's hook that prepares the socket.
-func control(prepare func(fd int) error) func(string, string, syscall.RawConn) error {
-	return func(_, _ string, raw syscall.RawConn) error {
-		var inner error
-		if err := raw.Control(func(fd uintptr) { inner = prepare(int(fd)) }); err != nil {
-			return err
-		}
-		return inner
-	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net"
 	"time"
+
+	"ncp-testbed/internal/sockets"
 )
 
 // InitialWindow is what this kernel lets a receiver offer in a new connection.
@@ -35,7 +37,7 @@ func ProbeInitialWindow(ctx context.Context, bufferBytes int) (InitialWindow, er
 		return found, err
 	}
 	defer func() { _ = l.Close() }()
-	dialer := net.Dialer{Control: control(func(fd int) error { return setReceiveBuffer(fd, bufferBytes) })}
+	dialer := net.Dialer{Control: sockets.Prepare(func(fd int) error { return setReceiveBuffer(fd, bufferBytes) })}
 	dialer.SetMultipathTCP(false)
 	client, err := dialer.DialContext(ctx, "tcp4", l.Addr().String())
 	if err != nil {

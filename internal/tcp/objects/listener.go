@@ -7,10 +7,11 @@ import (
 	"io"
 	"net"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"ncp-testbed/internal/sockets"
 )
 
 // Connection is what the server's socket said when the connection was accepted, before it sent anything.
@@ -36,16 +37,12 @@ type Listener struct {
 // in notes. With headerApart it is for responses whose header is flushed before the body, as Handler's are then; without
 // it only responses that end their connection leave without delay.
 func Listen(address, congestionControl string, headerApart bool, notes io.Writer) (*Listener, error) {
-	config := net.ListenConfig{
-		Control: func(_, _ string, raw syscall.RawConn) error {
-			if congestionControl == "" {
-				return nil
-			}
-			return control(raw, func(fd int) error {
-				return unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, congestionControl)
-			})
-		},
-	}
+	config := net.ListenConfig{Control: sockets.Prepare(func(fd int) error {
+		if congestionControl == "" {
+			return nil
+		}
+		return unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, congestionControl)
+	})}
 	config.SetMultipathTCP(false)
 	listener, err := config.Listen(context.Background(), "tcp4", address)
 	if err != nil {
@@ -68,12 +65,8 @@ func (l *Listener) Accept() (net.Conn, error) {
 }
 
 func (l *Listener) note(connection *net.TCPConn) error {
-	raw, err := connection.SyscallConn()
-	if err != nil {
-		return err
-	}
 	noted := Connection{AcceptedUnixNs: time.Now().UnixNano(), Client: connection.RemoteAddr().String()}
-	err = control(raw, func(fd int) error {
+	err := sockets.Control(connection, func(fd int) error {
 		if err := l.fillSegments(fd); err != nil {
 			return err
 		}
@@ -103,13 +96,4 @@ func (l *Listener) fillSegments(fd int) error {
 		return unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 0)
 	}
 	return unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_CORK, 1)
-}
-
-// control runs one operation on a connection's descriptor.
-func control(raw syscall.RawConn, operation func(fd int) error) error {
-	var failed error
-	if err := raw.Control(func(fd uintptr) { failed = operation(int(fd)) }); err != nil {
-		return err
-	}
-	return failed
 }

@@ -15,10 +15,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"ncp-testbed/internal/sockets"
 )
 
 // notes are what a listener writes while a test reads.
@@ -187,11 +188,9 @@ func TestSegments(t *testing.T) {
 func segmentsOf(t *testing.T, object int, headerApart bool) uint32 {
 	t.Helper()
 	address, _ := serve(t, "", headerApart)
-	dialer := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
-		return control(raw, func(fd int) error {
-			return unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_MAXSEG, 1460) // less 12 of timestamps
-		})
-	}}
+	dialer := net.Dialer{Control: sockets.Prepare(func(fd int) error {
+		return unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_MAXSEG, 1460) // less 12 of timestamps
+	})}
 	connection, err := dialer.Dial("tcp4", address)
 	if err != nil {
 		t.Fatal(err)
@@ -201,12 +200,8 @@ func segmentsOf(t *testing.T, object int, headerApart bool) uint32 {
 	if _, err := io.Copy(io.Discard, connection); err != nil {
 		t.Fatal(err)
 	}
-	raw, err := connection.(*net.TCPConn).SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var info *unix.TCPInfo
-	if err := control(raw, func(fd int) (err error) {
+	if err := sockets.Control(connection.(*net.TCPConn), func(fd int) (err error) {
 		info, err = unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 		return err
 	}); err != nil {
