@@ -32,8 +32,7 @@ from testbed.study.checks.table import judge_one
 from testbed.study.kinds import table_file
 from testbed.study.kinds.claims_file import Claim, Claims, load
 from testbed.study.kinds.reference import FOLDER
-from testbed.study.kinds.table_result import Outcome, read_table
-from testbed.study.report import table as report
+from testbed.study.kinds.table_result import read_table, results_of, summaries_of
 from testbed.study.tables.verify import variant
 
 ABOUT = "Made from the claims and the reference results: python -m tools.expected_failures. Not to be edited."
@@ -186,8 +185,7 @@ def _of_table(name: str, claim: Claim, check: str, run: Path) -> Iterator[Refere
         return
     loaded = table_file.load(table["name"], quick=bool(table["quick"]))
     asked = claim.table_check(name) or next(one for one in loaded.table.checks if one.name == check)
-    outcomes = [Outcome(**one) for one in table["outcomes"]]
-    result = judge_one(asked, report.summaries_of(table), table["columns"], outcomes, table["engine"])
+    result = judge_one(asked, summaries_of(table), table["columns"], results_of(table), table["engine"])
     yield from _failing(name, check, result, engine_of(table).name, form, runs)
 
 

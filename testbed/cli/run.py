@@ -83,12 +83,11 @@ def register(app: typer.Typer) -> None:
                     "cli.trace-with-repeat", "--pcap and --qlog: they trace a single run", "Leave --repeat out."
                 )
             from testbed.cli.table import tell_run
-            from testbed.study.kinds.table import Asked as AskedOfTable
-            from testbed.study.kinds.table import tell
+            from testbed.study.kinds.table import TableRequest, tell
             from testbed.study.kinds.table_file import repeated
 
             table = repeated(scenario, set_, quick=quick, repeat=repeat, seed=seed)
-            several = AskedOfTable(None, "", "", runtime, link, chosen.name, quick, resume)
+            several = TableRequest(None, "", "", runtime, link, chosen.name, quick, resume)
             if dry_run:
                 tell(table, several)
                 raise typer.Exit(0)

@@ -74,7 +74,7 @@ def _validate_table(name: str, assignments: list[str]) -> None:
 
     for quick in (False, True):
         loaded = load(name, assignments, quick=quick)
-        table_run.plans_of(loaded, table_run.Asked(quick=quick))
+        table_run.plans_of(loaded, table_run.TableRequest(quick=quick))
     print(f"{loaded.path}: valid")
 
 

@@ -32,7 +32,7 @@ def of_table(path: Path, policies: PolicyFacts) -> float:
     """Of all its runs, one after the other; repetitions take what the first of them does."""
     loaded = tables.load(str(path))
     programs = Programs({}, policies)
-    once = table_run.plans_of(loaded, table_run.Asked(repeat=1), programs)
+    once = table_run.plans_of(loaded, table_run.TableRequest(repeat=1), programs)
     rows = {row.name: row.repeat or loaded.table.repeat for row in loaded.table.rows}
     return round(sum(rows[cell.row] * expected_transfer_s(plan) for cell, plan in once), 1)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from testbed.judge.checks.result import Verdict
     from testbed.runtime.progress import Progress
-    from testbed.study.kinds.table import Asked
+    from testbed.study.kinds.table import TableRequest
     from testbed.study.kinds.table_file import LoadedTable
 
 
@@ -46,7 +46,7 @@ def register(app: typer.Typer) -> None:
 
         events.refuse_with(as_json, dry_run)
         loaded = load(name, set_, quick=quick)  # bad input ends here, before anything is set up
-        asked = table_run.Asked(repeat, rows, columns, runtime, link, engine, quick, resume)
+        asked = table_run.TableRequest(repeat, rows, columns, runtime, link, engine, quick, resume)
         if dry_run:
             table_run.tell(loaded, asked)
             raise typer.Exit(0)
@@ -54,7 +54,7 @@ def register(app: typer.Typer) -> None:
             raise typer.Exit(tell_run(loaded, asked, as_json))
 
 
-def tell_run(loaded: LoadedTable, asked: Asked, as_json: bool) -> int:
+def tell_run(loaded: LoadedTable, asked: TableRequest, as_json: bool) -> int:
     """Run it and tell its checks and its verdict; returns the exit code."""
     from testbed.study.kinds import table as table_run
 

@@ -22,8 +22,16 @@ class CellResult:
 
     @property
     def status(self) -> Status:
-        """What the cell is worth."""
+        """What became of it."""
         return self.record.status
+
+    @property
+    def standing(self) -> Status:
+        """What it is worth to whatever it is a part of: a run that failed as nothing in it could be judged is an
+        ``error``."""
+        checks = self.record.checks.values()
+        unjudged = bool(checks) and all(check["status"] == Status.ERROR for check in checks)
+        return Status.ERROR if self.status == Status.FAIL and unjudged else self.status
 
 
 def result_of(cell: str, at: Mapping[str, str], records: Sequence[RunRecord]) -> CellResult | None:

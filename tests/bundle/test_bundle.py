@@ -38,7 +38,7 @@ def results(tmp_path_factory) -> dict[str, Path]:
         simulation = prepare(loaded, Progress(), seed=None, quick=False)
         simulation.execute()
         table = tables.load("speed-table", ["ncp.transfer=1MiB"])
-        asked = table_run.Asked(repeat=1, rows="1,2", columns="nkp24,mptcp", engine="sim")
+        asked = table_run.TableRequest(repeat=1, rows="1,2", columns="nkp24,mptcp", engine="sim")
         table_run.run(table, asked)
     table_folder: Path = (place / "speed-table" / "latest").resolve()
     return {"run": simulation.folder, "table": table_folder}

@@ -78,7 +78,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         (place / "sweep.yaml").write_text(SWEEP)
         _, found["sweep"] = sweep_run.run(sweeps.load(str(place / "sweep.yaml")))
         (place / "table.yaml").write_text(TABLE)
-        table_run.run(tables.load(str(place / "table.yaml")), table_run.Asked(engine="sim"))
+        table_run.run(tables.load(str(place / "table.yaml")), table_run.TableRequest(engine="sim"))
         found["table"] = (place / "results" / "tiny" / "latest").resolve()
     return found
 
@@ -552,7 +552,7 @@ def test_a_table_that_goes_on_executes_nothing_of_its_cells(
     monkeypatch.setenv("NCP_TESTBED_RESULTS", str(tmp_path / "results"))
     (tmp_path / "table.yaml").write_text(TABLE)
     verdict = table_run.run(
-        tables.load(str(tmp_path / "table.yaml")), table_run.Asked(engine="sim", resume=folder.name)
+        tables.load(str(tmp_path / "table.yaml")), table_run.TableRequest(engine="sim", resume=folder.name)
     )
     assert verdict.verdict == "pass"
     assert not harm.marker.exists()

@@ -101,7 +101,7 @@ def test_real_packets_have_no_rerun(tmp_path: Path) -> None:
 def test_a_table_is_made_again_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NCP_TESTBED_RESULTS", str(tmp_path))
     table = tables.load("speed-table", ["ncp.transfer=1MiB"])
-    table_run.run(table, table_run.Asked(repeat=2, rows="1", columns="nkp24,previous", engine="sim"))
+    table_run.run(table, table_run.TableRequest(repeat=2, rows="1", columns="nkp24,previous", engine="sim"))
     folder = (tmp_path / "speed-table" / "latest").resolve()
     verified = verify_folder(folder, rerun=True)
     assert verified.differences == []

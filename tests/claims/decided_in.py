@@ -54,12 +54,12 @@ def _cells(
         for row in loaded.table.rows:
             if row.name not in (check.rows or run.rows or [row.name]):
                 continue
-            for column in tables.contenders(loaded.table, list(policies)):
-                if column.name in columns:
+            for name, column in tables.columns_of(loaded.table, list(policies)).items():
+                if name in columns:
                     scenario = tables.scenario_of(loaded, row, column)
                     plan = resolve(scenario, policies, Choices(), RUN)
                     published = claim.as_published.get(row.name) or _published_row(loaded.table, row, of_rows)
-                    yield f"{run.run} {row.name} {column.name}", row.name, published, column.name, plan
+                    yield f"{run.run} {row.name} {name}", row.name, published, name, plan
 
 
 def _check(claim: Claim, table: Table) -> Any:

@@ -25,9 +25,10 @@ from testbed.study.kinds import claims as all_run
 from testbed.study.kinds import reference
 from testbed.study.kinds.claims import Request
 from testbed.study.kinds.claims_file import Claims, load
-from testbed.study.kinds.table_result import Outcome, Spread, missing
+from testbed.study.kinds.table_result import Place, Spread, missing, outcomes_of
 from testbed.study.report.claims import write_report
 from tests.raises import Containing, Said, raises
+from tests.tables.cells import cell_result
 from tools.artifact import _KINDS
 
 SMALL = """\
@@ -409,7 +410,7 @@ def test_a_claim_about_a_table_has_its_cells_their_intervals_and_n(file: Path, t
         "states": {"nkp24": "ok", "previous": "ok"},
         "known": [{"by": "them", "column": "nkp24", "value": 0.9, "figure": "goodput_mib_s"}],
     }
-    outcomes = [asdict(Outcome("1", "nkp24", 1, Status.PASS, {}, 1.0, "", "x"))]
+    outcomes = outcomes_of([cell_result("1", "nkp24", 1, Status.PASS, {}, 1.0, "", "x")])
     table = {"schema": 2, "engine": "mininet", "columns": ["nkp24", "previous"], "rows": [row], "outcomes": outcomes}
     run = tmp_path / "runs/start/startup/x"
     write_verdict(run, "pass")
@@ -438,12 +439,12 @@ def test_a_claim_about_a_table_has_its_cells_their_intervals_and_n(file: Path, t
     assert "Judged by the median alone" in few.reason
 
     for other, word in [
-        (Outcome("1", "nkp24", 2, Status.FAIL, {}, 1.0, "no payload", "y"), Status.ERROR),
-        (Outcome("1", "nkp24", 2, Status.UNTRUSTED, {}, 1.0, "late", "y"), Status.UNTRUSTED),
-        (missing("1", "nkp24", 2), "error"),
-        (Outcome("1", "previous", 2, Status.FAIL, {}, 1.0, "another column", "y"), Status.PASS),
+        (cell_result("1", "nkp24", 2, Status.FAIL, {}, 1.0, "no payload", "y"), Status.ERROR),
+        (cell_result("1", "nkp24", 2, Status.UNTRUSTED, {}, 1.0, "late", "y"), Status.UNTRUSTED),
+        (missing(Place("1", "nkp24", 2)), "error"),
+        (cell_result("1", "previous", 2, Status.FAIL, {}, 1.0, "another column", "y"), Status.PASS),
     ]:
-        (run / "table.json").write_text(json.dumps({**table, "outcomes": [*outcomes, asdict(other)]}))
+        (run / "table.json").write_text(json.dumps({**table, "outcomes": [*outcomes, *outcomes_of([other])]}))
         assert found(judge="bound", min=0.9).verdict == word, other
         fails = found(judge="bound", min=0.98)  # and never "fails, as known"
         assert fails.verdict == ("fail" if word == "pass" else word), other

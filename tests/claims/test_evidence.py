@@ -16,7 +16,9 @@ from testbed.study.checks.claims import Made
 from testbed.study.checks.judged import Judged
 from testbed.study.kinds.claims_file import Claim, Xfail
 from testbed.study.kinds.table_file import KEPT_AS
-from testbed.study.kinds.table_result import Outcome, Spread, missing
+from testbed.study.kinds.table_result import Place, Spread, missing, outcomes_of
+from testbed.study.result import CellResult
+from tests.tables.cells import cell_result
 from tests.tables.small_table import SMALL
 
 RUN = "runs/start/startup/x"
@@ -199,7 +201,7 @@ def spread(*values: float) -> dict[str, Any]:
     return asdict(Spread.of(values))
 
 
-def table_of(*outcomes: Outcome, engine: str = "mininet", **rows: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def table_of(*outcomes: CellResult, engine: str = "mininet", **rows: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """A table of the columns nkp24 and previous; ``rows`` have their spreads by figure and column."""
     known = {"label": "L", "title": "", "bounds": {}, "states": {"nkp24": "ok", "previous": "ok"}, "known": []}
     return {
@@ -207,7 +209,7 @@ def table_of(*outcomes: Outcome, engine: str = "mininet", **rows: dict[str, dict
         "engine": engine,
         "columns": ["nkp24", "previous"],
         "rows": [{**known, "name": name, "cells": cells} for name, cells in rows.items()],
-        "outcomes": [asdict(outcome) for outcome in outcomes],
+        "outcomes": outcomes_of(outcomes),
     }
 
 
@@ -215,8 +217,8 @@ def cells(nkp24: list[float], previous: list[float]) -> dict[str, Any]:
     return {"goodput_mib_s": {"nkp24": spread(*nkp24), "previous": spread(*previous)}}
 
 
-def passed(row: str, column: str, **of: Any) -> Outcome:
-    return Outcome(row, column, 1, Status.PASS, {}, 1.0, "", "x", **of)
+def passed(row: str, column: str, **of: Any) -> CellResult:
+    return cell_result(row, column, 1, Status.PASS, {}, 1.0, "", "x", **of)
 
 
 GOOD = [passed(row, column) for row in ("near", "far") for column in ("nkp24", "previous")]
@@ -258,35 +260,35 @@ def test_a_column_or_a_line_that_decides(tmp_path: Path) -> None:
     ("cell", "word", "reason"),
     [
         (
-            Outcome("far", "nkp24", 2, Status.FAIL, {}, 1.0, "no payload", "y"),
+            cell_result("far", "nkp24", 2, Status.FAIL, {}, 1.0, "no payload", "y"),
             Status.ERROR,
             "Row far nkp24 #2: no payload",
         ),
         (
-            Outcome("far", "nkp24", 3, Status.UNTRUSTED, {}, 1.0, "late", "y"),
+            cell_result("far", "nkp24", 3, Status.UNTRUSTED, {}, 1.0, "late", "y"),
             Status.UNTRUSTED,
             "Row far nkp24 #3: late",
         ),
-        (missing("near", "nkp24", 4), "error", "Row near nkp24 #4: It was not run."),
+        (missing(Place("near", "nkp24", 4)), "error", "Row near nkp24 #4: It was not run."),
         (
-            Outcome("far", "nkp24", 5, Status.UNSUPPORTED, {}, None, "no kernel", "y"),
+            cell_result("far", "nkp24", 5, Status.UNSUPPORTED, {}, None, "no kernel", "y"),
             "unsupported",
             "Row far nkp24 #5: no kernel",
         ),
     ],
 )
-def test_the_worst_cell_behind_a_claim_is_told(tmp_path: Path, cell: Outcome, word: str, reason: str) -> None:
+def test_the_worst_cell_behind_a_claim_is_told(tmp_path: Path, cell: CellResult, word: str, reason: str) -> None:
     write(tmp_path, table=table_of(*GOOD, cell, **TWO_ROWS))
     found = judged(tmp_path, WITHIN)
     assert (found.verdict, found.reason, found.asked) == (word, reason, True)
-    other = Outcome("near", "nkp24", 6, Status.UNTRUSTED, {}, 1.0, "stopped", "z")
+    other = cell_result("near", "nkp24", 6, Status.UNTRUSTED, {}, 1.0, "stopped", "z")
     write(tmp_path, table=table_of(*GOOD, cell, other, **TWO_ROWS))
     assert judged(tmp_path, WITHIN).verdict == "untrusted"
 
 
 def test_a_cell_that_failed_is_worse_than_one_that_can_t_be_made(tmp_path: Path) -> None:
-    failed = Outcome("near", "nkp24", 2, Status.FAIL, {}, 1.0, "no payload", "y")
-    unmade = Outcome("far", "nkp24", 2, Status.UNSUPPORTED, {}, None, "no kernel", "y")
+    failed = cell_result("near", "nkp24", 2, Status.FAIL, {}, 1.0, "no payload", "y")
+    unmade = cell_result("far", "nkp24", 2, Status.UNSUPPORTED, {}, None, "no kernel", "y")
     write(tmp_path, table=table_of(*GOOD, failed, unmade, **TWO_ROWS))
     found = judged(tmp_path, WITHIN)
     assert (found.verdict, found.reason) == ("error", "Row near nkp24 #2: no payload")
@@ -299,7 +301,7 @@ def test_a_table_without_a_run_that_counts_tells_no_n(tmp_path: Path) -> None:
 
 
 def test_what_an_engine_can_t_run_is_not_asked_of_it(tmp_path: Path) -> None:
-    cell = Outcome("far", "nkp24", 1, Status.UNSUPPORTED, {}, None, "no MPTCP", "y")
+    cell = cell_result("far", "nkp24", 1, Status.UNSUPPORTED, {}, None, "no MPTCP", "y")
     write(tmp_path, table=table_of(cell, engine="sim", **TWO_ROWS))
     found = judged(tmp_path, WITHIN)
     assert (found.verdict, found.reason, found.asked) == ("skipped", "Row far nkp24 #1: no MPTCP", False)
@@ -325,7 +327,7 @@ def test_a_claim_by_a_check_of_the_table_s_own_file(tmp_path: Path) -> None:
         "2.25 to 2.50 ×, 2 cells",
         3,
     )
-    failed = Outcome("near", "previous", 2, Status.FAIL, {}, 1.0, "no payload", "y")
+    failed = cell_result("near", "previous", 2, Status.FAIL, {}, 1.0, "no payload", "y")
     write(tmp_path, check("other"), found, table=table_of(*GOOD, failed, **TWO_ROWS))
     broken = judged(tmp_path, claim)
     assert (broken.verdict, broken.reason) == ("error", "Row near previous #2: no payload")
@@ -370,9 +372,9 @@ REPEATED = SMALL.replace(
     ],
 )
 def test_a_repeated_scenario_stands_on_the_facts_of_each_run(tmp_path: Path, runs: Any, word: str, reason: str) -> None:
-    def outcome(number: int, found: dict[str, dict[str, Any]]) -> Outcome:
+    def outcome(number: int, found: dict[str, dict[str, Any]]) -> CellResult:
         fine = all(of["status"] in ("pass", "insufficient-data") for of in found.values())
-        return Outcome(
+        return cell_result(
             "near", "nkp24", number, Status.PASS if fine else Status.FAIL, {}, 1.0, f"why {number}", "x", checks=found
         )
 

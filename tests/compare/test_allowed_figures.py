@@ -1,6 +1,7 @@
 """Tables on two engines: their figures and what their checks say."""
 
 import copy
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -8,7 +9,8 @@ import pytest
 from testbed.judge.status import Status
 from testbed.study.checks.agrees import compare_figures, compare_tables
 from testbed.study.kinds import table_file
-from testbed.study.kinds.table_result import Outcome, RowSummary, Spread
+from testbed.study.kinds.table_result import RowSummary, Spread, outcomes_of
+from tests.tables.cells import cell_result
 
 LOADED = table_file.load("initial-rwnd")
 VALUES = {
@@ -28,14 +30,14 @@ def document(*, more: tuple[float, ...] = (), **changed: float) -> dict[str, Any
     cells = {figure: {"cubic": Spread.of([values[figure]])} for figure in LOADED.table.figures}
     cells["completion_ms"]["cubic"] = Spread.of([values["completion_ms"], *more])
     row = RowSummary("unlimited", "unlimited", "", {}, cells, {"cubic": Status.PASS}, [])
-    outcome = Outcome("unlimited", "cubic", 1, Status.PASS, values, 1.0, "", "run")
+    outcome = cell_result("unlimited", "cubic", 1, Status.PASS, values, 1.0, "", "run")
     return copy.deepcopy(
         {
             "schema": 2,
             "engine": "mininet",
             "columns": ["cubic"],
-            "rows": [row.as_json()],
-            "outcomes": [outcome.as_json()],
+            "rows": [asdict(row)],
+            "outcomes": outcomes_of([outcome]),
         }
     )
 

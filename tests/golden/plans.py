@@ -21,8 +21,8 @@ from testbed.scenario import files
 from testbed.scenario.load import load
 from testbed.study.kinds import table as table_run
 from testbed.study.kinds import table_file as tables
-from testbed.study.kinds.table import Asked
-from testbed.study.kinds.table_file import Cell
+from testbed.study.kinds.table import TableRequest
+from testbed.study.kinds.table_result import Place
 from testbed.study.sweep import load as sweeps
 from tests.golden import text
 
@@ -75,7 +75,9 @@ def of_table(path: Path) -> str:
     """All of its cells, and all of its quick form."""
     return _of_cells(
         {
-            form: table_run.plans_of(tables.load(path.stem, quick=quick), Asked(link="relay", quick=quick), programs())
+            form: table_run.plans_of(
+                tables.load(path.stem, quick=quick), TableRequest(link="relay", quick=quick), programs()
+            )
             for form, quick in (("full", False), ("quick", True))
         }
     )
@@ -91,7 +93,7 @@ def of_sweep(path: Path) -> str:
     )
 
 
-def _of_cells(forms: Mapping[str, Iterable[tuple[Cell, Plan]]]) -> str:
+def _of_cells(forms: Mapping[str, Iterable[tuple[Place, Plan]]]) -> str:
     lines, first = [], None
     for form, planned in forms.items():
         rows: dict[str, Plan] = {}

@@ -93,7 +93,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setenv("NCP_TESTBED_INFLUX_PORT", "18086")
         run = prepare(load("startup", ["ncp.transfer=512KiB"]), Progress(), seed=None, quick=False)
         run.execute()
-        asked = table_run.Asked(repeat=1, rows="1", columns="nkp24,mptcp", engine="sim")
+        asked = table_run.TableRequest(repeat=1, rows="1", columns="nkp24,mptcp", engine="sim")
         table_run.run(tables.load("speed-table", ["ncp.transfer=512KiB"]), asked)
         pack([run.folder], place / "bundle.zip")
         with opened(place / "bundle.zip") as unpacked:

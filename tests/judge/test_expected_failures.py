@@ -29,8 +29,9 @@ from testbed.study.checks.table import judge_one, judge_table
 from testbed.study.kinds import table_file
 from testbed.study.kinds.claims_file import OF_A_SOURCE, load
 from testbed.study.kinds.table_file import Table
-from testbed.study.kinds.table_result import Outcome, RowSummary, Spread, missing
+from testbed.study.kinds.table_result import Place, RowSummary, Spread, missing
 from tests.raises import raises
+from tests.tables.cells import cell_result
 from tools import expected_failures as tool
 
 KNOWN = ExpectedFailure(claim="theirs", cause="a cap", measured={"measured": (6.0, 6.5), "near a": (6.0, 6.5)})
@@ -61,7 +62,7 @@ def table(near: list[float], far: list[float], *, word: Any = "pass", **of: Any)
         for name, values in (("near", near), ("far", far))
     ]
     runs = [
-        Outcome(name, "a", number, word, {"rate_mbps": value}, 1.0, "" if word == "pass" else "it broke", "r")
+        cell_result(name, "a", number, word, {"rate_mbps": value}, 1.0, "" if word == "pass" else "it broke", "r")
         for name, values in (("near", near), ("far", far))
         for number, value in enumerate(values, 1)
     ]
@@ -144,7 +145,7 @@ def test_no_run_that_does_not_count_hides_behind_an_expected_failure(word: Any) 
 
 
 def test_a_cell_that_is_missing_does_not_either() -> None:
-    runs = [missing("near", "a", 1), Outcome("far", "a", 1, Status.PASS, {"rate_mbps": 4.0}, 1.0, "", "r")]
+    runs = [missing(Place("near", "a", 1)), cell_result("far", "a", 1, Status.PASS, {"rate_mbps": 4.0}, 1.0, "", "r")]
     assert table([6.2], [4.0], runs=runs).verdict == "fail"
 
 
@@ -164,7 +165,7 @@ def test_a_repeated_scenario(statuses: list[str], judge: str, outcome: str | Non
         for status in statuses
     ]
     runs = [
-        Outcome("repeated", "runs", number, Status.FAIL, {}, 1.0, "", "r", 1, found)
+        cell_result("repeated", "runs", number, Status.FAIL, {}, 1.0, "", "r", 1, found)
         for number, found in enumerate(checks, 1)
     ]
     check = Table.model_validate(

@@ -107,8 +107,8 @@ def plan_of_scenario(name: str) -> None:
 
 def plans_of_table(name: str) -> None:
     loaded = tables.load(name)
-    for contender in tables.contenders(loaded.table, list(POLICIES))[:2]:
-        scenario = tables.scenario_of(loaded, loaded.table.rows[0], contender)
+    for column in list(tables.columns_of(loaded.table, list(POLICIES)).values())[:2]:
+        scenario = tables.scenario_of(loaded, loaded.table.rows[0], column)
         resolve(scenario, POLICIES, Choices(), "20261122-000000-abcd")
 
 

@@ -27,7 +27,7 @@ def statuses(name: str, *assignments: str) -> dict[str, str]:
 
 
 def test_the_rows_without_loss_are_as_published_or_as_upstream_run_again(own_place: Path) -> None:
-    asked = table_run.Asked(
+    asked = table_run.TableRequest(
         repeat=1, rows="1,2,3,4,5,6", columns="previous,nkp24,delivery-rate,mptcp", engine="sim", runtime="process"
     )
     verdict = table_run.run(load_table("speed-table"), asked)

@@ -45,7 +45,7 @@ def plan_all(file: str) -> None:
 def test_runs_are_all_combinations(tmp_path: Path) -> None:
     found = list(planned(load(written(tmp_path, TEXT)), POLICIES))
     assert len(found) == 2 * 2 * 2 * 2
-    assert [cell.place for cell, _ in found[:3]] == [
+    assert [place for place, _ in found[:3]] == [
         ("ncp.send_window=1MiB loss=none", "nkp24", 1),
         ("ncp.send_window=1MiB loss=none", "nkp24", 2),
         ("ncp.send_window=1MiB loss=none", "previous", 1),

@@ -10,7 +10,6 @@ from testbed.engines import Engine
 from testbed.judge.status import Status
 from testbed.machine import build
 from testbed.runtime.progress import Progress
-from testbed.study.kinds.table_result import Outcome
 from testbed.study.ledger import LEDGER, Ledger
 from testbed.study.record import RunRecord
 from testbed.study.report.sweep import told
@@ -21,6 +20,7 @@ from testbed.study.sweep.figures import rules
 from testbed.study.sweep.law import check, fit, of_the_law
 from testbed.study.sweep.load import LoadedSweep, load, planned
 from testbed.study.sweep.model import LawLine
+from tests.tables.cells import cell_result
 
 TEXT = """\
 name: tiny
@@ -151,6 +151,7 @@ def test_a_transfer_that_does_not_end_is_told(sweep: LoadedSweep) -> None:
 def test_seeds_that_all_give_the_same_are_one_observation(values: list[float], n: str) -> None:
     place = "w=1MiB", "nkp24"
     runs = [
-        Outcome(*place, i, Status.PASS, {"rtt_ms": v}, 1.0, "", f"sim-{i}", exact=True) for i, v in enumerate(values, 1)
+        cell_result(*place, i, Status.PASS, {"rtt_ms": v}, 1.0, "", f"sim-{i}", exact=True)
+        for i, v in enumerate(values, 1)
     ]
     assert told(runs) == n

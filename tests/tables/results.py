@@ -15,8 +15,10 @@ from pydantic import TypeAdapter
 
 from testbed.judge.status import Status
 from testbed.study.checks.table import TableCheck, judge_one
-from testbed.study.kinds.table_result import KnownValue, Outcome, RowSummary, Spread, missing
+from testbed.study.kinds.table_result import KnownValue, Place, RowSummary, Spread, missing
+from testbed.study.result import CellResult
 from tests.said import all_codes
+from tests.tables.cells import cell_result
 
 RECORDED = Path(__file__).with_name("results.json")
 _ADAPTER: TypeAdapter[TableCheck] = TypeAdapter(TableCheck)
@@ -47,8 +49,8 @@ def one(a: Values = (), b: Values = (), **of: Any) -> list[RowSummary]:
     return [row("near", {"rate_mbps": (a, b)}, **of)]
 
 
-def cell(row: str, column: str, verdict: str = "pass", why: str = "", repetition: int = 1, **of: Any) -> Outcome:
-    return Outcome(row, column, repetition, Status(verdict), {}, 1.0, why, "x", **of)
+def cell(row: str, column: str, verdict: str = "pass", why: str = "", repetition: int = 1, **of: Any) -> CellResult:
+    return cell_result(row, column, repetition, Status(verdict), {}, 1.0, why, "x", **of)
 
 
 def checks(status: str, **of: Any) -> dict[str, dict[str, Any]]:
@@ -67,7 +69,7 @@ TWO_FIGURES = [row("near", {"rate_mbps": ([9], [1]), "rtt_ms": ([30], [20])}, bo
 SOURCES = (("them", 1.0), ("us", 2.0))
 PASSES, FAILS, OPEN, UNDECIDED = "pass", "fail", "insufficient-data", "inconclusive"
 
-Case = tuple[str, dict[str, Any], list[RowSummary], Sequence[Outcome]]
+Case = tuple[str, dict[str, Any], list[RowSummary], Sequence[CellResult]]
 CASES: dict[str, Case] = {
     "ratio: at its least": (PASSES, RATIO, one([1], [2]), []),
     "ratio: at its most": (PASSES, RATIO, one([4], [2]), []),
@@ -183,9 +185,13 @@ CASES: dict[str, Case] = {
         "untrusted",
         RATIO,
         one([1], [1]),
-        [cell("near", "a", "fail", "no payload"), cell("near", "b", "untrusted", "late", 2), missing("near", "a", 3)],
+        [
+            cell("near", "a", "fail", "no payload"),
+            cell("near", "b", "untrusted", "late", 2),
+            missing(Place("near", "a", 3)),
+        ],
     ),
-    "a missing cell": ("missing", BOUND, one([1], bounds={"rate_mbps": 1}), [missing("near", "a", 3)]),
+    "a missing cell": ("missing", BOUND, one([1], bounds={"rate_mbps": 1}), [missing(Place("near", "a", 3))]),
     "a broken run": ("error", WITHIN, one([1]), [cell("near", "a", "fail", "it stopped", checks=checks("error"))]),
     "worse by its figures": (FAILS, WITHIN, one([9]), [cell("near", "a", "unsupported", "no kernel")]),
     "cells of other rows and columns are none of it": (
@@ -223,7 +229,7 @@ CASES: dict[str, Case] = {
         "missing",
         {"judge": "each_run", "check": "own"},
         one(),
-        [cell("near", "a", checks=checks("pass")), missing("near", "b", 1)],
+        [cell("near", "a", checks=checks("pass")), missing(Place("near", "b", 1))],
     ),
     "the runs' own check, asked of another policy": (
         "skipped",

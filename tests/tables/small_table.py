@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from testbed.engines import Programs
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.planning.resolve import Choices
-from testbed.study.kinds.table import TableCells
-from testbed.study.kinds.table_file import contenders, load
-from testbed.study.kinds.table_result import Outcome, read_cell
+from testbed.study.cell import ScenarioCell
+from testbed.study.kinds.table import TableRequest, cells_of, select
+from testbed.study.kinds.table_file import LoadedTable, Selection, load
+from testbed.study.kinds.table_result import Place, read_cell
+from testbed.study.result import CellResult
 
 POLICIES: Any = {
     name: {"name": name, "cap_packets": None, "initial": "W/n"}
@@ -40,16 +43,31 @@ quick: {rows.far.set.transfer: 1MiB}
 """
 
 
-def matrix_of(name: str, *assignments: str, quick: bool = False, engine: str = "mininet") -> TableCells:
+@dataclass(frozen=True)
+class Matrix:
+    """A table's cells at any place."""
+
+    loaded: LoadedTable
+    selection: Selection
+    choices: Choices
+
+    def cells(self, *places: tuple[str, str, int]) -> list[ScenarioCell]:
+        return cells_of(self.loaded, self.selection, PROGRAMS, self.choices, [Place(*place) for place in places])
+
+    def cell(self, row: str, column: str, repetition: int = 1) -> ScenarioCell:
+        return self.cells((row, column, repetition))[0]
+
+
+def matrix_of(name: str, *assignments: str, quick: bool = False, engine: str = "mininet") -> Matrix:
     loaded = load(name, assignments, quick=quick)
-    columns = {c.name: c for c in contenders(loaded.table, list(POLICIES))}
-    rows = {row.name: row for row in loaded.table.rows}
-    return TableCells(loaded, rows, columns, PROGRAMS, Choices(quick=quick, engine=engine))
+    every_row = ",".join(row.name for row in loaded.table.rows)
+    selection = select(loaded, TableRequest(rows=every_row), POLICIES)
+    return Matrix(loaded, selection, Choices(quick=quick, engine=engine))
 
 
-def outcome_by(run: Path) -> Outcome:
+def outcome_by(run: Path) -> CellResult:
     """What becomes of a table's cell with this run."""
-    found = read_cell("1", "nkp24", 1, run.parent)
+    found = read_cell(Place("1", "nkp24", 1), run.parent)
     assert found
     return found
 

@@ -16,8 +16,8 @@ from testbed.judge.figures import GOODPUT
 from testbed.plan.duration import expected_transfer_s
 from testbed.scenario.files import is_table, tables
 from testbed.study.kinds import table as table_run
-from testbed.study.kinds.table import Asked
-from testbed.study.kinds.table_file import Cell, Column, Contender, Row, Selection, load, scenario_of, select
+from testbed.study.kinds.table import TableRequest
+from testbed.study.kinds.table_file import Column, Row, Selection, load, scenario_of, select
 from testbed.study.record import read_record
 from tests.raises import Containing, Said, raises
 from tests.tables.small_table import POLICIES, matrix_of, write_run
@@ -25,34 +25,34 @@ from tests.tables.small_table import POLICIES, matrix_of, write_run
 
 def all_scenarios(name: str) -> None:
     matrix = matrix_of(name)
-    for row in matrix.rows.values():
-        for contender in matrix.columns.values():
-            scenario_of(matrix.loaded, row, contender)
+    for row in matrix.selection.rows.values():
+        for column in matrix.selection.columns.values():
+            scenario_of(matrix.loaded, row, column)
 
 
 @pytest.mark.parametrize("path", tables(), ids=lambda path: path.stem)
 @pytest.mark.parametrize("quick", [False, True])
 def test_every_cell_of_every_shipped_table_has_a_plan(path: Path, quick: bool) -> None:
     matrix = matrix_of(path.stem, quick=quick)
-    for row in matrix.rows:
-        for column in matrix.columns:
-            made = matrix.cells([Cell(row, column, 2)])[0]
+    for row in matrix.selection.rows:
+        for name, column in matrix.selection.columns.items():
+            made = matrix.cell(row, name, 2)
             plan, scenario = made.plan, made.loaded
             assert plan["scenario"] == path.stem == scenario.scenario.name
             # In virtual time there may be no database.
             assert {check["judge"] for check in plan["checks"]} - {"points_stored"}
             assert plan["seed"] == matrix.loaded.table.seed + 1
             if plan["traffic"] == "ncp":
-                assert plan["sessions"][0]["policy"] == (matrix.columns[column].column.carrier or column)
+                assert plan["sessions"][0]["policy"] == (column.carrier or name)
 
 
 def test_the_speed_table_is_the_proposals() -> None:
     matrix = matrix_of("speed-table")
     with (paths.CHECKOUT / "data" / "published" / "nkp0024-speed-rerun.csv").open() as file:
         rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
-    assert [row["row"] for row in rows] == list(matrix.rows)
+    assert [row["row"] for row in rows] == list(matrix.selection.rows)
     for row in rows:
-        plan = matrix.cells([Cell(row["row"], "nkp24", 1)])[0].plan
+        plan = matrix.cell(row["row"], "nkp24").plan
         links = [f"{x['rate_pps']:g}@{x['delay_ms']:g}:{x['loss']:g}" for x in plan["links"]]
         assert " ".join(links) == row["links"]
         assert plan["sessions"][0]["transfer_bytes"] == (80 if row["row"] == "6" else 8) << 20
@@ -60,19 +60,19 @@ def test_the_speed_table_is_the_proposals() -> None:
 
 
 def test_a_policy_that_the_agent_has_is_a_column(small: str) -> None:
-    assert list(matrix_of(small).columns) == list(POLICIES)
-    assert list(matrix_of("speed-table").columns)[-1] == "mptcp"
+    assert list(matrix_of(small).selection.columns) == list(POLICIES)
+    assert list(matrix_of("speed-table").selection.columns)[-1] == "mptcp"
 
 
 def test_what_is_set_for_all_cells_has_the_last_word(small: str) -> None:
     matrix = matrix_of(small, "links.a.delay=7ms")
-    assert [matrix.cells([Cell(row, "nkp24", 1)])[0].plan["links"][0]["delay_ms"] for row in matrix.rows] == [7, 7]
-    assert expected_transfer_s(matrix_of(small, quick=True).cells([Cell("far", "nkp24", 1)])[0].plan) == 1
+    assert [matrix.cell(row, "nkp24").plan["links"][0]["delay_ms"] for row in ("near", "far")] == [7, 7]
+    assert expected_transfer_s(matrix_of(small, quick=True).cell("far", "nkp24").plan) == 1
 
 
 def test_mptcp_gets_the_same_links_and_bytes() -> None:
     matrix = matrix_of("speed-table")
-    ours, theirs = (matrix.cells([Cell("5", column, 1)])[0].plan for column in ("nkp24", "mptcp"))
+    ours, theirs = (matrix.cell("5", column).plan for column in ("nkp24", "mptcp"))
     assert theirs["links"] == ours["links"]
     assert theirs["sessions"][0]["transfer_bytes"] == ours["sessions"][0]["transfer_bytes"]
     assert theirs["sessions"][0]["congestion_control"] == "cubic"
@@ -138,8 +138,10 @@ def test_tables_are_told_from_scenarios(small: str) -> None:
 @given(st.integers(1, 6), st.integers(1, 5), st.integers(1, 4))
 def test_each_cell_is_run_once_and_a_repetition_is_a_whole_table(rows: int, columns: int, repeat: int) -> None:
     names = [f"r{n}" for n in range(rows)], [f"c{n}" for n in range(columns)]
-    contenders = {name: Contender(name, Column(name=name), {}) for name in names[1]}
-    planned = Selection({name: Row(name=name) for name in names[0]}, contenders, repeat, whole=True).cells()
+    of_rows, of_columns = (
+        {name: kind(name=name) for name in of} for kind, of in zip((Row, Column), names, strict=True)
+    )
+    planned = Selection(of_rows, of_columns, repeat, whole=True).places()
     assert len(planned) == len(set(planned)) == rows * columns * repeat
     assert [cell.repetition for cell in planned] == sorted(cell.repetition for cell in planned)
     assert len({cell.folder for cell in planned}) == len(planned)
@@ -154,9 +156,9 @@ def test_a_selection_keeps_the_tables_order_and_names_what_there_is() -> None:
 
 def test_a_quick_table_may_leave_rows_out_and_any_can_be_asked_for() -> None:
     quick = load("speed-table", quick=True)
-    assert list(table_run.select(quick, Asked(), POLICIES).rows) == ["1", "2", "5", "6", "7", "7-three"]
-    assert list(table_run.select(quick, Asked(rows="4,3"), POLICIES).rows) == ["3", "4"]
-    whole = table_run.select(load("speed-table"), Asked(), POLICIES)
+    assert list(table_run.select(quick, TableRequest(), POLICIES).rows) == ["1", "2", "5", "6", "7", "7-three"]
+    assert list(table_run.select(quick, TableRequest(rows="4,3"), POLICIES).rows) == ["3", "4"]
+    whole = table_run.select(load("speed-table"), TableRequest(), POLICIES)
     assert (len(whole.rows), whole.repeat, whole.whole) == (8, 3, True)
 
 

@@ -140,7 +140,7 @@ def test_a_run_that_the_machine_can_not_do_is_no_failure(tmp_path: Path) -> None
     (tmp_path / "r").mkdir()
     (tmp_path / "r" / "verdict.json").write_text(json.dumps(verdict.to_json()))
     found = outcome_by(tmp_path / "r")
-    assert (found.verdict, found.why, found.figures) == ("unsupported", verdict.broken, {})
+    assert (found.status, found.record.reason, found.record.figures) == ("unsupported", verdict.broken, {})
 
 
 def test_known_values_by_several_columns_and_figures(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from testbed.judge.status import Status
 from testbed.study.checks.table import DifferenceCheck, RisesCheck, judge_one
 from testbed.study.kinds import table as table_run
-from testbed.study.kinds.table import Asked
-from testbed.study.kinds.table_file import contenders, load
+from testbed.study.kinds.table import TableRequest
+from testbed.study.kinds.table_file import columns_of, load
 from testbed.study.kinds.table_result import KnownValue, RowSummary, Spread
 from testbed.study.report import gains
 
@@ -92,9 +92,9 @@ def test_the_picture_has_the_rows_that_were_run() -> None:
 
 def test_a_row_that_takes_long_is_run_less_often(tmp_path: Path) -> None:
     loaded = load("initcwnd", (), quick=False)
-    assert [c.name for c in contenders(loaded.table, [])] == ["iw3", "iw10"]
-    chosen = table_run.select(loaded, Asked(rows="seg-3,bw-256"), {})
-    counts = {name: sum(cell.row == name for cell in chosen.cells()) for name in ("seg-3", "bw-256")}
+    assert list(columns_of(loaded.table, [])) == ["iw3", "iw10"]
+    chosen = table_run.select(loaded, TableRequest(rows="seg-3,bw-256"), {})
+    counts = {name: sum(cell.row == name for cell in chosen.places()) for name in ("seg-3", "bw-256")}
     assert counts == {"seg-3": 6, "bw-256": 2}
-    once = table_run.select(loaded, Asked(rows="seg-3,bw-256", repeat=1), {})
-    assert len(once.cells()) == 4
+    once = table_run.select(loaded, TableRequest(rows="seg-3,bw-256", repeat=1), {})
+    assert len(once.places()) == 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,19 @@ from testbed.judge.status import Status
 from testbed.results.report import words
 from testbed.study.checks.table import BoundCheck, KnownCheck, RatioCheck, judge_one, judge_table
 from testbed.study.kinds.table_file import load
-from testbed.study.kinds.table_result import KnownValue, Outcome, RowSummary, Spread, read_known, summarise, write_csv
+from testbed.study.kinds.table_result import (
+    KnownValue,
+    RowSummary,
+    Spread,
+    outcomes_of,
+    read_known,
+    summarise,
+    write_csv,
+)
 from testbed.study.report.table import filled_in, write_report
+from testbed.study.result import CellResult
 from tests.raises import raises
+from tests.tables.cells import cell_result
 
 
 @given(st.lists(st.floats(0.01, 100), max_size=9))
@@ -36,8 +47,8 @@ def test_the_spread_of_any_values(values: list[float]) -> None:
         assert sum(v < spread.median for v in values) <= len(values) / 2
 
 
-def outcome(row: str, column: str, value: float, verdict: Any = "pass", repetition: int = 1) -> Outcome:
-    return Outcome(
+def outcome(row: str, column: str, value: float, verdict: Any = "pass", repetition: int = 1) -> CellResult:
+    return cell_result(
         row, column, repetition, verdict, {GOODPUT: value}, 8 / value, "" if verdict == "pass" else "late", "x"
     )
 
@@ -105,14 +116,14 @@ def test_what_has_no_value_leaves_a_check_open() -> None:
     assert "there is no column a, b." in judge_one(check, [row_of([], c=0.5)], ["c"], []).reason
 
 
-def judged(small: str, outcomes: list[Outcome], *, partial: bool = False) -> tuple[list[RowSummary], Verdict]:
+def judged(small: str, outcomes: list[CellResult], *, partial: bool = False) -> tuple[list[RowSummary], Verdict]:
     table = load(small).table
     columns = ["previous", "nkp24"]
     summaries = summarise(table, ["near", "far"], columns, {key: {GOODPUT: 1.0} for key in ("near", "far")}, outcomes)
     return summaries, judge_table(table, "r", summaries, columns, outcomes, partial=partial)
 
 
-def all_of(value: float) -> list[Outcome]:
+def all_of(value: float) -> list[CellResult]:
     return [outcome(row, c, v) for row in ("near", "far") for c, v in (("previous", 0.8), ("nkp24", value))]
 
 
@@ -138,7 +149,7 @@ def test_a_run_that_fails_its_own_checks_fails_the_table(small: str) -> None:
 
 
 def test_only_part_of_a_table_may_leave_checks_open(small: str) -> None:
-    some = [o for o in all_of(0.9) if o.row == "near"]
+    some = [o for o in all_of(0.9) if o.at["row"] == "near"]
     assert judged(small, some)[1].verdict == "fail"
     assert judged(small, some, partial=True)[1].verdict == "pass"
     assert judged(small, all_of(0.7), partial=True)[1].verdict == "fail"
@@ -183,10 +194,10 @@ def test_the_report_is_made_from_the_folder_alone(small: str, tmp_path: Path) ->
         "repeat": 1,
         "overrides": [],
         "columns": ["previous", "nkp24"],
-        "rows": [s.as_json() for s in summaries],
+        "rows": [asdict(s) for s in summaries],
         "ratios": [["nkp24", "previous"]],
         "findings": ["{near.nkp24}"],
-        "outcomes": [o.as_json() for o in all_of(0.9)],
+        "outcomes": outcomes_of(all_of(0.9)),
     }
     (tmp_path / "table.json").write_text(json.dumps(document))
     (tmp_path / "verdict.json").write_text(json.dumps(verdict.to_json()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +15,27 @@ from hypothesis import strategies as st
 from testbed.judge.figures import GOODPUT
 from testbed.judge.status import Status
 from testbed.study.kinds.table_file import load
-from testbed.study.kinds.table_result import Outcome, Spread, observations, summarise, write_csv
+from testbed.study.kinds.table_result import Spread, observations, outcomes_of, results_of, summarise, write_csv
+from testbed.study.result import CellResult
+from tests.tables.cells import cell_result
 from tests.tables.small_table import SMALL, outcome_by, write_run
 
 CHECKS = {"law": {"judge": "follows_law", "status": "pass", "measured": 0.01, "expected": 0.0, "tolerance": 0.03}}
-RUN = Outcome("1", "nkp24", 1, Status.PASS, {GOODPUT: 1.0, "rtt_ms": 50.0}, 8.0, "", "sim-1", checks=CHECKS, exact=True)
+RUN: dict[str, Any] = {
+    "row": "1",
+    "column": "nkp24",
+    "status": Status.PASS,
+    "figures": {GOODPUT: 1.0, "rtt_ms": 50.0},
+    "seconds": 8.0,
+    "why": "",
+    "run": "sim-1",
+    "checks": CHECKS,
+    "exact": True,
+}
 
 
-def runs(*changes: dict[str, Any]) -> list[Outcome]:
-    return [replace(RUN, repetition=number, **change) for number, change in enumerate(changes, start=1)]
+def runs(*changes: dict[str, Any]) -> list[CellResult]:
+    return [cell_result(**RUN | {"repetition": number} | change) for number, change in enumerate(changes, start=1)]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +65,7 @@ def test_each_cell_is_looked_at_alone_and_never_vanishes(found: list[tuple[str, 
     for column in "ab":
         mine = [(value, exact) for c, value, exact in found if c == column]
         one = len(set(mine)) == 1 and mine[0][1]
-        assert sum(run.column == column for run in left) == (1 if one else len(mine))
+        assert sum(run.at["column"] == column for run in left) == (1 if one else len(mine))
 
 
 @pytest.mark.parametrize(("exact", "told"), [(True, ("3", "1", "", "")), (False, ("3", "3", "1.0000", "0.7500"))])
@@ -86,7 +98,7 @@ def test_the_run_s_own_record_says_whether_it_was_in_virtual_time(
     run = write_run(tmp_path, "x", "pass")
     if provenance is not None:
         (run / "provenance.json").write_text(json.dumps(provenance))
-    assert outcome_by(run).exact is exact
+    assert outcome_by(run).record.exact is exact
 
 
 @pytest.mark.parametrize(
@@ -96,9 +108,12 @@ def test_only_what_is_made_in_real_time_tells_its_host(tmp_path: Path, provenanc
     run = write_run(tmp_path, "x", "pass")
     (run / "provenance.json").write_text(json.dumps(provenance))
     found = outcome_by(run)
-    assert found.host == host
-    assert found.as_json().get("host") == (host or None)
-    assert Outcome(**found.as_json()) == found
+    assert found.record.host == host
+    entries = outcomes_of([found])
+    assert entries[0].get("host") == (host or None)
+    (read,) = results_of({"outcomes": entries})
+    assert outcomes_of([read]) == entries
+    assert (read.cell, read.at, read.attempts) == (found.cell, found.at, found.attempts)
 
 
 def test_an_interval_of_before_is_told_by_the_rule_of_today() -> None:

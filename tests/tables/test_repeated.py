@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +13,24 @@ from testbed.judge import expected_failures
 from testbed.judge.status import Status
 from testbed.study.checks.each_run import EachRunCheck, judge_each_run
 from testbed.study.kinds import table as table_run
-from testbed.study.kinds.table import Asked, select
+from testbed.study.kinds.table import TableRequest, select
 from testbed.study.kinds.table_file import first_run, repeated, scenario_of
-from testbed.study.kinds.table_result import Outcome, missing
+from testbed.study.kinds.table_result import Place, missing
+from testbed.study.result import CellResult
 from testbed.study.tables.verify import variant
 from testbed.study.verify import VerifyRequest, verify
 from tests.raises import raises
 from tests.said import Saying, all_codes
+from tests.tables.cells import cell_result, changed
 
 CHECK = EachRunCheck(name="law", judge="each_run", check="law")
 
 
-def runs(*found: tuple[str, Any], verdict: Any = "pass", expected: Any = 0.0, tolerance: Any = 0.03) -> list[Outcome]:
+def runs(
+    *found: tuple[str, Any], verdict: Any = "pass", expected: Any = 0.0, tolerance: Any = 0.03
+) -> list[CellResult]:
     return [
-        Outcome(
+        cell_result(
             "r",
             "c",
             number,
@@ -84,12 +87,12 @@ def test_runs_that_each_ask_for_something_else_are_judged_by_vote() -> None:
         (runs(("fail", 0.9), verdict="untrusted"), "untrusted"),
         (runs(("error", None), verdict="fail"), "error"),
         (runs(("insufficient-data", None)), "insufficient-data"),
-        ([missing("r", "c", 3)], "missing"),
-        ([Outcome("r", "c", 3, Status.UNSUPPORTED, {}, None, "no such kernel", "", 0)], "unsupported"),
-        ([replace(runs(("pass", 0.01))[0], checks={})], "missing"),
+        ([missing(Place("r", "c", 3))], "missing"),
+        ([cell_result("r", "c", 3, Status.UNSUPPORTED, {}, None, "no such kernel", "", 0)], "unsupported"),
+        ([changed(runs(("pass", 0.01))[0], checks={})], "missing"),
     ],
 )
-def test_a_run_that_does_not_count_stays_in_the_count(other: list[Outcome], status: str) -> None:
+def test_a_run_that_does_not_count_stays_in_the_count(other: list[CellResult], status: str) -> None:
     result = judge_each_run(CHECK, [*runs(("pass", 0.01), ("pass", 0.02)), *other])
     assert result.status == status
     assert all_codes(result.said) == ["runs.hold", "runs.others", "runs.median", "runs.too-few"]
@@ -101,7 +104,7 @@ def test_a_run_that_does_not_count_stays_in_the_count(other: list[Outcome], stat
 def test_a_fact_that_fails_in_one_run_fails_whatever_the_interval_says(good: int) -> None:
     found = runs(*[("pass", 100)] * good, ("fail", 99), expected=100, tolerance=0.0)
     for run in found:
-        run.checks["law"]["judge"] = "payload_intact"
+        run.record.checks["law"]["judge"] = "payload_intact"
     assert judge_each_run(CHECK, found).status == "fail"
 
 
@@ -122,7 +125,7 @@ def test_a_run_that_failed_for_something_else_than_its_number_is_not_overruled_b
 def test_alike_runs_in_virtual_time_are_one_observation(measured: list[float], status: str, observations: int) -> None:
     real = runs(*(("pass" if value <= 0.03 else "fail", value) for value in measured))
     assert judge_each_run(CHECK, real).figures["observations"] == 6
-    result = judge_each_run(CHECK, [replace(run, exact=True) for run in real])
+    result = judge_each_run(CHECK, [changed(run, exact=True) for run in real])
     assert (result.status, result.figures["n"], result.figures["observations"]) == (status, 6, observations)
     assert ("interval" in result.figures) == (observations == 6)
     alike = Saying("runs.one-observation", runs=6)
@@ -136,7 +139,7 @@ def test_a_run_that_failed_in_another_check_is_judged_by_what_this_one_says() ->
 
 
 def test_runs_that_all_lack_the_check_are_missing() -> None:
-    result = judge_each_run(CHECK, [replace(run, checks={}) for run in runs(*[("pass", 0.01)] * 2)])
+    result = judge_each_run(CHECK, [changed(run, checks={}) for run in runs(*[("pass", 0.01)] * 2)])
     assert (result.status, result.measured, result.expected, result.tolerance) == ("missing", None, None, None)
     assert result.reason == (
         "Holds in 0 of 2 runs. Of the others, 2 missing. Fewer than 3 runs say nothing of the spread."
@@ -161,8 +164,8 @@ def test_what_is_told_of_runs_of_every_kind() -> None:
     found = [
         *runs(("pass", 0.01), ("fail", 0.04), ("pass", 0.02)),
         *runs(("error", None), ("insufficient-data", None)),
-        missing("r", "c", 6),
-        Outcome("r", "c", 7, Status.UNSUPPORTED, {}, None, "no such kernel", "", 0),
+        missing(Place("r", "c", 6)),
+        cell_result("r", "c", 7, Status.UNSUPPORTED, {}, None, "no such kernel", "", 0),
     ]
     result = judge_each_run(CHECK, found)
     assert result.reason == (
@@ -213,12 +216,12 @@ def test_runs_of_which_one_is_not_asked_are_judged_by_the_others() -> None:
 def test_it_is_the_scenario_with_what_is_set_and_the_next_seeds() -> None:
     table = repeated("startup", ["policy=previous"], quick=True, repeat=4, seed=7)
     assert (table.table.repeat, table.table.seed) == (4, 7)
-    selection = select(table, Asked(), {"previous": {"name": "previous"}})
+    selection = select(table, TableRequest(), {"previous": {"name": "previous"}})
     (row,), (column,) = selection.rows.values(), selection.columns.values()
     scenario = scenario_of(table, row, column).scenario
     assert scenario.ncp is not None
     assert (scenario.ncp.policy, scenario.ncp.transfer_bytes) == ("previous", 16 << 20)
-    assert len(selection.cells()) == 4
+    assert len(selection.places()) == 4
     with raises(BadInput, "set.no-such-value", key="polcy"):
         repeated("startup", ["polcy=x"], quick=False, repeat=3, seed=None)
 
@@ -228,7 +231,7 @@ def test_three_runs_in_virtual_time_come_to_one_verdict(tmp_path: Path, monkeypa
     monkeypatch.setenv("NCP_TESTBED_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("NCP_TESTBED_INFLUX_PORT", "18086")
     table = repeated("startup", [], quick=True, repeat=3, seed=None)
-    verdict = table_run.run(table, Asked(engine="sim", quick=True))
+    verdict = table_run.run(table, TableRequest(engine="sim", quick=True))
     assert verdict.verdict == "pass", verdict.summary
     assert {check.judge for check in verdict.checks} == {"each_run"}
     folder = tmp_path / "results" / "startup" / verdict.run
@@ -259,7 +262,7 @@ def test_an_expected_failure_written_into_a_result_with_changes_is_seen(
     codes = {}
     for changes in ([], ["title=mine"]):
         table = repeated(name, changes, quick=True, repeat=2, seed=None)
-        verdict = table_run.run(table, Asked(engine="sim", quick=True))
+        verdict = table_run.run(table, TableRequest(engine="sim", quick=True))
         folder = tmp_path / "results" / name / verdict.run
         document = json.loads((folder / "verdict.json").read_text())
         assert any("xfail" in check for check in document["checks"]) != bool(changes)

@@ -12,7 +12,8 @@ from testbed.judge.checks.result import Trust
 from testbed.study.checks import table as judging
 from testbed.study.checks.table import KnownCheck
 from testbed.study.kinds.table_file import Table
-from testbed.study.kinds.table_result import Outcome, missing
+from testbed.study.kinds.table_result import Place, missing
+from testbed.study.result import CellResult
 from tests.said import Saying
 from tests.tables import results
 from tests.tables.results import BOUND, COLUMNS, cell, checks, one
@@ -37,7 +38,7 @@ OWN = {"name": "own", "judge": "each_run", "check": "own"}
 CELLS = [cell("near", "a"), cell("near", "b")]
 
 
-def judged(*asked: dict[str, Any], outcomes: list[Outcome] | None = None, partial: bool = False, **of: Any) -> Any:
+def judged(*asked: dict[str, Any], outcomes: list[CellResult] | None = None, partial: bool = False, **of: Any) -> Any:
     whole = {"name": "small", "title": "t", "cells": {}, "rows": [{"name": "near"}], "columns": [{"name": "a"}]}
     table = TypeAdapter(Table).validate_python({**whole, "checks": asked, "figures": ["rate_mbps"]})
     found = CELLS if outcomes is None else outcomes
@@ -94,7 +95,7 @@ def test_twenty_runs_that_do_not_hold_are_named(failed: int, more: int) -> None:
         ([HOLDS], CELLS, False, "pass"),
         ([HOLDS, LEFT_OPEN], CELLS, False, "fail"),
         ([HOLDS, LEFT_OPEN], CELLS, True, "pass"),
-        ([HOLDS], [*CELLS, missing("near", "b", 2)], True, "fail"),
+        ([HOLDS], [*CELLS, missing(Place("near", "b", 2))], True, "fail"),
         ([HOLDS], [*CELLS, cell("near", "b", "unsupported", "no kernel", 2)], False, "pass"),
         ([HOLDS], [cell("near", "b", "unsupported", "no kernel")], False, "fail"),
         ([HOLDS], [cell("near", "b", "unsupported", "no kernel")], True, "pass"),

@@ -17,9 +17,9 @@ from testbed.runtime.interrupts import Interrupted, interruptible
 from testbed.runtime.progress import Progress
 from testbed.study.cell import ScenarioCell
 from testbed.study.kinds import table as table_run
-from testbed.study.kinds.table import Asked, select
-from testbed.study.kinds.table_file import KEPT_AS, Cell, load
-from testbed.study.kinds.table_result import outcome_of
+from testbed.study.kinds.table import TableRequest, select
+from testbed.study.kinds.table_file import KEPT_AS, load
+from testbed.study.kinds.table_result import in_table
 from testbed.study.ledger import LEDGER, Ledger, differences_of
 from testbed.study.record import RunRecord, read_record
 from testbed.study.result import result_of
@@ -51,7 +51,7 @@ def change_verdict(run: Path, **changes: Any) -> None:
 def test_what_settles_a_cell_is_kept_and_what_does_not_is_made_again(
     small: str, tmp_path: Path, verdicts: list[str], found: str | None, attempts: int, again: bool
 ) -> None:
-    cell = matrix_of(small).cells([Cell("near", "nkp24", 1)])[0]
+    cell = matrix_of(small).cell("near", "nkp24")
     for number, verdict in enumerate(verdicts):
         broken = verdict in ("broken", "unsupported")
         run = write_run(tmp_path / cell.folder, f"2026-{number}", "fail" if broken else verdict)
@@ -59,7 +59,7 @@ def test_what_settles_a_cell_is_kept_and_what_does_not_is_made_again(
             change_verdict(run, broken="the relay ended", unsupported=verdict == "unsupported")
     (tmp_path / cell.folder / "2026-9").mkdir(parents=True)  # a run that was killed left no verdict
     earlier = result_of(cell.id, cell.at, cell.earlier(tmp_path, []))
-    assert (outcome_of(earlier).verdict if earlier else None) == found
+    assert (in_table(earlier).status if earlier else None) == found
     if earlier:
         assert earlier.attempts == attempts
         assert should_retry(earlier.record, 0, cell.engine) is again
@@ -69,7 +69,7 @@ def test_what_settles_a_cell_is_kept_and_what_does_not_is_made_again(
 def test_in_virtual_time_an_untrusted_run_would_be_the_same_again(
     small: str, tmp_path: Path, verdict: str, again: bool
 ) -> None:
-    cell = matrix_of(small, engine="sim").cells([Cell("near", "nkp24", 1)])[0]
+    cell = matrix_of(small, engine="sim").cell("near", "nkp24")
     run = write_run(tmp_path / cell.folder, "sim-1", "untrusted" if verdict == "untrusted" else "fail")
     if verdict == "broken":
         change_verdict(run, broken="the disk is full")
@@ -78,7 +78,7 @@ def test_in_virtual_time_an_untrusted_run_would_be_the_same_again(
 
 
 def test_a_run_that_the_user_stopped_says_nothing_of_its_cell(small: str, tmp_path: Path) -> None:
-    cell = matrix_of(small).cells([Cell("near", "nkp24", 1)])[0]
+    cell = matrix_of(small).cell("near", "nkp24")
     run = write_run(tmp_path / cell.folder, "2026-0", "fail")
     with pytest.raises(Interrupted) as stopped, interruptible():
         os.kill(os.getpid(), signal.SIGTERM)
@@ -90,7 +90,7 @@ def test_a_run_that_the_user_stopped_says_nothing_of_its_cell(small: str, tmp_pa
 def test_going_on_makes_untrusted_and_broken_runs_again_and_tells_so(
     small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cells = matrix_of(small).cells([Cell("near", "nkp24", number) for number in (1, 2, 3, 4)])
+    cells = matrix_of(small).cells(*(("near", "nkp24", number) for number in (1, 2, 3, 4)))
     late, broken, good, new = cells
     for number in range(3):
         write_run(tmp_path / late.folder, f"2026-{number}", "untrusted")
@@ -137,7 +137,7 @@ def test_a_table_that_is_gone_on_with_is_judged_by_the_checks_of_now(
 
     def folder_of(text: str, resume: str) -> Path:
         Path(small).write_text(text)
-        loaded, asked = load(small), Asked(resume=resume)
+        loaded, asked = load(small), TableRequest(resume=resume)
         return table_run.folder_of(loaded, asked, select(loaded, asked, POLICIES), [], paths.results())[1]
 
     begun = folder_of(SMALL, "")
@@ -149,7 +149,7 @@ def test_a_table_that_is_gone_on_with_is_judged_by_the_checks_of_now(
 
 
 def test_a_line_of_the_ledger_that_is_not_what_the_run_says_is_found(small: str, tmp_path: Path) -> None:
-    cells = matrix_of(small).cells([Cell("near", "nkp24", number) for number in (1, 2)])
+    cells = matrix_of(small).cells(*(("near", "nkp24", number) for number in (1, 2)))
     runs = [write_run(tmp_path / cell.folder, "2026-0", "pass") for cell in cells]
     records = [record for cell in cells for record in cell.earlier(tmp_path, [])]
     ledger = Ledger(tmp_path / LEDGER)

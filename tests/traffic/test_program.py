@@ -16,7 +16,7 @@ from testbed.planning import program as program_plan
 from testbed.planning.resolve import Choices
 from testbed.scenario.load import load
 from testbed.study.cell import ScenarioCell
-from testbed.study.kinds.table_file import contenders, scenario_of
+from testbed.study.kinds.table_file import columns_of, scenario_of
 from testbed.study.kinds.table_file import load as load_table
 from testbed.study.verify import Verification
 from testbed.traffic import program
@@ -395,8 +395,8 @@ def test_the_pages_table_has_both_beside_each_other(tmp_path: Path) -> None:
     (tmp_path / "beside.yaml").write_text(next(t for t in page.split("```yaml\n") if "\nrows:" in t).split("```")[0])
     loaded = load_table(str(tmp_path / "beside.yaml"))
     cells = {
-        column.name: scenario_of(loaded, loaded.table.rows[1], column).scenario
-        for column in contenders(loaded.table, ["nkp24"])
+        name: scenario_of(loaded, loaded.table.rows[1], column).scenario
+        for name, column in columns_of(loaded.table, ["nkp24"]).items()
     }
     assert {name: scenario.traffic for name, scenario in cells.items()} == {
         "delivery-rate": "ncp",

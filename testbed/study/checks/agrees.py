@@ -24,8 +24,7 @@ from testbed.results.report import words
 from testbed.results.report.plot import Plot
 from testbed.study.checks.table import judge_one
 from testbed.study.kinds.table_file import Table
-from testbed.study.kinds.table_result import Outcome, Spread
-from testbed.study.report.table import summaries_of
+from testbed.study.kinds.table_result import Spread, results_of, summaries_of
 
 SHARE_TOLERANCE = 0.03
 GOODPUT_TOLERANCE = 0.03
@@ -275,9 +274,9 @@ def _checks(
     said: list[list[Status]] = []
     for document in documents:
         summaries = [summary for summary in summaries_of(document) if summary.name in rows]
-        outcomes = [Outcome.from_json(found) for found in document["outcomes"] if found["row"] in rows]
+        cells = [cell for cell in results_of(document) if cell.at["row"] in rows]
         engine = document["engine"]
-        said.append([judge_one(c, summaries, list(columns), outcomes, engine=engine).status for c in table.checks])
+        said.append([judge_one(c, summaries, list(columns), cells, engine=engine).status for c in table.checks])
     for check, first, second in zip(table.checks, *said, strict=True):
         differ = first in DECIDED and second in DECIDED and first != second
         text = f"“{check.name}” {words.STATUS[first]} and {words.STATUS[second]}"

@@ -21,8 +21,8 @@ from testbed.study.checks.judged import Judged
 from testbed.study.checks.table import TableCheck, cells_of, judge_one
 from testbed.study.kinds import table_file
 from testbed.study.kinds.claims_file import Claim
-from testbed.study.kinds.table_result import Outcome, read_table
-from testbed.study.report import table as table_report
+from testbed.study.kinds.table_result import read_table, results_of, summaries_of
+from testbed.study.result import CellResult
 
 
 @dataclass(frozen=True)
@@ -119,31 +119,33 @@ def _of_table(
     name: str, claim: Claim, verdict: Verdict, run: Path, table: Mapping[str, Any], expected: ExpectedFailure | None
 ) -> tuple[CheckResult | None, Apart | None]:
     """The deciding check of a table, or of a repeated scenario, and the worst of the cells that it is about."""
-    outcomes = [Outcome.from_json(outcome) for outcome in table["outcomes"]]
+    cells = results_of(table)
     asked = claim.table_check(name)
     if asked is None:
         checks = table_file.load(str(run / table_file.KEPT_AS)).table.checks
         asked = next((check for check in checks if check.name == claim.check), None)
         result = next((check for check in verdict.checks if check.name == claim.check), None)
     else:
-        summaries = table_report.summaries_of(table)
-        result = judge_one(asked, summaries, table["columns"], outcomes, table["engine"], expected)
+        summaries = summaries_of(table)
+        result = judge_one(asked, summaries, table["columns"], cells, table["engine"], expected)
     if asked is None or result is None or result.status == Status.SKIPPED:
         return result, None
     apart = [
-        (standing, f"Row {cell.row} {cell.column} #{cell.repetition}: {why}")
-        for cell in cells_of(asked, outcomes)
+        (standing, f"Row {cell.at['row']} {cell.at['column']} #{cell.at['repetition']}: {why}")
+        for cell in cells_of(asked, cells)
         for standing, why in [_apart(asked, cell)]
         if standing != Status.PASS
     ]
     return result, max(apart, key=lambda found: BEST_FIRST.index(found[0])) if apart else None
 
 
-def _apart(check: TableCheck, cell: Outcome) -> Apart:
+def _apart(check: TableCheck, cell: CellResult) -> Apart:
     """What a cell is worth to a claim. One of a repeated scenario may fail in numbers that other claims are about."""
     if not isinstance(check, EachRunCheck) or cell.standing not in (Status.PASS, Status.FAIL):
-        return cell.standing, cell.why
-    others = {name: (str(of.get("judge", "")), of["status"]) for name, of in cell.checks.items() if name != check.check}
+        return cell.standing, cell.record.reason
+    others = {
+        name: (str(of.get("judge", "")), of["status"]) for name, of in cell.record.checks.items() if name != check.check
+    }
     failed = _failed_fact(others)
     return (Status.FAIL, f"“{failed}” does not hold.") if failed else (Status.PASS, "")
 
@@ -166,7 +168,7 @@ def _n(result: CheckResult, table: Mapping[str, Any]) -> int | None:
         return int(result.figures["n"])
     places = _places(result, table)
     counts = []
-    for row in table_report.summaries_of(table):
+    for row in summaries_of(table):
         for column in table["columns"]:
             n = max(spreads[column].n for spreads in row.cells.values())
             if n and (not places or f"{row.name} {column}" in places or column in places):

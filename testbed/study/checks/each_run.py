@@ -19,7 +19,8 @@ from testbed.judge.status import BEST_FIRST, Status, worst
 from testbed.message import Message
 from testbed.results.report import words
 from testbed.scenario.section import Section
-from testbed.study.kinds.table_result import Outcome, observations
+from testbed.study.kinds.table_result import observations
+from testbed.study.result import CellResult
 
 FigureName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_.-]{0,63}$")]
 
@@ -48,7 +49,7 @@ _IN_WORDS: Mapping[Status, str] = {
 
 
 def judge_each_run(
-    check: EachRunCheck, outcomes: Sequence[Outcome], expected: ExpectedFailure | None = None
+    check: EachRunCheck, cells: Sequence[CellResult], expected: ExpectedFailure | None = None
 ) -> CheckResult:
     """Over all runs that were asked for.
 
@@ -59,7 +60,7 @@ def judge_each_run(
     run; a fact (:data:`FACTS`) that fails in one fails, a number is inconclusive between. Only where all runs were
     judged may a number fail as ``expected``.
     """
-    of_runs = [(_standing(check.check, outcome), outcome.checks.get(check.check, {})) for outcome in outcomes]
+    of_runs = [(_standing(check.check, cell), cell.record.checks.get(check.check, {})) for cell in cells]
     asked = [(standing, result) for standing, result in of_runs if standing != Status.SKIPPED]
     if of_runs and not asked:
         return _result(
@@ -73,10 +74,8 @@ def judge_each_run(
     judged = [(standing, result) for standing, result in asked if standing in (Status.PASS, Status.FAIL)]
     results = [result for _, result in judged]
     held = sum(standing == Status.PASS for standing, _ in judged)
-    told_apart = observations(
-        [outcome for outcome in outcomes if _standing(check.check, outcome) in (Status.PASS, Status.FAIL)]
-    )
-    measured = [outcome.checks[check.check]["measured"] for outcome in told_apart]
+    told_apart = observations([cell for cell in cells if _standing(check.check, cell) in (Status.PASS, Status.FAIL)])
+    measured = [cell.record.checks[check.check]["measured"] for cell in told_apart]
     values = [float(value) for value in measured if _is_number(value)]
     interval = intervals.of_median(values) if len(values) == len(measured) else None
     low, high = _limits(results)
@@ -130,11 +129,12 @@ def _median(values: Sequence[float], interval: Interval | None) -> Message:
     )
 
 
-def _standing(name: str, outcome: Outcome) -> Status:
+def _standing(name: str, cell: CellResult) -> Status:
     """What a run says of the check; where the run itself does not count, what the run is worth."""
-    if outcome.verdict not in (Status.PASS, Status.FAIL):
-        return outcome.standing
-    return Status(outcome.checks[name]["status"]) if name in outcome.checks else Status.MISSING
+    if cell.status not in (Status.PASS, Status.FAIL):
+        return cell.standing
+    checks = cell.record.checks
+    return Status(checks[name]["status"]) if name in checks else Status.MISSING
 
 
 def _limits(results: Sequence[Mapping[str, Any]]) -> tuple[float | None, float | None]:

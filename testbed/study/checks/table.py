@@ -28,7 +28,8 @@ from testbed.scenario.quantities import Fraction
 from testbed.scenario.section import Section
 from testbed.series.line import Line
 from testbed.study.checks.each_run import EachRunCheck, FigureName, OfFigure, judge_each_run
-from testbed.study.kinds.table_result import Outcome, RowSummary, Spread
+from testbed.study.kinds.table_result import RowSummary, Spread, place_of
+from testbed.study.result import CellResult
 
 if TYPE_CHECKING:
     from testbed.study.kinds.table_file import Table
@@ -171,25 +172,25 @@ def judge_table(
     run: str,
     summaries: Sequence[RowSummary],
     columns: Sequence[str],
-    outcomes: Sequence[Outcome],
+    cells: Sequence[CellResult],
     *,
     partial: bool,
     engine: str = DEFAULT,
     expected: Mapping[str, ExpectedFailure] | None = None,
 ) -> Verdict:
-    """The verdict of a table. ``outcomes`` has every cell that was asked for, also those that are missing.
+    """The verdict of a table. ``cells`` has every cell that was asked for, also those that are missing.
     ``partial``: a quick one or a selection, which may leave checks open. ``expected`` are expected failures, by
     check."""
     known = {} if expected is None else expected
-    results = [judge_one(check, summaries, columns, outcomes, engine, known.get(check.name)) for check in table.checks]
-    if not _own_checks_are_judged(table.checks, outcomes):
-        results.insert(0, judge_runs(outcomes))
-    return verdict_over(results, outcomes, table.name, run, columns, partial=partial)
+    results = [judge_one(check, summaries, columns, cells, engine, known.get(check.name)) for check in table.checks]
+    if not _own_checks_are_judged(table.checks, cells):
+        results.insert(0, judge_runs(cells))
+    return verdict_over(results, cells, table.name, run, columns, partial=partial)
 
 
 def verdict_over(
     results: Sequence[CheckResult],
-    outcomes: Sequence[Outcome],
+    cells: Sequence[CellResult],
     name: str,
     run: str,
     columns: Sequence[str],
@@ -197,16 +198,14 @@ def verdict_over(
     partial: bool,
 ) -> Verdict:
     """Of what the checks found, and of the runs that they are about."""
-    untrusted = [o for o in outcomes if o.verdict == Status.UNTRUSTED]
+    untrusted = [o for o in cells if o.status == Status.UNTRUSTED]
     trust = Trust.of(
         Message(
             "run.untrusted",
             "row {row} {column} #{repetition}, {attempts} attempts: {why}",
-            row=o.row,
-            column=o.column,
-            repetition=o.repetition,
+            **place_of(o),
             attempts=o.attempts,
-            why=o.why,
+            why=o.record.reason,
         )
         for o in untrusted
     )
@@ -228,17 +227,17 @@ def _part(result: CheckResult) -> Status:
     return Status.FAIL if result.judge == "each_run" and result.status == Status.INCONCLUSIVE else result.part
 
 
-def _own_checks_are_judged(checks: Sequence[TableCheck], outcomes: Sequence[Outcome]) -> bool:
+def _own_checks_are_judged(checks: Sequence[TableCheck], cells: Sequence[CellResult]) -> bool:
     """Whether the table judges every check of its runs over all of them, so that it need not ask each run again."""
     judged = {check.check for check in checks if isinstance(check, EachRunCheck) and check.rows is None}
-    return bool(judged) and all(set(outcome.checks) <= judged for outcome in outcomes)
+    return bool(judged) and all(set(cell.record.checks) <= judged for cell in cells)
 
 
 def judge_one(
     check: TableCheck,
     summaries: Sequence[RowSummary],
     columns: Sequence[str],
-    outcomes: Sequence[Outcome],
+    cells: Sequence[CellResult],
     engine: str = DEFAULT,
     expected: ExpectedFailure | None = None,
 ) -> CheckResult:
@@ -253,7 +252,7 @@ def judge_one(
             engine=engine,
         )
         return CheckResult.of(check, Status.SKIPPED, said)
-    cells = cells_of(check, outcomes)
+    cells = cells_of(check, cells)
     if isinstance(check, EachRunCheck):
         return judge_each_run(check, cells, expected)
     result = _by_figures(check, summaries, columns).expected_to_fail(expected)
@@ -268,15 +267,13 @@ def judge_one(
         "{apart} of {runs} runs that it is about don't count: row {row} {column} #{repetition}: {why}",
         apart=len(apart),
         runs=len(cells),
-        row=first.row,
-        column=first.column,
-        repetition=first.repetition,
-        why=first.why,
+        **place_of(first),
+        why=first.record.reason,
     )
     return result.saying(said.followed_by(result.said), status=status, outcome=None)
 
 
-def cells_of(check: TableCheck, outcomes: Sequence[Outcome]) -> list[Outcome]:
+def cells_of(check: TableCheck, cells: Sequence[CellResult]) -> list[CellResult]:
     """The cells that a check is about: those of its rows, in its columns."""
     if isinstance(check, EachRunCheck):
         columns = None
@@ -285,9 +282,9 @@ def cells_of(check: TableCheck, outcomes: Sequence[Outcome]) -> list[Outcome]:
     else:
         columns = check.columns
     return [
-        outcome
-        for outcome in outcomes
-        if (check.rows is None or outcome.row in check.rows) and (columns is None or outcome.column in columns)
+        cell
+        for cell in cells
+        if (check.rows is None or cell.at["row"] in check.rows) and (columns is None or cell.at["column"] in columns)
     ]
 
 
@@ -510,13 +507,13 @@ _MEASURES: Mapping[str, Callable[[Any, Place], Measured | None]] = {
 
 
 def judge_runs(
-    outcomes: Sequence[Outcome],
+    cells: Sequence[CellResult],
     name: str = "each run's own checks",
     judge: str = "cells",
     holds: str = "hold their own checks",
 ) -> CheckResult:
     """Whether every run holds what is asked of it; what this machine or engine can't run is not asked."""
-    asked = [o for o in outcomes if o.verdict != Status.UNSUPPORTED]
+    asked = [o for o in cells if o.status != Status.UNSUPPORTED]
     apart = [o for o in asked if o.standing != Status.PASS]
     said = Message(
         "runs.hold-their-checks",
@@ -526,14 +523,7 @@ def judge_runs(
         holds=holds,
     ).followed_by(
         *(
-            Message(
-                "run.apart",
-                "Row {row} {column} #{repetition}: {why}",
-                row=o.row,
-                column=o.column,
-                repetition=o.repetition,
-                why=o.why,
-            )
+            Message("run.apart", "Row {row} {column} #{repetition}: {why}", **place_of(o), why=o.record.reason)
             for o in apart[:MOST_TOLD]
         ),
         *(

@@ -404,7 +404,7 @@ class Parts:
                 repeat = None
                 loaded = repeated(spec.run, options.set, quick=quick, repeat=options.repeat or 1, seed=None)
             resume = "latest" if (place / loaded.table.name / "latest").exists() else ""
-            request = table_run.Asked(
+            request = table_run.TableRequest(
                 repeat,
                 ",".join(options.rows),
                 ",".join(options.columns),

@@ -26,7 +26,7 @@ from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario, load
 from testbed.study.cell import CELLS, ScenarioCell, ready
 from testbed.study.checks.better import SHOWN, Comparison, Group, Run, facts_of, judge, of_checks
-from testbed.study.kinds.table_file import cells_asked
+from testbed.study.kinds.table_file import requested_places
 from testbed.study.kinds.table_result import read_table
 from testbed.study.ledger import kind_of
 from testbed.study.programs import OfCommit, programs
@@ -142,9 +142,9 @@ def _runs_in(folder: Path) -> Iterator[tuple[Path, str]]:
     if (folder / "plan.json").is_file():
         yield folder, ""
     elif kind_of(folder) == "table":
-        for cell in cells_asked(folder):
-            if run := run_that_counts(folder / cell.folder):
-                yield run, f"row {cell.row} {cell.column}"
+        for place in requested_places(folder):
+            if run := run_that_counts(folder / place.folder):
+                yield run, f"row {place.row} {place.column}"
     else:
         runs = (path.parent.resolve() for path in sorted(folder.rglob("verdict.json")))
         counted = (run_that_counts(run.parent) or run if CELLS in run.parts[-5:-2] else run for run in runs)
@@ -157,7 +157,7 @@ def _missing(folder: Path) -> int:
     not_here = {
         (o["row"], o["column"], o["repetition"]) for o in table["outcomes"] if o["verdict"] == Status.UNSUPPORTED
     }
-    return sum(not finished(folder / cell.folder) and cell.place not in not_here for cell in cells_asked(folder))
+    return sum(not finished(folder / place.folder) and place not in not_here for place in requested_places(folder))
 
 
 def read_run(folder: Path, case: str = "") -> Run:

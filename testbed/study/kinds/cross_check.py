@@ -27,8 +27,8 @@ from testbed.study.cell import CELLS, ScenarioCell, folder_of, ready
 from testbed.study.checks.agrees import Agreement, Deviation, compare_figures, compare_runs, compare_tables, with_first
 from testbed.study.kinds import table as table_run
 from testbed.study.kinds import table_file
-from testbed.study.kinds.table_file import Table, cells_asked
-from testbed.study.kinds.table_result import Outcome, read_table
+from testbed.study.kinds.table_file import Table, requested_places
+from testbed.study.kinds.table_result import read_table, results_of
 from testbed.study.report import cross_check as page
 from testbed.study.report.compare_plots import share_plot
 from testbed.study.result import CellResult
@@ -196,7 +196,7 @@ def _of_table(loaded: table_file.LoadedTable, request: Request, parts: Path, *, 
 def _run_table(loaded: table_file.LoadedTable, engine: str, request: Request, results: Path, *, resume: bool) -> Path:
     base = results / loaded.table.name
     earlier = "latest" if resume and (base / "latest").exists() else ""
-    asked = table_run.Asked(
+    asked = table_run.TableRequest(
         request.repeat,
         request.rows,
         request.columns,
@@ -224,14 +224,14 @@ def of_tables(table: Table, folders: Mapping[str, Path]) -> Agreement:
 
 def _of_cells(folder: Path, document: Mapping[str, Any]) -> Status:
     """The worst of the cells that a table was asked for; one that its engine can't carry is none."""
-    found = {(o["row"], o["column"], o["repetition"]): Outcome.from_json(o) for o in document["outcomes"]}
+    found = {cell.cell: cell for cell in results_of(document)}
     parts: list[Status] = []
-    for cell in cells_asked(folder):
-        outcome = found.get(cell.place)
-        if outcome is None:
+    for place in requested_places(folder):
+        cell = found.get(place.cell)
+        if cell is None:
             parts.append(Status.MISSING)
-        elif outcome.verdict != Status.UNSUPPORTED:
-            parts.append(status_of_cell(outcome.checks, outcome.standing))
+        elif cell.status != Status.UNSUPPORTED:
+            parts.append(status_of_cell(cell.record.checks, cell.standing))
     return worst(parts)
 
 

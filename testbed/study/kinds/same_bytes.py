@@ -36,7 +36,7 @@ def loaded_of(name: str, assignments: Sequence[str], *, quick: bool) -> LoadedSc
     loaded = tables.load(table, assignments, quick=quick)
     policies = engines.named(REPEATABLE).prepare_plans(Progress()).policies
     rows = {row.name: row for row in loaded.table.rows}
-    columns = {contender.name: contender for contender in tables.contenders(loaded.table, list(policies))}
+    columns = tables.columns_of(loaded.table, list(policies))
     row, column = place
     if row not in rows or column not in columns:
         raise BadInput(
@@ -47,7 +47,7 @@ def loaded_of(name: str, assignments: Sequence[str], *, quick: bool) -> LoadedSc
             rows=", ".join(rows),
             columns=", ".join(columns),
         )
-    if columns[column].column.carrier:
+    if columns[column].carrier:
         raise BadInput(
             "compare.column-not-a-scenario", "{name}: a column with its own carrier is not a scenario", name=name
         )

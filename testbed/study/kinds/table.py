@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -31,8 +31,18 @@ from testbed.scenario.quick import variant_of
 from testbed.study.cell import ScenarioCell, ready, refuse_if_none_can_be_made
 from testbed.study.checks.table import DifferenceCheck, RatioCheck, judge_table
 from testbed.study.kinds import table_file
-from testbed.study.kinds.table_file import Cell, Contender, GainPlot, LoadedTable, Row, Selection, Table, scenario_of
-from testbed.study.kinds.table_result import SCHEMA, Outcome, RowSummary, missing, outcome_of, summarise, write_csv
+from testbed.study.kinds.table_file import GainPlot, LoadedTable, Selection, Table, scenario_of
+from testbed.study.kinds.table_result import (
+    SCHEMA,
+    Outcome,
+    Place,
+    RowSummary,
+    in_table,
+    missing,
+    outcomes_of,
+    summarise,
+    write_csv,
+)
 from testbed.study.report import points
 from testbed.study.report.table import write_report
 from testbed.study.result import CellResult
@@ -66,7 +76,7 @@ class Document(TypedDict):
 
 
 @dataclass(frozen=True)
-class Asked:
+class TableRequest:
     """What the command line asks beyond the table."""
 
     repeat: int | None = None
@@ -84,90 +94,84 @@ class Asked:
         facts = engines.named(self.engine).facts
         return Options(None if facts.virtual_time else self.runtime, self.link, None, self.quick)
 
-
-@dataclass(frozen=True)
-class TableCells:
-    """Makes the cells of one table."""
-
-    loaded: LoadedTable
-    rows: Mapping[str, Row]
-    columns: Mapping[str, Contender]
-    programs: Programs
-    choices: Choices
-
-    def cells(self, places: Sequence[Cell]) -> list[ScenarioCell]:
-        """What is run in each place; repetitions have the next seeds."""
-        scenarios = {
-            (row, column): scenario_of(self.loaded, self.rows[row], self.columns[column])
-            for row, column in dict.fromkeys((place.row, place.column) for place in places)
-        }
-        return [
-            ScenarioCell(
-                place.at,
-                scenarios[place.row, place.column],
-                replace(self.choices, seed=self.loaded.table.seed + place.repetition - 1),
-                self.programs,
-                self.columns[place.column].column.carrier,
-                self.columns[place.column].column.congestion_control,
-                name=f"row {place.row} {place.column} #{place.repetition}",
-            )
-            for place in places
-        ]
+    @property
+    def choices(self) -> Choices:
+        """What is chosen for each of its runs, but for the seed."""
+        return engines.named(self.engine).choices(self.options)
 
 
-def described(figure: str) -> Callable[[CellResult], str]:
-    """Says of a cell its value of the headline figure, and its verdict."""
+def cells_of(
+    loaded: LoadedTable, selection: Selection, programs: Programs, choices: Choices, places: Sequence[Place]
+) -> list[ScenarioCell]:
+    """What is run in each place; repetitions have the next seeds."""
+    rows, columns = selection.rows, selection.columns
+    scenarios = {
+        (row, column): scenario_of(loaded, rows[row], columns[column])
+        for row, column in dict.fromkeys((place.row, place.column) for place in places)
+    }
+    return [
+        ScenarioCell(
+            place.at,
+            scenarios[place.row, place.column],
+            replace(choices, seed=loaded.table.seed + place.repetition - 1),
+            programs,
+            columns[place.column].carrier,
+            columns[place.column].congestion_control,
+            name=f"row {place.row} {place.column} #{place.repetition}",
+        )
+        for place in places
+    ]
 
-    def describe(result: CellResult) -> str:
-        found = outcome_of(result)
-        value = f"{found.figures[figure]:.4g} {unit_of(figure)}, " if figure in found.figures else ""
-        again = f", {found.attempts} attempts" if found.attempts > 1 else ""
-        why = f": {found.why[:160]}" if found.why else ""
-        return f"{value}{found.verdict}{again}{why}"
 
-    return describe
+def _describe(result: CellResult, figure: str) -> str:
+    """The cell's value of a figure, and its verdict."""
+    record = in_table(result).record
+    value = f"{record.figures[figure]:.4g} {unit_of(figure)}, " if figure in record.figures else ""
+    again = f", {result.attempts} attempts" if result.attempts > 1 else ""
+    why = f": {record.reason[:160]}" if record.reason else ""
+    return f"{value}{record.status}{again}{why}"
 
 
-def select(loaded: LoadedTable, asked: Asked, policies: PolicyFacts) -> Selection:
+def select(loaded: LoadedTable, request: TableRequest, policies: PolicyFacts) -> Selection:
     """Raises :class:`BadInput` for a row or column that there is none of."""
     rows = {row.name: row for row in loaded.table.rows}
-    columns = {contender.name: contender for contender in table_file.contenders(loaded.table, list(policies))}
-    wanted_rows = asked.rows or ",".join(loaded.table.only or ())
-    chosen_rows = table_file.select("rows", wanted_rows, list(rows))
-    chosen_columns = table_file.select("columns", asked.columns, list(columns))
+    columns = table_file.columns_of(loaded.table, list(policies))
+    chosen_rows = table_file.select("rows", request.rows or ",".join(loaded.table.only or ()), list(rows))
+    chosen_columns = table_file.select("columns", request.columns, list(columns))
     return Selection(
         {name: rows[name] for name in chosen_rows},
         {name: columns[name] for name in chosen_columns},
-        asked.repeat or loaded.table.repeat,
+        request.repeat or loaded.table.repeat,
         whole=len(chosen_rows) == len(rows) and len(chosen_columns) == len(columns),
     )
 
 
-def plans_of(loaded: LoadedTable, asked: Asked, programs: Programs | None = None) -> list[tuple[Cell, Plan]]:
+def plans_of(loaded: LoadedTable, request: TableRequest, programs: Programs | None = None) -> list[tuple[Place, Plan]]:
     """Every cell that would be run with its plan; all is validated on the way. ``programs``: where they are there
     already."""
     progress = Progress()
-    programs = programs or engines.named(asked.engine).prepare_plans(progress)
-    selection = select(loaded, asked, programs.policies)
-    matrix = _cells(loaded, asked, selection, programs)
-    places = selection.cells()
-    return [(place, cell.plan) for place, cell in zip(places, matrix.cells(places), strict=True)]
+    programs = programs or engines.named(request.engine).prepare_plans(progress)
+    selection = select(loaded, request, programs.policies)
+    cells = cells_of(loaded, selection, programs, request.choices, selection.places())
+    return [(place, cell.plan) for place, cell in zip(selection.places(), cells, strict=True)]
 
 
-def tell(loaded: LoadedTable, asked: Asked) -> None:
+def tell(loaded: LoadedTable, request: TableRequest) -> None:
     """Print the cells, with the time that the transfer of each takes."""
-    planned = [(cell, expected_transfer_s(plan)) for cell, plan in plans_of(loaded, asked)]
+    planned = [(cell, expected_transfer_s(plan)) for cell, plan in plans_of(loaded, request)]
     for cell, seconds in planned:
         print(f"row {cell.row:<8} {cell.column:<14} #{cell.repetition}  {seconds:5.1f} s of transfer")
     print(f"{len(planned)} runs, {sum(seconds for _, seconds in planned) / 60:.1f} min of transfer")
 
 
-def run(loaded: LoadedTable, asked: Asked, progress: Progress | None = None, base: Path | None = None) -> Verdict:
+def run(
+    loaded: LoadedTable, request: TableRequest, progress: Progress | None = None, base: Path | None = None
+) -> Verdict:
     """Everything; the table's verdict is in its result folder, too: below ``base``, if that is given."""
     progress = progress or Progress()
-    engine = engines.named(asked.engine)
-    programs = ready(engine, asked.options, progress, loaded.table.name, further_needs(loaded, engine))
-    begun = begin(loaded, asked, programs, base or paths.results())
+    engine = engines.named(request.engine)
+    programs = ready(engine, request.options, progress, loaded.table.name, further_needs(loaded, engine))
+    begun = begin(loaded, request, programs, base or paths.results())
     results: dict[str, CellResult] = {}
 
     def keep(result: CellResult) -> None:
@@ -184,32 +188,32 @@ def run(loaded: LoadedTable, asked: Asked, progress: Progress | None = None, bas
     return verdict
 
 
-def begin(loaded: LoadedTable, asked: Asked, programs: Programs, results: Path) -> Begun:
+def begin(loaded: LoadedTable, request: TableRequest, programs: Programs, results: Path) -> Begun:
     """With a result folder in ``results``, or the one to resume.
 
     Raises:
         BadInput: something is wrong with a cell, or with what is to be resumed.
         Unsupported: none of its cells can be run here.
     """
-    engine, name = engines.named(asked.engine), loaded.table.name
-    selection = select(loaded, asked, programs.policies)
-    cells = _cells(loaded, asked, selection, programs).cells(selection.cells())
+    engine, name = engines.named(request.engine), loaded.table.name
+    selection = select(loaded, request, programs.policies)
+    cells = cells_of(loaded, selection, programs, request.choices, selection.places())
     refuse_if_none_can_be_made(cells)  # what is wrong with any of them is told before anything is made
     bounds = _bounds(loaded.table, cells)
-    spec, folder = folder_of(loaded, asked, selection, cells, results)
-    form = variant_of(changed=loaded.changed, quick=asked.quick)
+    spec, folder = folder_of(loaded, request, selection, cells, results)
+    form = variant_of(changed=loaded.changed, quick=request.quick)
     expected = expected_failures.read().of_run(name, engine.name, form)
 
     def finish(results: Mapping[str, CellResult]) -> Verdict:
-        outcomes = [outcome_of(result) for result in results.values()]
-        verdict = write(loaded, asked, selection, bounds, folder, folder.name, outcomes, expected)
+        found = [in_table(result) for result in results.values()]
+        verdict = write(loaded, request, selection, bounds, folder, folder.name, found, expected)
         if len(results) == len(cells):
             if endpoint := engine.database():
                 points.store(endpoint, read_json(folder / "table.json"), form, time.time_ns())
             write_report(folder)
         return verdict
 
-    return Begun(spec, folder, finish, described(loaded.table.figures[0]))
+    return Begun(spec, folder, finish, lambda result: _describe(result, loaded.table.figures[0]))
 
 
 def further_needs(loaded: LoadedTable, engine: Engine) -> frozenset[Need]:
@@ -220,13 +224,8 @@ def further_needs(loaded: LoadedTable, engine: Engine) -> frozenset[Need]:
     return frozenset[Need]().union(*(traffic.named(carrier).needs for carrier in carriers))
 
 
-def _cells(loaded: LoadedTable, asked: Asked, selection: Selection, programs: Programs) -> TableCells:
-    choices = engines.named(asked.engine).choices(asked.options)
-    return TableCells(loaded, selection.rows, selection.columns, programs, choices)
-
-
 def folder_of(
-    loaded: LoadedTable, asked: Asked, selection: Selection, cells: Sequence[ScenarioCell], results: Path
+    loaded: LoadedTable, request: TableRequest, selection: Selection, cells: Sequence[ScenarioCell], results: Path
 ) -> tuple[StudySpec, Path]:
     """The table as a study, and its result folder in ``results``: a new one, or that of a table to resume; raises
     BadInput."""
@@ -234,38 +233,38 @@ def folder_of(
         "rows": list(selection.rows),
         "columns": list(selection.columns),
         "repeat": selection.repeat,
-        "runtime": asked.runtime,
-        "link": asked.link,
-        "engine": asked.engine,
-        "quick": asked.quick,
+        "runtime": request.runtime,
+        "link": request.link,
+        "engine": request.engine,
+        "quick": request.quick,
         "cells": plain(loaded.document["cells"]),
         "settings": {name: plain(dict(row.set)) for name, row in selection.rows.items()},
         "overrides": list(loaded.overrides),
     }
-    how = engines.named(asked.engine).describe(cells[0].plan, asked.options)[0] if cells else ""
+    how = engines.named(request.engine).describe(cells[0].plan, request.options)[0] if cells else ""
     spec = StudySpec("table", loaded.table.name, cells, identity, how, sum(cell.transfer_s for cell in cells))
-    folder = spec.begin(results / loaded.table.name, asked.resume, whole=selection.whole)
+    folder = spec.begin(results / loaded.table.name, request.resume, whole=selection.whole)
     table_file.keep(loaded, folder)  # its checks, by which it is judged from here on
     return spec, folder
 
 
 def write(
     loaded: LoadedTable,
-    asked: Asked,
+    request: TableRequest,
     selection: Selection,
     bounds: Mapping[str, Mapping[str, float]],
     folder: Path,
     run_id: str,
-    outcomes: Sequence[Outcome],
+    results: Sequence[CellResult],
     expected: Mapping[str, ExpectedFailure],
 ) -> Verdict:
     """``table.json``, ``table.csv`` and, when all cells are there, ``verdict.json``: a table that is not complete has
     figures, but no verdict. ``expected`` are expected failures, by check."""
     table, columns = loaded.table, list(selection.columns)
-    made = {(found.row, found.column, found.repetition): found for found in outcomes}
-    complete = len(made) == len(selection.cells())
-    outcomes = [made.get(cell.place) or missing(*cell.place) for cell in selection.cells()]
-    summaries = summarise(table, list(selection.rows), columns, bounds, outcomes)
+    made = {found.cell: found for found in results}
+    wanted = {place: made.get(place.cell) for place in selection.places()}
+    cells = [found or missing(place) for place, found in wanted.items()]
+    summaries = summarise(table, list(selection.rows), columns, bounds, cells)
     document: Document = {
         "schema": SCHEMA,
         "name": table.name,
@@ -274,24 +273,24 @@ def write(
         "source": table.source,
         "description": table.description.strip(),
         "figures": list(table.figures),
-        "engine": asked.engine,
-        "quick": asked.quick,
+        "engine": request.engine,
+        "quick": request.quick,
         "repeat": selection.repeat,
         "overrides": list(loaded.overrides),
         "columns": columns,
-        "rows": [summary.as_json() for summary in summaries],
+        "rows": [asdict(summary) for summary in summaries],
         "ratios": _ratios(loaded, columns),
         "plots": [plot.model_dump() for plot in table.plots],
         "findings": table.findings,
-        "outcomes": [found.as_json() for found in outcomes],
+        "outcomes": outcomes_of(cells),
     }
     write_json(folder / "table.json", document)
     write_csv(summaries, columns, folder / "table.csv")
-    partial = asked.quick or not selection.whole
+    partial = request.quick or not selection.whole
     verdict = judge_table(
-        table, run_id, summaries, columns, outcomes, partial=partial, engine=asked.engine, expected=expected
+        table, run_id, summaries, columns, cells, partial=partial, engine=request.engine, expected=expected
     )
-    if complete:
+    if None not in wanted.values():
         write_json(folder / "verdict.json", verdict.to_json())
     return verdict
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -30,7 +30,7 @@ from testbed.scenario.section import CongestionControl, Name, Section
 from testbed.study.cell import folder_of
 from testbed.study.checks.each_run import FigureName
 from testbed.study.checks.table import TableCheck
-from testbed.study.kinds.table_result import read_table
+from testbed.study.kinds.table_result import Place, read_table, results_of
 from testbed.study.ledger import request_of
 
 RowName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
@@ -216,56 +216,23 @@ class LoadedTable:
 
 
 @dataclass(frozen=True)
-class Contender:
-    """A column as it is run: ``policies: all`` has become one for each."""
-
-    name: str
-    column: Column
-    set: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One run to be made: a place in the table and its repetition from 1."""
-
-    row: str
-    column: str
-    repetition: int
-
-    @property
-    def place(self) -> tuple[str, str, int]:
-        """All of it."""
-        return self.row, self.column, self.repetition
-
-    @property
-    def at(self) -> dict[str, str]:
-        """Its points in the study that the table is."""
-        return {"row": self.row, "column": self.column, "repetition": str(self.repetition)}
-
-    @property
-    def folder(self) -> Path:
-        """Where its runs go, in the table's result folder."""
-        return folder_of(*self.at.values())
-
-
-@dataclass(frozen=True)
 class Selection:
     """The rows, columns and repetitions that are run."""
 
     rows: Mapping[str, Row]
-    columns: Mapping[str, Contender]
+    columns: Mapping[str, Column]
     repeat: int
     whole: bool
 
-    def cells(self) -> list[Cell]:
+    def places(self) -> list[Place]:
         """In the order that they are run in: whole tables one after the other, so that what changes on the machine
         meanwhile meets all rows and columns alike."""
-        return sorted(self.by_place(), key=lambda cell: cell.repetition)
+        return sorted(self.by_place(), key=lambda place: place.repetition)
 
-    def by_place(self) -> list[Cell]:
+    def by_place(self) -> list[Place]:
         """Row by row, the repetitions of a place one after the other."""
         return [
-            Cell(row.name, column, repetition)
+            Place(row.name, column, repetition)
             for row in self.rows.values()
             for column in self.columns
             for repetition in range(1, min(row.repeat or self.repeat, self.repeat) + 1)
@@ -294,43 +261,45 @@ def keep(loaded: LoadedTable, folder: Path) -> None:
         YAML().dump(loaded.document, file)  # in its own order, which tables keep to
 
 
-def contenders(table: Table, policies: Sequence[str]) -> list[Contender]:
-    """The columns, with one for each policy where all are asked for."""
+def columns_of(table: Table, policies: Sequence[str]) -> dict[str, Column]:
+    """The columns by their names, with one for each policy where all are asked for."""
     found = []
     for column in table.columns:
         if column.policies:
-            found += [Contender(name, column, {**column.set, "ncp.policy": name}) for name in policies]
+            found += [
+                column.model_copy(update={"name": name, "set": {**column.set, "ncp.policy": name}}) for name in policies
+            ]
         else:
-            found.append(Contender(str(column.name), column, dict(column.set)))
-    names = [contender.name for contender in found]
+            found.append(column)
+    names = [str(column.name) for column in found]
     if twice := {name for name in names if names.count(name) > 1}:
         raise BadInput(
             "table.column-twice", "two columns are named {column!r}; give each a name of its own", column=twice.pop()
         )
-    return found
+    return dict(zip(names, found, strict=True))
 
 
-def scenario_of(loaded: LoadedTable, row: Row, contender: Contender) -> LoadedScenario:
+def scenario_of(loaded: LoadedTable, row: Row, column: Column) -> LoadedScenario:
     """The scenario of a cell; raises :class:`BadInput` that names row and column."""
     document = copy.deepcopy(loaded.document["cells"])
     if not isinstance(document, CommentedMap):
         raise BadInput("table.bad-cells", "{path}: cells should be a scenario without name and title", path=loaded.path)
     row_document = next(r for r in loaded.document["rows"] if str(r["name"]) == row.name)
-    origin = f"{loaded.path}: row {row.name}, column {contender.name}"
+    origin = f"{loaded.path}: row {row.name}, column {column.name}"
     applied = []
-    changes: list[tuple[str, Any]] = [*(row_document.get("set") or {}).items(), *contender.set.items()]
+    changes: list[tuple[str, Any]] = [*(row_document.get("set") or {}).items(), *column.set.items()]
     for key, value in changes:
         apply_override(document, str(key), value, origin=origin)
         if not isinstance(value, (list, dict)):
             applied.append(f"{key}={value}")
     document["name"] = loaded.table.name
-    document["title"] = f"{loaded.table.title}: {row.label or row.name}, {contender.name}"
+    document["title"] = f"{loaded.table.title}: {row.label or row.name}, {column.name}"
     document["source"] = loaded.table.source
     try:
         scenario = validated(Scenario, loaded.path, document)
     except BadInput as error:
-        cell = {"row": row.name, "column": contender.name}
-        raise error.at("", f" (row {row.name}, column {contender.name})", **cell) from error
+        cell = {"row": row.name, "column": column.name}
+        raise error.at("", f" (row {row.name}, column {column.name})", **cell) from error
     text = io.StringIO()
     YAML(typ="safe").dump(plain(document), text)
     return LoadedScenario(scenario, loaded.path, text.getvalue(), tuple(applied))
@@ -389,23 +358,26 @@ def first_run(folder: Path) -> Path | None:
     table = read_table(folder)
     if table["columns"] != [COLUMN]:
         return None
-    runs = [
-        confine.inside(folder, Cell(found["row"], found["column"], found["repetition"]).folder, found["run"])
-        for found in table["outcomes"]
-        if found["verdict"] in (Status.PASS, Status.FAIL)
-    ]
-    return runs[0] if runs else None
+    runs = (
+        confine.inside(folder, folder_of(*found.at.values()), found.record.run)
+        for found in results_of(table)
+        if found.status in (Status.PASS, Status.FAIL)
+    )
+    return next(runs, None)
 
 
-def cells_asked(folder: Path) -> Iterator[Cell]:
-    """Row by row; BadInput where a file is missing or broken."""
+def requested_places(folder: Path) -> list[Place]:
+    """The cells that a finished table was asked for, by its result folder, row by row: what is not there has to be
+    missed. BadInput where a file is missing or broken."""
     document = request_of(folder)
     repeat = int(document["repeat"])
     own: dict[str, int] = {}
     if (folder / KEPT_AS).is_file():  # tables of before have none
         rows = load(str(folder / KEPT_AS)).table.rows
         own = {row.name: min(row.repeat, repeat) for row in rows if row.repeat}
-    for row in document["rows"]:
-        for column in document["columns"]:
-            for repetition in range(1, own.get(row, repeat) + 1):
-                yield Cell(row, column, repetition)
+    return [
+        Place(row, column, repetition)
+        for row in document["rows"]
+        for column in document["columns"]
+        for repetition in range(1, own.get(row, repeat) + 1)
+    ]

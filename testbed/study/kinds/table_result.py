@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import csv
 import statistics
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from testbed import confine, paths
 from testbed.documents import read_csv, read_json
@@ -16,7 +16,8 @@ from testbed.errors import BadInput
 from testbed.judge import intervals
 from testbed.judge.intervals import Interval
 from testbed.judge.status import Status, current
-from testbed.study.record import records_in
+from testbed.study.cell import folder_of
+from testbed.study.record import RunRecord, records_in
 from testbed.study.result import CellResult, result_of
 
 if TYPE_CHECKING:
@@ -47,25 +48,86 @@ class Outcome:
     host: str = ""
     """Of a cluster's, the one that made it in real time: its own speed and load may show in the figures."""
 
-    @property
-    def standing(self) -> Status:
-        """What the run is worth to whatever it is a part of; one that broke down is an ``error``."""
-        broken = bool(self.checks) and all(check["status"] == Status.ERROR for check in self.checks.values())
-        return Status.ERROR if self.verdict == Status.FAIL and broken else self.verdict
+
+def outcomes_of(results: Iterable[CellResult]) -> list[dict[str, Any]]:
+    """``outcomes`` of ``table.json``."""
+    entries = (
+        Outcome(
+            **place_of(result),
+            verdict=result.record.status,
+            why=result.record.reason,
+            attempts=result.attempts,
+            **{key: getattr(result.record, key) for key in _ALIKE},
+        )
+        for result in results
+    )
+    return [{key: value for key, value in asdict(entry).items() if key != "host" or value} for entry in entries]
+
+
+def results_of(document: Mapping[str, Any]) -> list[CellResult]:
+    """The cells of a ``table.json``."""
+    return [_result_of(Outcome(**entry)) for entry in document["outcomes"]]
+
+
+def _result_of(entry: Outcome) -> CellResult:
+    same = {key: getattr(entry, key) for key in _ALIKE}
+    place = Place(entry.row, entry.column, entry.repetition)
+    return _cell(place, entry.attempts, RunRecord(status=Status(entry.verdict), reason=entry.why, **same))
+
+
+_ALIKE = ("figures", "seconds", "run", "checks", "exact", "host")
+"""What an entry and a record have under the same name."""
+
+
+class Place(NamedTuple):
+    """A cell's row, column and repetition, which counts from 1."""
+
+    row: str
+    column: str
+    repetition: int
 
     @property
-    def counts(self) -> bool:
-        """Whether its values may be relied on."""
-        return self.verdict == Status.PASS
+    def at(self) -> dict[str, str]:
+        """Its points in the study that the table is."""
+        return {"row": self.row, "column": self.column, "repetition": str(self.repetition)}
 
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Outcome:
-        """Reads the cell's entry."""
-        return cls(**{**document, "verdict": Status(document["verdict"])})
+    @property
+    def cell(self) -> str:
+        """The cell's id in that study."""
+        return "/".join(self.at.values())
 
-    def as_json(self) -> dict[str, Any]:
-        """The cell's entry in ``table.json``."""
-        return {key: value for key, value in asdict(self).items() if key != "host" or value}
+    @property
+    def folder(self) -> Path:
+        """Where its runs go, in the table's result folder."""
+        return folder_of(*self.at.values())
+
+
+def place_of(result: CellResult) -> dict[str, Any]:
+    """What messages and documents call a cell by."""
+    return {**result.at, "repetition": int(result.at["repetition"])}
+
+
+def in_table(result: CellResult) -> CellResult:
+    """The cell as ``table.json`` has it: one whose run broke down after it began has failed, and has its checks."""
+    record = result.record
+    status = Status.FAIL if record.folder and record.status == Status.ERROR else record.status
+    figures = {name: value for name, value in record.figures.items() if value is not None}
+    return replace(result, record=record.model_copy(update={"status": status, "figures": figures}))
+
+
+def _cell(place: Place, attempts: int, record: RunRecord) -> CellResult:
+    return CellResult(place.cell, place.at, attempts, record)
+
+
+def missing(place: Place) -> CellResult:
+    """A cell that was asked for and has no finished run."""
+    return _cell(place, 0, RunRecord(status=Status.MISSING, reason="It was not run."))
+
+
+def read_cell(place: Place, folder: Path) -> CellResult | None:
+    """A cell by the folders of its runs; None where it has no finished run."""
+    found = result_of(place.cell, place.at, records_in("", folder, folder))
+    return in_table(found) if found else None
 
 
 def read_table(folder: Path) -> dict[str, Any]:
@@ -73,18 +135,18 @@ def read_table(folder: Path) -> dict[str, Any]:
     return current(read_json(folder / "table.json"), SCHEMA)
 
 
-def observations(outcomes: Sequence[Outcome]) -> list[Outcome]:
+def observations(results: Sequence[CellResult]) -> list[CellResult]:
     """Those that each tell something: runs of a cell in virtual time that came out alike in all that was measured are
     one observation, however many they are. Nothing in them is left to chance, so that each further run is the same."""
-    cells: dict[tuple[str, str], list[Outcome]] = {}
-    for found in outcomes:
-        cells.setdefault((found.row, found.column), []).append(found)
+    cells: dict[tuple[str, str], list[CellResult]] = {}
+    for found in results:
+        cells.setdefault((found.at["row"], found.at["column"]), []).append(found)
     return [found for runs in cells.values() for found in (runs[:1] if _are_one(runs) else runs)]
 
 
-def _are_one(runs: Sequence[Outcome]) -> bool:
-    first = runs[0]
-    return all(run.exact and (run.figures, run.checks) == (first.figures, first.checks) for run in runs)
+def _are_one(runs: Sequence[CellResult]) -> bool:
+    first, *_ = records = [run.record for run in runs]
+    return all(run.exact and (run.figures, run.checks) == (first.figures, first.checks) for run in records)
 
 
 @dataclass(frozen=True)
@@ -153,37 +215,6 @@ class Spread:
         return combine(both[0], both[1]) if both[0] and both[1] else None
 
 
-def outcome_of(result: CellResult) -> Outcome:
-    """Of a table's cell, or a sweep's."""
-    record, at = result.record, result.at
-    return Outcome(
-        at["row"],
-        at["column"],
-        int(at["repetition"]),
-        Status.FAIL if record.folder and record.status == Status.ERROR else record.status,
-        {name: value for name, value in record.figures.items() if value is not None},
-        record.seconds,
-        record.reason,
-        record.run,
-        result.attempts,
-        record.checks,
-        record.exact,
-        record.host,
-    )
-
-
-def missing(row: str, column: str, repetition: int) -> Outcome:
-    """A cell that was asked for and has no finished run."""
-    return Outcome(row, column, repetition, Status.MISSING, {}, None, "It was not run.", "", 0)
-
-
-def read_cell(row: str, column: str, repetition: int, folder: Path) -> Outcome | None:
-    """The outcome of a cell by the folders of its runs; None where it has no finished run."""
-    at = {"row": row, "column": column, "repetition": str(repetition)}
-    found = result_of("", at, records_in("", folder, folder))
-    return outcome_of(found) if found else None
-
-
 @dataclass(frozen=True)
 class KnownValue:
     """What somebody else measured, in the figure's unit."""
@@ -218,9 +249,20 @@ class RowSummary:
         """Of the repetitions that count, or None."""
         return self.spread(column, figure).median
 
-    def as_json(self) -> dict[str, Any]:
-        """The row's entry in ``table.json``."""
-        return asdict(self)
+
+def summaries_of(document: Mapping[str, Any]) -> list[RowSummary]:
+    """The rows of a ``table.json``."""
+    return [_row(row) for row in document["rows"]]
+
+
+def _row(document: Mapping[str, Any]) -> RowSummary:
+    cells = {
+        figure: {column: Spread.from_json(spread) for column, spread in by_column.items()}
+        for figure, by_column in document["cells"].items()
+    }
+    known = [KnownValue(**value) for value in document["known"]]
+    states = {column: Status(word) for column, word in document["states"].items()}
+    return RowSummary(**{**document, "cells": cells, "known": known, "states": states})
 
 
 def summarise(
@@ -228,38 +270,37 @@ def summarise(
     rows: Sequence[str],
     columns: Sequence[str],
     bounds: Mapping[str, Mapping[str, float]],
-    outcomes: Sequence[Outcome],
+    results: Sequence[CellResult],
 ) -> list[RowSummary]:
     """Every chosen row; ``bounds`` are by row and figure."""
     known = [(source, read_known(source)) for source in table.known]
-    summaries = []
-    for row in (row for row in table.rows if row.name in rows):
-        mine = [o for o in outcomes if o.row == row.name]
-        by_column = {column: [o for o in mine if o.column == column] for column in columns}
-        summaries.append(
-            RowSummary(
-                row.name,
-                row.label or row.name,
-                row.title,
-                bounds[row.name],
-                {figure: {c: _spread(found, figure) for c, found in by_column.items()} for figure in table.figures},
-                {c: _state(found) for c, found in by_column.items()},
-                [value for source, values in known for value in _of_row(source, values, row, table.figures[0])],
-            )
+    runs: dict[tuple[str, str], list[CellResult]] = {}
+    for found in results:
+        runs.setdefault((found.at["row"], found.at["column"]), []).append(found)
+    return [
+        RowSummary(
+            row.name,
+            row.label or row.name,
+            row.title,
+            bounds[row.name],
+            {name: {c: _spread(runs.get((row.name, c), []), name) for c in columns} for name in table.figures},
+            {c: _state(runs.get((row.name, c), [])) for c in columns},
+            [value for source, values in known for value in _of_row(source, values, row, table.figures[0])],
         )
-    return summaries
+        for row in table.rows
+        if row.name in rows
+    ]
 
 
-def _spread(outcomes: Sequence[Outcome], figure: str) -> Spread:
-    counted = [o for o in outcomes if o.counts and figure in o.figures]
-    return Spread.of([o.figures[figure] for o in observations(counted)], len(counted))
+def _spread(results: Sequence[CellResult], figure: str) -> Spread:
+    counted = [found for found in results if found.status == Status.PASS and figure in found.record.figures]
+    return Spread.of([found.record.figures[figure] for found in observations(counted)], len(counted))
 
 
-def _state(outcomes: Sequence[Outcome]) -> Status:
-    for word in (Status.FAIL, Status.UNTRUSTED, Status.UNSUPPORTED):
-        if any(o.verdict == word for o in outcomes):
-            return word
-    return Status.PASS if any(o.counts for o in outcomes) else Status.MISSING
+def _state(results: Sequence[CellResult]) -> Status:
+    states = {found.status for found in results}
+    worst_first = (Status.FAIL, Status.UNTRUSTED, Status.UNSUPPORTED, Status.PASS)
+    return next((status for status in worst_first if status in states), Status.MISSING)
 
 
 def read_known(source: Known) -> dict[str, dict[str, str]]:

@@ -16,7 +16,7 @@ from testbed.results.report.plot import Plot, drawn
 from testbed.results.report.published_shares import published_shares
 from testbed.study.checks.judged import Judged
 from testbed.study.kinds.table_file import first_run
-from testbed.study.kinds.table_result import read_table
+from testbed.study.kinds.table_result import read_table, summaries_of
 from testbed.study.report import table as table_report
 
 _MARKERS = ("D", "s", "^", "o")
@@ -59,9 +59,7 @@ def of_run(name: str, folder: Path) -> list[Plot]:
         if (first := first_run(folder)) is not None:
             return of_run(name, first)
         table = read_table(folder)
-        if not any(
-            spread.n for row in table_report.summaries_of(table) for s in row.cells.values() for spread in s.values()
-        ):
+        if not any(spread.n for row in summaries_of(table) for s in row.cells.values() for spread in s.values()):
             return []  # nothing could be measured, and what was published alone is no picture
         return [plot.named(f"{name}-{plot.name}") for plot in table_report.pictures(table)]
     if (folder / "windows.csv").is_file() and (folder / "plan.json").is_file():

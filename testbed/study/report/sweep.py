@@ -9,7 +9,8 @@ from typing import Any
 from testbed.judge.checks.result import Verdict
 from testbed.results.report.page_templates import page_templates, write_html
 from testbed.results.report.plot import Plot
-from testbed.study.kinds.table_result import Outcome, observations
+from testbed.study.kinds.table_result import observations
+from testbed.study.result import CellResult
 from testbed.study.sweep.figures import FIGURES
 from testbed.study.sweep.load import LoadedSweep, combinations
 from testbed.study.sweep.model import Sweep
@@ -19,7 +20,7 @@ _HERE = Path(__file__).parent / "templates"
 
 
 def write_report(
-    folder: Path, loaded: LoadedSweep, outcomes: Sequence[Outcome], plots: Sequence[Plot], verdict: Verdict
+    folder: Path, loaded: LoadedSweep, outcomes: Sequence[CellResult], plots: Sequence[Plot], verdict: Verdict
 ) -> Path:
     """The page's path; the same table gives the same bytes."""
     return write_html(
@@ -38,22 +39,22 @@ def write_report(
     )
 
 
-def _medians(sweep: Sweep, outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+def _medians(sweep: Sweep, outcomes: Sequence[CellResult]) -> list[dict[str, Any]]:
     """A row for each combination and policy: its values, and the median over the seeds of each figure."""
-    cells: dict[tuple[str, str], list[Outcome]] = {}
+    cells: dict[tuple[str, str], list[CellResult]] = {}
     for found in outcomes:
-        cells.setdefault((found.row, found.column), []).append(found)
+        cells.setdefault((found.at["row"], found.at["column"]), []).append(found)
     rows = combinations(sweep)
     return [
         {
             "settings": [*rows[row].values.values(), policy],
             "n": told(runs),
-            "figures": [spread([found.figures.get(name) for found in runs]).median for name in FIGURES],
+            "figures": [spread([found.record.figures.get(name) for found in runs]).median for name in FIGURES],
         }
         for (row, policy), runs in cells.items()
     ]
 
 
-def told(runs: Sequence[Outcome]) -> str:
+def told(runs: Sequence[CellResult]) -> str:
     """How many runs of a cell there are: those that are alike but for their seed are one observation."""
     return f"{len(runs)}: one" if len(observations(runs)) < len(runs) else str(len(runs))

@@ -10,12 +10,11 @@ from typing import Any
 from testbed.judge import intervals
 from testbed.judge.checks.result import Verdict
 from testbed.judge.figures import with_unit
-from testbed.judge.status import Status
 from testbed.judge.verify import read_verdict
 from testbed.results.report.page_templates import page_templates, write_html
 from testbed.results.report.plots import Plot
 from testbed.study.hosts import effects, fitness
-from testbed.study.kinds.table_result import KnownValue, RowSummary, Spread, read_table
+from testbed.study.kinds.table_result import RowSummary, Spread, read_table, summaries_of
 from testbed.study.report import gains, lines, table_picture
 
 _HERE = Path(__file__).parent / "templates"
@@ -55,21 +54,6 @@ def pictures(document: Mapping[str, Any]) -> list[Plot]:
     """The pictures of a ``table.json``."""
     asked, summaries = document.get("plots", []), summaries_of(document)
     return gains.pictures(asked, summaries) if asked else table_picture.pictures(summaries, document["columns"])
-
-
-def summaries_of(document: Mapping[str, Any]) -> list[RowSummary]:
-    """The rows of a ``table.json``."""
-    return [_row(row) for row in document["rows"]]
-
-
-def _row(document: Mapping[str, Any]) -> RowSummary:
-    cells = {
-        figure: {column: Spread.from_json(spread) for column, spread in by_column.items()}
-        for figure, by_column in document["cells"].items()
-    }
-    known = [KnownValue(**value) for value in document["known"]]
-    states = {column: Status(word) for column, word in document["states"].items()}
-    return RowSummary(**{**document, "cells": cells, "known": known, "states": states})
 
 
 def _shown(summary: RowSummary, columns: Sequence[str], ratios: Sequence[Sequence[str]], figure: str) -> dict[str, Any]:

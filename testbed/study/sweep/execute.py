@@ -16,16 +16,15 @@ from testbed.judge.checks.evidence import CannotJudge
 from testbed.judge.status import Status
 from testbed.plan.model import Plan
 from testbed.runtime.progress import Progress
-from testbed.study.cell import Cell as StudyCell
-from testbed.study.kinds.table_file import Cell
-from testbed.study.kinds.table_result import Outcome, outcome_of
+from testbed.study.cell import Cell
+from testbed.study.kinds.table_result import Place, in_table
 from testbed.study.record import RunRecord
 from testbed.study.result import CellResult
 from testbed.study.sweep.figures import measure, rules
 
 
 @dataclass(frozen=True, eq=False)
-class FigureCell(StudyCell):
+class FigureCell(Cell):
     """One run, by its id; ``name`` says what is set in it."""
 
     plan: Plan
@@ -67,12 +66,12 @@ class FigureCell(StudyCell):
         return record.model_copy(update={"figures": figures, "seconds": figures.get("duration_s")})
 
 
-def cells_of(planned: Sequence[tuple[Cell, Plan]], simulator: Path) -> list[FigureCell]:
+def cells_of(planned: Sequence[tuple[Place, Plan]], simulator: Path) -> list[FigureCell]:
     """Each once: combinations may come to the same run."""
-    cells = (FigureCell(p, f"{cell.row} {cell.column} seed {p['seed']}", simulator) for cell, p in planned)
+    cells = (FigureCell(p, f"{place.row} {place.column} seed {p['seed']}", simulator) for place, p in planned)
     return list({cell.id: cell for cell in reversed(list(cells))}.values())[::-1]
 
 
-def outcomes_of(planned: Sequence[tuple[Cell, Plan]], results: Mapping[str, CellResult]) -> list[Outcome]:
+def by_place(planned: Sequence[tuple[Place, Plan]], results: Mapping[str, CellResult]) -> list[CellResult]:
     """Of every run that is planned, in that order."""
-    return [outcome_of(CellResult(plan["run"], cell.at, 1, results[plan["run"]].record)) for cell, plan in planned]
+    return [in_table(CellResult(place.cell, place.at, 1, results[plan["run"]].record)) for place, plan in planned]

@@ -21,7 +21,8 @@ from testbed.scenario import files
 from testbed.scenario import load as scenarios
 from testbed.scenario.load import LoadedScenario, parse, plain, validated
 from testbed.scenario.quick import apply_quick
-from testbed.study.kinds.table_file import Cell, Column, Contender, Selection
+from testbed.study.kinds.table_file import Column, Selection
+from testbed.study.kinds.table_result import Place
 from testbed.study.sweep.model import Combination, Setting, Sweep, shown
 
 
@@ -82,19 +83,19 @@ def selection(sweep: Sweep, policies: Sequence[str]) -> Selection:
     """All runs: a row for every combination, a column for every policy, a repetition for every seed. ``policies`` are
     all that there are."""
     chosen = policies if sweep.policies == "all" else sweep.policies
-    columns = {policy: Contender(policy, Column(name=policy), {"ncp.policy": policy}) for policy in chosen}
+    columns = {policy: Column(name=policy, set={"ncp.policy": policy}) for policy in chosen}
     return Selection(combinations(sweep), columns, sweep.seeds, whole=True)
 
 
-def planned(loaded: LoadedSweep, policies: PolicyFacts) -> Iterator[tuple[Cell, Plan]]:
+def planned(loaded: LoadedSweep, policies: PolicyFacts) -> Iterator[tuple[Place, Plan]]:
     """Every run with its plan, those that differ in their seed alone one after the other; raises :class:`BadInput` for
     what is wrong with any of them."""
     chosen, rows = selection(loaded.sweep, list(policies)), combinations(loaded.sweep)
-    for cell in chosen.by_place():
-        yield cell, _plan_of(loaded, rows[cell.row], chosen.columns[cell.column], cell.repetition, policies)
+    for place in chosen.by_place():
+        yield place, _plan_of(loaded, rows[place.row], chosen.columns[place.column], place.repetition, policies)
 
 
-def _plan_of(loaded: LoadedSweep, row: Combination, column: Contender, repetition: int, policies: PolicyFacts) -> Plan:
+def _plan_of(loaded: LoadedSweep, row: Combination, column: Column, repetition: int, policies: PolicyFacts) -> Plan:
     """The plan of a run, with its id; raises :class:`BadInput` that names the file, line, key and value."""
     sweep = loaded.sweep
     set_ = {**sweep.set, **row.set, **column.set}

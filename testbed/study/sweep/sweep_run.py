@@ -18,14 +18,13 @@ from testbed.runtime.progress import Progress
 from testbed.scenario.kept import keep
 from testbed.study.cell import ready
 from testbed.study.checks.table import judge_runs, verdict_over
-from testbed.study.kinds.table_result import Outcome
 from testbed.study.ledger import LEDGER, write_study
 from testbed.study.report.sweep import write_report
 from testbed.study.report.sweep_plots import law_plot, plot
 from testbed.study.result import CellResult
 from testbed.study.run import Begun, StudySpec, run_study
 from testbed.study.sweep import law
-from testbed.study.sweep.execute import cells_of, outcomes_of
+from testbed.study.sweep.execute import by_place, cells_of
 from testbed.study.sweep.load import LoadedSweep, planned
 from testbed.study.sweep.model import ALL_ARRIVED, Sweep
 from testbed.study.sweep.table import Row, rows_of, write_csv, write_parquet
@@ -64,7 +63,7 @@ def begin(loaded: LoadedSweep, programs: Programs, results: Path) -> Begun:
     spec = StudySpec("sweep", loaded.sweep.name, cells, {}, "in virtual time", expected_s)
 
     def finish(results: Mapping[str, CellResult]) -> Verdict:
-        verdict = write(loaded, folder, outcomes_of(runs, results))
+        verdict = write(loaded, folder, by_place(runs, results))
         keep(loaded.read(loaded.sweep.scenario, ()), folder, runs[0][1]["topology"].get("file"))
         make_latest(folder)
         return verdict
@@ -78,7 +77,7 @@ def sweep_id(loaded: LoadedSweep, runs: Sequence[str]) -> str:
     return "sweep-" + hashlib.sha256(document.encode()).hexdigest()[:12]
 
 
-def write(loaded: LoadedSweep, folder: Path, outcomes: Sequence[Outcome]) -> Verdict:
+def write(loaded: LoadedSweep, folder: Path, outcomes: Sequence[CellResult]) -> Verdict:
     """``table.csv``, ``table.parquet``, ``plots/``, ``verdict.json`` and ``report.html``."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = rows_of(loaded.sweep, outcomes)
@@ -87,7 +86,7 @@ def write(loaded: LoadedSweep, folder: Path, outcomes: Sequence[Outcome]) -> Ver
     plots = [plot(rows, asked, number) for number, asked in enumerate(loaded.sweep.plots, start=1)]
     if loaded.sweep.law and (fit := law.fit(rows, loaded.sweep.law)):
         plots.insert(0, law_plot(fit, loaded.sweep.law.policy))
-    policies = list(dict.fromkeys(found.column for found in outcomes))
+    policies = list(dict.fromkeys(found.at["column"] for found in outcomes))
     checks = judge(loaded.sweep, rows, outcomes)
     verdict = verdict_over(checks, outcomes, loaded.sweep.name, folder.name, policies, partial=loaded.quick)
     write_json(folder / "verdict.json", verdict.to_json())
@@ -98,7 +97,7 @@ def write(loaded: LoadedSweep, folder: Path, outcomes: Sequence[Outcome]) -> Ver
     return verdict
 
 
-def judge(sweep: Sweep, rows: Sequence[Row], outcomes: Sequence[Outcome]) -> list[CheckResult]:
+def judge(sweep: Sweep, rows: Sequence[Row], outcomes: Sequence[CellResult]) -> list[CheckResult]:
     """Whether every run came to its end with all of its bytes, and whether the fitted slope is the law's."""
     arrived = judge_runs(outcomes, ALL_ARRIVED, "payload_intact", "came to their end with the sender's SHA-256")
     asked = sweep.law

@@ -12,7 +12,8 @@ import pyarrow.parquet
 
 from testbed.errors import BadInput
 from testbed.judge.status import current_run
-from testbed.study.kinds.table_result import Outcome, Spread
+from testbed.study.kinds.table_result import Spread
+from testbed.study.result import CellResult
 from testbed.study.sweep.load import combinations
 from testbed.study.sweep.model import Sweep
 
@@ -32,23 +33,24 @@ COLUMNS = (
 """What every run is measured for, in the table's order; ``rtt_ms_<connection>`` follow."""
 
 
-def rows_of(sweep: Sweep, outcomes: Sequence[Outcome]) -> list[Row]:
+def rows_of(sweep: Sweep, outcomes: Sequence[CellResult]) -> list[Row]:
     """One per run; all have the same keys, None where a run lacks a figure."""
     values = {name: row.values for name, row in combinations(sweep).items()}
-    longest = max((found.figures for found in outcomes), key=len)
-    further = sorted({name for found in outcomes for name in found.figures} - {*COLUMNS, *longest})
+    records = [cell.record for cell in outcomes]
+    longest = max((record.figures for record in records), key=len)
+    further = sorted({name for record in records for name in record.figures} - {*COLUMNS, *longest})
     figures = list(dict.fromkeys([*COLUMNS, *longest, *further])) if longest else []
     return [
         {
-            "run": found.run,
-            "policy": found.column,
-            "seed": sweep.seed + found.repetition - 1,
-            **values[found.row],
-            "state": found.verdict.value,
-            "reason": found.why,
-            **{name: found.figures.get(name) for name in figures},
+            "run": record.run,
+            "policy": cell.at["column"],
+            "seed": sweep.seed + int(cell.at["repetition"]) - 1,
+            **values[cell.at["row"]],
+            "state": record.status.value,
+            "reason": record.reason,
+            **{name: record.figures.get(name) for name in figures},
         }
-        for found in outcomes
+        for cell, record in zip(outcomes, records, strict=True)
     ]
 
 

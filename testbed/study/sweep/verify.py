@@ -23,13 +23,14 @@ from testbed.scenario import files
 from testbed.scenario import load as scenarios
 from testbed.scenario.kept import TEXT
 from testbed.scenario.load import LoadedScenario
-from testbed.study.kinds.table_file import Cell
-from testbed.study.kinds.table_result import Outcome
+from testbed.study.kinds.table_result import Place
 from testbed.study.ledger import STUDY, request_of
 from testbed.study.own_scenario import own_file, with_kept_topology
+from testbed.study.record import RunRecord
+from testbed.study.result import CellResult
 from testbed.study.run import run_cells
 from testbed.study.sweep import sweep_run
-from testbed.study.sweep.execute import cells_of, outcomes_of
+from testbed.study.sweep.execute import by_place, cells_of
 from testbed.study.sweep.load import LoadedSweep, load, planned, selection
 from testbed.study.sweep.model import Sweep
 from testbed.study.sweep.sweep_run import ASKED
@@ -60,7 +61,7 @@ def _by_the_figures(folder: Path, into: Path) -> Verification:
     write_csv(rows, into / "table.csv")
     if loaded is None:
         sweep = load(str(folder / "sweep.yaml")).sweep
-        outcomes = [_outcome(sweep, Cell("", str(row["policy"]), n), row) for n, row in enumerate(rows, start=1)]
+        outcomes = [_result(sweep, Place("", str(row["policy"]), n), row) for n, row in enumerate(rows, start=1)]
         again = recorded.model_copy(update={"checks": sweep_run.judge(sweep, rows, outcomes)})
         write_json(into / "verdict.json", again.to_json())
         found.unchecked.append(
@@ -93,7 +94,7 @@ def _by_the_figures(folder: Path, into: Path) -> Verification:
             )
         )
         return found
-    outcomes = [_outcome(loaded.sweep, cell, row) for cell, row in zip(cells, rows, strict=True)]
+    outcomes = [_result(loaded.sweep, place, row) for place, row in zip(cells, rows, strict=True)]
     return Verification.of(sweep_run.write(loaded, into, outcomes))
 
 
@@ -120,7 +121,7 @@ def _rerun(folder: Path, found: Verification) -> None:
         return
     with tempfile.TemporaryDirectory(prefix="ncp-rerun-") as place:
         made = run_cells(cells_of(runs, programs.binaries["ncp-sim"]), Path(place), progress)
-    rows = rows_of(loaded.sweep, outcomes_of(runs, made))
+    rows = rows_of(loaded.sweep, by_place(runs, made))
     differing = list(differences("table.csv", exact(read_csv(folder / "table.csv")), exact(rows)))
     found.differences.extend(one.at("rerun") for one in differing)
     if not differing:
@@ -131,19 +132,19 @@ def _rerun(folder: Path, found: Verification) -> None:
         )
 
 
-def _outcome(sweep: Sweep, cell: Cell, row: Row) -> Outcome:
+def _result(sweep: Sweep, place: Place, row: Row) -> CellResult:
     """Of a run by its row of the table."""
     asked = {"run", "policy", "seed", "state", "reason", *sweep.parameters}
     figures = {key: value for key, value in row.items() if key not in asked and value is not None}
-    return Outcome(
-        *cell.place,
-        Status(row["state"]),
-        figures,
-        figures.get("duration_s"),
-        str(row["reason"] or ""),
-        str(row["run"]),
+    record = RunRecord(
+        run=str(row["run"]),
+        status=Status(row["state"]),
+        reason=str(row["reason"] or ""),
+        figures=figures,
+        seconds=figures.get("duration_s"),
         exact=True,
     )
+    return CellResult(place.cell, place.at, 1, record)
 
 
 def load_kept(folder: Path) -> LoadedSweep | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,11 @@ from testbed.scenario.load import parse, plain
 from testbed.scenario.quick import variant_of
 from testbed.study.kinds import table as table_run
 from testbed.study.kinds import table_file
-from testbed.study.kinds import table_result as outcome
+from testbed.study.kinds.table import TableRequest
 from testbed.study.kinds.table_file import COLUMN, KEPT_AS, ROW, LoadedTable, Selection, repeated, scenario_of
-from testbed.study.kinds.table_result import Outcome, read_table
+from testbed.study.kinds.table_result import place_of, read_cell, read_table, results_of
 from testbed.study.ledger import request_of
+from testbed.study.result import CellResult
 from testbed.study.verify import Documents, Verification, VerifyRequest
 
 DOCUMENTS: Documents = {
@@ -37,25 +39,21 @@ def write_again(request: VerifyRequest) -> Verification:
     file is missing or broken."""
     folder = request.folder
     recorded, document = read_verdict(folder), read_table(folder)
-    loaded, asked, selection = _asked(folder, document)
-    outcomes = list(_outcomes(folder, document, selection))
+    loaded, asked, selection = _requested(folder, document)
+    results = list(_results(folder, document, selection))
     bounds = {row["name"]: row["bounds"] for row in document["rows"]}
-    again = table_run.write(
-        loaded, asked, selection, bounds, request.into, document["run"], outcomes, recorded.expected
-    )
+    again = table_run.write(loaded, asked, selection, bounds, request.into, document["run"], results, recorded.expected)
     write_json(request.into / "verdict.json", again.to_json())  # of one that is not complete, too
     form = variant(folder, document["name"]) if recorded.expected else ""
     unchecked = [
         Message(
             "run.unsupported-here",
             "row {row} {column} #{repetition}: no run is in the folder: {why}",
-            row=o.row,
-            column=o.column,
-            repetition=o.repetition,
-            why=o.why,
+            **place_of(cell),
+            why=cell.record.reason,
         )
-        for o in outcomes
-        if o.verdict == Status.UNSUPPORTED and not o.run
+        for cell in results
+        if cell.status == Status.UNSUPPORTED and not cell.record.run
     ]
     return Verification.of(
         again,
@@ -109,10 +107,10 @@ def asked_by(folder: Path, file: Path) -> list[Difference]:
 
 def _cells(folder: Path, loaded: LoadedTable, selection: Selection) -> Iterator[Difference]:
     """Where a cell's run is not of the scenario and the seed that the table asks for."""
-    for cell in selection.cells():
-        asked = scenario_of(loaded, selection.rows[cell.row], selection.columns[cell.column])
+    for place in selection.places():
+        asked = scenario_of(loaded, selection.rows[place.row], selection.columns[place.column])
         should = plain(parse(loaded.path, asked.text, "a scenario is a mapping"))
-        for plan_file in sorted((folder / cell.folder).glob("*/plan.json")):
+        for plan_file in sorted((folder / place.folder).glob("*/plan.json")):
             run = plan_file.parent
             if run.is_symlink():
                 continue
@@ -120,11 +118,11 @@ def _cells(folder: Path, loaded: LoadedTable, selection: Selection) -> Iterator[
             there = plain(parse(kept, read(kept), "a scenario is a mapping"))
             yield from differences(f"{where}: scenario.yaml", there, should)
             chosen = {"seed": plan.get("seed"), "overrides": plan.get("overrides")}
-            seed = loaded.table.seed + cell.repetition - 1
+            seed = loaded.table.seed + place.repetition - 1
             yield from differences(f"{where}: plan.json", chosen, {"seed": seed, "overrides": list(asked.overrides)})
 
 
-def _asked(folder: Path, document: dict[str, Any]) -> tuple[LoadedTable, table_run.Asked, Selection]:
+def _requested(folder: Path, document: dict[str, Any]) -> tuple[LoadedTable, TableRequest, Selection]:
     file, matrix = folder / KEPT_AS, request_of(folder)
     if not file.is_file():
         raise BadInput(
@@ -134,30 +132,24 @@ def _asked(folder: Path, document: dict[str, Any]) -> tuple[LoadedTable, table_r
             folder=folder,
             kept_as=KEPT_AS,
         )
-    loaded = table_file.load(str(file))
-    loaded = LoadedTable(loaded.table, file, loaded.document, tuple(document["overrides"]))
+    loaded = replace(table_file.load(str(file)), overrides=tuple(document["overrides"]))
     own = {str(column.name) for column in loaded.table.columns if column.name}
-    columns = table_file.contenders(loaded.table, [name for name in matrix["columns"] if name not in own])
+    columns = table_file.columns_of(loaded.table, [name for name in matrix["columns"] if name not in own])
     rows = {row.name: row for row in loaded.table.rows}
-    asked = table_run.Asked(engine=document["engine"], quick=document["quick"])
-    return (
-        loaded,
-        asked,
-        Selection(
-            {name: rows[name] for name in matrix["rows"]},
-            {column.name: column for column in columns if column.name in matrix["columns"]},
-            int(matrix["repeat"]),
-            whole=bool(matrix["whole"]),
-        ),
+    selection = Selection(
+        {name: rows[name] for name in matrix["rows"]},
+        {name: column for name, column in columns.items() if name in matrix["columns"]},
+        int(matrix["repeat"]),
+        whole=bool(matrix["whole"]),
     )
+    return loaded, TableRequest(engine=document["engine"], quick=document["quick"]), selection
 
 
-def _outcomes(folder: Path, document: dict[str, Any], selection: Selection) -> Iterator[Outcome]:
-    kept = {(o["row"], o["column"], o["repetition"]): o for o in document["outcomes"]}
-    for cell in selection.cells():
-        recorded = kept.get(cell.place)
-        found = outcome.read_cell(*cell.place, folder / cell.folder)
-        if found:
+def _results(folder: Path, document: dict[str, Any], selection: Selection) -> Iterator[CellResult]:
+    kept = {cell.cell: cell for cell in results_of(document)}
+    for place in selection.places():
+        recorded = kept.get(place.cell)
+        if found := read_cell(place, folder / place.folder):
             yield found
-        elif recorded and recorded["verdict"] == Status.UNSUPPORTED:
-            yield Outcome.from_json(recorded)
+        elif recorded and recorded.status == Status.UNSUPPORTED:
+            yield recorded
