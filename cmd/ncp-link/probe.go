@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"ncp-testbed/internal/cli"
 	"ncp-testbed/internal/plan"
@@ -63,7 +64,7 @@ func (m machines) Set(text string) error {
 	if name == "" || socket == "" || err != nil {
 		return fmt.Errorf("want HOST=SOCKET,OFFSET_NS")
 	}
-	m[name] = probe.Machine{Socket: socket, OffsetNS: ns}
+	m[name] = probe.Machine{Socket: socket, Offset: time.Duration(ns)}
 	return nil
 }
 

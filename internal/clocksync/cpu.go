@@ -7,7 +7,7 @@ import (
 )
 
 // cpu is how many jiffies all cores together have been idle, and how many there were, since the machine was booted; 0
-// where it does not tell.
+// where that is not known.
 func cpu() (idle, all int64) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {

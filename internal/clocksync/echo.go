@@ -1,7 +1,8 @@
 // Package clocksync measures the network between two machines, and the difference of their clocks, by packets that the one
 // sends and the other answers, as NTP does (RFC 5905, section 8).
 //
-// Nothing of it is fragmented: a packet that does not fit is an error at its sender, or is lost.
+// Nothing of it is fragmented: a packet that does not fit is an error at its sender, or is lost. One that the kernel did
+// not stamp on arrival counts as lost, since the time at which a program comes to read it is no measure.
 package clocksync
 
 import (
@@ -17,6 +18,7 @@ import (
 
 	"ncp-testbed/internal/sockets"
 	"ncp-testbed/internal/timestamping"
+	"ncp-testbed/internal/timing"
 )
 
 // A packet: magic, the key of the run, its number, when it was sent; in an answer, when it arrived and when the answer
@@ -53,27 +55,35 @@ func Serve(ctx context.Context, listen string, key uint64) error {
 			}
 			return err
 		}
-		if n < Bytes || [4]byte(packet) != magic || binary.BigEndian.Uint64(packet[keyAt:]) != key {
-			continue
+		if answer(packet[:n], control[:controlled], key) {
+			_, _ = conn.WriteToUDPAddrPort(packet[:n], from) // one that can't be sent is lost, and counts so
 		}
-		idle, all := cpu()
-		put(packet, arrivedAt, arrival(control[:controlled]))
-		put(packet, idleAt, idle)
-		put(packet, cpuAt, all)
-		put(packet, answeredAt, time.Now().UnixNano())
-		_, _ = conn.WriteToUDPAddrPort(packet[:n], from) // one that can't be sent is lost, and counts so
 	}
 }
 
-// Sample is what one packet found, in nanoseconds. Of a lost one there is SentNS alone.
+// answer makes of a packet its answer, and reports whether there is one.
+func answer(packet, control []byte, key uint64) bool {
+	arrived, stamped := timestamping.FromControl(control)
+	if !stamped || len(packet) < Bytes || [4]byte(packet) != magic || binary.BigEndian.Uint64(packet[keyAt:]) != key {
+		return false
+	}
+	idle, all := cpu()
+	put(packet, arrivedAt, int64(arrived))
+	put(packet, idleAt, idle)
+	put(packet, cpuAt, all)
+	put(packet, answeredAt, int64(timing.Now()))
+	return true
+}
+
+// Sample is what one packet found. Of a lost one there is Sent alone.
 type Sample struct {
-	Number   uint64 `json:"number"`
-	SentNS   int64  `json:"sent_unix_ns"`
-	Lost     bool   `json:"lost"`
-	RTTNS    int64  `json:"rtt_ns"`
-	OffsetNS int64  `json:"offset_ns"` // of the other's clock: what it is ahead of this one's
-	Idle     int64  `json:"idle"`      // jiffies of all cores since it was booted
-	CPU      int64  `json:"cpu"`
+	Number uint64        `json:"number"`
+	Sent   timing.Unix   `json:"sent_unix_ns"`
+	Lost   bool          `json:"lost"`
+	RTT    time.Duration `json:"rtt_ns"`
+	Offset time.Duration `json:"offset_ns"` // of the other's clock: what it is ahead of this one's
+	Idle   int64         `json:"idle"`      // jiffies of all cores since it was booted
+	CPU    int64         `json:"cpu"`
 }
 
 // Options of a measurement.
@@ -86,11 +96,11 @@ type Options struct {
 	MTU      int           // of the frames' payload: 0, the shortest
 }
 
-// ErrTooLarge tells that a packet of that MTU does not leave this machine.
+// ErrTooLarge says that a packet of that MTU does not leave this machine.
 var ErrTooLarge = errors.New("packets of that size do not leave this machine in one piece")
 
-// Measure sends, and gives each sample to told, in their order.
-func Measure(ctx context.Context, o Options, told func(Sample)) error {
+// Measure sends packets, and calls report with each sample, in their order.
+func Measure(ctx context.Context, o Options, report func(Sample)) error {
 	conn, err := open(":0")
 	if err != nil {
 		return err
@@ -98,7 +108,7 @@ func Measure(ctx context.Context, o Options, told func(Sample)) error {
 	defer conn.Close()
 	answers := make(chan Sample, 1024)
 	go receive(conn, o, answers)
-	waiting := map[uint64]int64{}
+	waiting := map[uint64]timing.Unix{}
 	var order []uint64
 	ready := map[uint64]Sample{}
 	payload := make([]byte, max(Bytes, o.MTU-ipUDPBytes))
@@ -108,12 +118,12 @@ func Measure(ctx context.Context, o Options, told func(Sample)) error {
 		for len(order) > 0 {
 			s, done := ready[order[0]]
 			if !done {
-				if since := time.Now().UnixNano() - waiting[order[0]]; since < int64(o.Timeout) {
+				if timing.Now().Sub(waiting[order[0]]) < o.Timeout {
 					return
 				}
-				s = Sample{Number: order[0], SentNS: waiting[order[0]], Lost: true}
+				s = Sample{Number: order[0], Sent: waiting[order[0]], Lost: true}
 			}
-			told(s)
+			report(s)
 			delete(waiting, order[0])
 			delete(ready, order[0])
 			order = order[1:]
@@ -124,8 +134,8 @@ func Measure(ctx context.Context, o Options, told func(Sample)) error {
 			copy(payload, magic[:])
 			binary.BigEndian.PutUint64(payload[keyAt:], o.Key)
 			binary.BigEndian.PutUint64(payload[numberAt:], number)
-			now := time.Now().UnixNano()
-			put(payload, sentAt, now)
+			now := timing.Now()
+			put(payload, sentAt, int64(now))
 			waiting[number], order = now, append(order, number)
 			if _, err := conn.WriteToUDPAddrPort(payload, o.To); errors.Is(err, unix.EMSGSIZE) {
 				return fmt.Errorf("%w: %d bytes", ErrTooLarge, o.MTU)
@@ -139,7 +149,7 @@ func Measure(ctx context.Context, o Options, told func(Sample)) error {
 				flush()
 				return nil
 			case s := <-answers:
-				if _, asked := waiting[s.Number]; asked {
+				if _, known := waiting[s.Number]; known {
 					ready[s.Number] = s
 				}
 				flush()
@@ -162,26 +172,28 @@ func receive(conn *net.UDPConn, o Options, answers chan<- Sample) {
 			}
 			continue // that a packet before was refused
 		}
-		if s, ok := decode(packet[:n], o.Key, arrival(control[:controlled])); ok {
+		back, stamped := timestamping.FromControl(control[:controlled])
+		if s, ok := decode(packet[:n], o.Key, back); ok && stamped {
 			select {
 			case answers <- s:
-			default: // nobody takes them any more
+			default: // nobody reads them any more
 			}
 		}
 	}
 }
 
-// decode works out what an answer tells that arrived at a time of this clock.
-func decode(packet []byte, key uint64, backNS int64) (Sample, bool) {
+// decode works out the sample of an answer that arrived at a time of this clock.
+func decode(packet []byte, key uint64, back timing.Unix) (Sample, bool) {
 	if len(packet) < Bytes || [4]byte(packet) != magic || binary.BigEndian.Uint64(packet[keyAt:]) != key {
 		return Sample{}, false
 	}
-	sent, arrived, answered := get(packet, sentAt), get(packet, arrivedAt), get(packet, answeredAt)
+	sent, arrived := timing.Unix(get(packet, sentAt)), timing.Unix(get(packet, arrivedAt))
+	answered := timing.Unix(get(packet, answeredAt))
 	return Sample{
-		Number: binary.BigEndian.Uint64(packet[numberAt:]), SentNS: sent,
-		RTTNS:    (backNS - sent) - (answered - arrived),
-		OffsetNS: ((arrived - sent) + (answered - backNS)) / 2,
-		Idle:     get(packet, idleAt), CPU: get(packet, cpuAt),
+		Number: binary.BigEndian.Uint64(packet[numberAt:]), Sent: sent,
+		RTT:    back.Sub(sent) - answered.Sub(arrived),
+		Offset: (arrived.Sub(sent) + answered.Sub(back)) / 2,
+		Idle:   get(packet, idleAt), CPU: get(packet, cpuAt),
 	}, true
 }
 
@@ -189,14 +201,7 @@ func get(packet []byte, at int) int64 { return int64(binary.BigEndian.Uint64(pac
 
 func put(packet []byte, at int, value int64) { binary.BigEndian.PutUint64(packet[at:], uint64(value)) }
 
-// arrival is the kernel's own time of a packet, or now.
-func arrival(control []byte) int64 {
-	if at := timestamping.FromControl(control); at != 0 {
-		return at
-	}
-	return time.Now().UnixNano()
-}
-
+// open returns a socket whose packets the kernel stamps.
 func open(address string) (*net.UDPConn, error) {
 	configure := net.ListenConfig{Control: sockets.Prepare(func(fd int) error {
 		if err := unix.SetsockoptInt(fd, unix.SOL_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE); err != nil {
@@ -208,5 +213,6 @@ func open(address string) (*net.UDPConn, error) {
 	if err != nil {
 		return nil, err
 	}
+	time.Sleep(timestamping.Settling)
 	return conn.(*net.UDPConn), nil
 }

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"ncp-testbed/internal/timing"
 )
 
 func answering(t *testing.T, key uint64) netip.AddrPort {
@@ -51,7 +53,7 @@ func TestOneClockHasNoOffset(t *testing.T) {
 	}
 	for i, s := range all {
 		// There and back can't have been off by more than it took.
-		if s.Lost || s.Number != uint64(i) || s.RTTNS < 0 || s.OffsetNS > s.RTTNS || -s.OffsetNS > s.RTTNS || s.CPU == 0 {
+		if s.Lost || s.Number != uint64(i) || s.RTT < 0 || s.Offset > s.RTT || -s.Offset > s.RTT || s.CPU == 0 {
 			t.Errorf("sample %d: %+v", i, s)
 		}
 	}
@@ -59,7 +61,7 @@ func TestOneClockHasNoOffset(t *testing.T) {
 
 func TestAnotherRunsPacketsAreNotAnswered(t *testing.T) {
 	for _, s := range measured(t, Options{To: answering(t, 7), Key: 8, Packets: 3}) {
-		if !s.Lost || s.SentNS == 0 {
+		if !s.Lost || s.Sent == 0 {
 			t.Errorf("%+v: want a lost one", s)
 		}
 	}
@@ -80,7 +82,7 @@ func TestOffsetAndTimeUnderWay(t *testing.T) {
 		put(packet, at, value)
 	}
 	s, ok := decode(packet, 7, 190)
-	if !ok || s.RTTNS != 80 || s.OffsetNS != 990 || s.Number != 3 {
+	if !ok || s.RTT != 80 || s.Offset != 990 || s.Number != 3 {
 		t.Errorf("%+v, %v: want 80 under way, and 1000 ahead but for half of the asymmetry of 20", s, ok)
 	}
 	if _, ok := decode(packet[:Bytes-1], 7, 190); ok {
@@ -96,20 +98,30 @@ func FuzzDecode(f *testing.F) {
 	f.Add(answer, uint64(7), int64(190))
 	f.Add(answer[:Bytes-1], uint64(7), int64(190))
 	f.Add([]byte("ncpe"), uint64(0), int64(0))
-	f.Fuzz(func(t *testing.T, packet []byte, key uint64, backNS int64) {
-		s, ok := decode(packet, key, backNS)
+	f.Fuzz(func(t *testing.T, packet []byte, key uint64, back int64) {
+		s, ok := decode(packet, key, timing.Unix(back))
 		if ours := len(packet) >= Bytes && string(packet[:4]) == "ncpe" && uint64(get(packet, keyAt)) == key; ok != ours {
 			t.Fatalf("%x: taken %v, want %v", packet, ok, ours)
 		}
 		if !ok {
 			return
 		}
-		if s.Lost || s.Number != uint64(get(packet, numberAt)) || s.SentNS != get(packet, sentAt) || s.Idle != get(packet, idleAt) || s.CPU != get(packet, cpuAt) {
+		if s.Lost || s.Number != uint64(get(packet, numberAt)) || int64(s.Sent) != get(packet, sentAt) || s.Idle != get(packet, idleAt) || s.CPU != get(packet, cpuAt) {
 			t.Errorf("%+v: not what is in %x", s, packet)
 		}
 		there := get(packet, answeredAt) - get(packet, arrivedAt)
-		if s.RTTNS != backNS-s.SentNS-there {
+		if int64(s.RTT) != back-int64(s.Sent)-there {
 			t.Errorf("%+v: want the time under way", s)
 		}
 	})
+}
+
+// What the kernel did not stamp on its arrival is not answered: its time would be when a program came to read it.
+func TestWhatTheKernelDidNotStampIsNotAnswered(t *testing.T) {
+	packet := make([]byte, Bytes)
+	copy(packet, magic[:])
+	put(packet, keyAt, 7)
+	if answer(packet, nil, 7) || get(packet, arrivedAt) != 0 {
+		t.Errorf("a packet without a timestamp is answered with %d", get(packet, arrivedAt))
+	}
 }

@@ -13,13 +13,14 @@ import (
 
 	"ncp-testbed/internal/netns"
 	"ncp-testbed/internal/timestamping"
+	"ncp-testbed/internal/timing"
 )
 
 // Echoes are round-trip times by ICMP echo, which the far end's kernel answers by itself: from the kernel's
 // stamp of the request as it left for the interface to that of the reply as it arrived.
 type Echoes struct {
 	Sent   int       `json:"sent"`
-	RTTsMS []float64 `json:"rtts_ms"` // of those that came back, in the order of sending
+	RTTsMS []float64 `json:"rtts_ms"` // of those that came back with a timestamp, in the order of sending
 }
 
 // EchoOptions say how to measure. Count is at most 65,536, by ICMP's sequence numbers.
@@ -52,7 +53,7 @@ func Echo(o EchoOptions) (Echoes, error) {
 	}
 	time.Sleep(timestamping.Settling)
 	id := uint16(os.Getpid())
-	arrivals := make([]int64, o.Count)
+	arrivals := make([]timing.Unix, o.Count)
 	var mu sync.Mutex // guards arrivals and missing
 	missing := o.Count
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -69,10 +70,12 @@ func Echo(o EchoOptions) (Echoes, error) {
 			if err != nil {
 				continue // nothing for a while
 			}
-			if sequence, ok := parseReply(packet[:n], id); ok && sequence < o.Count {
+			sequence, ok := parseReply(packet[:n], id)
+			stamp, stamped := timestamping.FromControl(control[:controlled])
+			if ok && stamped && sequence < o.Count {
 				mu.Lock()
 				if arrivals[sequence] == 0 {
-					arrivals[sequence] = timestamping.FromControl(control[:controlled])
+					arrivals[sequence] = stamp
 					missing--
 				}
 				mu.Unlock()
@@ -80,7 +83,7 @@ func Echo(o EchoOptions) (Echoes, error) {
 		}
 	}()
 
-	departures := map[uint32]int64{}
+	departures := map[uint32]timing.Unix{}
 	to, times := sockaddr(o.To, 0), newSpacing(o.Spacing)
 	for i := range o.Count {
 		times.wait()
@@ -109,7 +112,7 @@ func Echo(o EchoOptions) (Echoes, error) {
 	found := Echoes{Sent: o.Count}
 	for i, at := range arrivals {
 		if left := departures[uint32(i)]; at != 0 && left != 0 {
-			found.RTTsMS = append(found.RTTsMS, float64(at-left)/1e6)
+			found.RTTsMS = append(found.RTTsMS, float64(at.Sub(left))/1e6)
 		}
 	}
 	return found, nil

@@ -20,6 +20,7 @@ import (
 	"ncp-testbed/internal/quantile"
 	"ncp-testbed/internal/sockets"
 	"ncp-testbed/internal/timestamping"
+	"ncp-testbed/internal/timing"
 )
 
 // Loaded is what became of a load on many links. Packets are counted by the hosts' interfaces.
@@ -64,7 +65,7 @@ type generator struct {
 	fd      int
 	headers []unix.Mmsghdr
 	payload []byte
-	behind  []int64 // ns
+	behind  []time.Duration
 }
 
 // Load offers full-size packets on all links, which must be between two hosts, in both directions at once.
@@ -114,7 +115,7 @@ func Load(links []plan.Link, o LoadOptions) (Loaded, error) {
 	for i := range links {
 		longest = max(longest, links[i].Emulated[0].DelayMS, links[i].Emulated[1].DelayMS)
 	}
-	time.Sleep(time.Duration(longest*1e6) + 200*time.Millisecond)
+	time.Sleep(timing.Milliseconds(longest) + 200*time.Millisecond)
 	close(done)
 	sampling.Wait()
 	for _, err := range failed {
@@ -204,9 +205,9 @@ func (g *generator) run(pps float64, duration time.Duration) error {
 				_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &pause, nil)
 			}
 			now := time.Now()
-			g.behind = append(g.behind, int64(now.Sub(begun)-due))
+			g.behind = append(g.behind, now.Sub(begun)-due)
 			binary.BigEndian.PutUint32(g.payload, uint32(round))
-			binary.BigEndian.PutUint64(g.payload[4:], uint64(now.UnixNano()))
+			binary.BigEndian.PutUint64(g.payload[4:], uint64(timing.Now()))
 			if err := g.send(part*len(g.headers)/parts, (part+1)*len(g.headers)/parts); err != nil {
 				return err
 			}
@@ -230,13 +231,13 @@ func (g *generator) send(first, end int) error {
 	return nil
 }
 
-func ms(ns int64) float64 { return float64(ns) / 1e6 }
+func ms(d time.Duration) float64 { return float64(d) / 1e6 }
 
 // sampler receives of the load what is to be timed; the kernel drops the rest.
 type sampler struct {
 	fd     int
-	delays map[[4]byte]int64 // ns, by the sender's address
-	extra  []int64
+	delays map[[4]byte]time.Duration // by the sender's address
+	extra  []time.Duration
 }
 
 // everySample takes one of sampleEvery packets. A UDP socket's filter sees the UDP header first: the round's number is
@@ -250,13 +251,13 @@ var everySample = []bpf.Instruction{
 
 // newSampler is for what the given end sends.
 func newSampler(links []plan.Link, end int) (*sampler, error) {
-	s := &sampler{delays: map[[4]byte]int64{}}
+	s := &sampler{delays: map[[4]byte]time.Duration{}}
 	for i := range links {
 		address, err := netip.ParseAddr([2]string{links[i].A.Address, links[i].B.Address}[end])
 		if err != nil {
 			return nil, err
 		}
-		s.delays[address.As4()] = int64(links[i].Emulated[end].DelayMS * 1e6)
+		s.delays[address.As4()] = timing.Milliseconds(links[i].Emulated[end].DelayMS)
 	}
 	var err error
 	if s.fd, err = unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err != nil {
@@ -286,13 +287,17 @@ func (s *sampler) run(done <-chan struct{}) {
 		default:
 		}
 		n, controlled, _, from, err := unix.Recvmsg(s.fd, packet, control, 0)
-		sender, ok := from.(*unix.SockaddrInet4)
-		if err != nil || !ok || n < 12 {
-			continue
+		if sender, ok := from.(*unix.SockaddrInet4); err == nil && ok {
+			s.add(packet[:n], control[:controlled], sender.Addr)
 		}
-		if delay, known := s.delays[sender.Addr]; known {
-			left := int64(binary.BigEndian.Uint64(packet[4:]))
-			s.extra = append(s.extra, timestamping.FromControl(control[:controlled])-left-delay)
-		}
+	}
+}
+
+// add times a packet, if it is one of the load and has a timestamp.
+func (s *sampler) add(packet, control []byte, sender [4]byte) {
+	delay, known := s.delays[sender]
+	arrived, stamped := timestamping.FromControl(control)
+	if known && stamped && len(packet) >= 12 {
+		s.extra = append(s.extra, arrived.Sub(timing.Unix(binary.BigEndian.Uint64(packet[4:])))-delay)
 	}
 }

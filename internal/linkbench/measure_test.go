@@ -6,6 +6,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"ncp-testbed/internal/timing"
 )
 
 func loopback(t *testing.T) End {
@@ -53,13 +55,13 @@ func TestStreamOverLoopback(t *testing.T) {
 }
 
 func TestWindowsAreExactHoweverFewPacketsTheyHave(t *testing.T) {
-	var arrivals []int64
+	var arrivals []timing.Unix
 	for range 3 { // a bucket's burst
 		arrivals = append(arrivals, 1e9)
 	}
 	const apart = 86e6
 	for i := 1; i <= 60; i++ {
-		arrivals = append(arrivals, 1e9+int64(i*apart))
+		arrivals = append(arrivals, timing.Unix(1e9+i*apart))
 	}
 	found := windows(arrivals, 1e9)
 	if len(found) != 4 {
@@ -118,5 +120,19 @@ func TestSpacingKeepsItsMean(t *testing.T) {
 	}
 	if took := s.next.Sub(begun); took < 9800*time.Millisecond || took > 10200*time.Millisecond {
 		t.Errorf("10,000 packets in %v, want about 10 s", took)
+	}
+}
+
+// What the kernel did not stamp has arrived, but measures neither a rate nor a delay.
+func TestWhatTheKernelDidNotStampMeasuresNoTime(t *testing.T) {
+	var arrived arrivals
+	arrived.add(nil)
+	if arrived.count != 1 || len(arrived.stamps) != 0 {
+		t.Errorf("%+v, want one without a time", arrived)
+	}
+	from := [4]byte{198, 18, 0, 1}
+	s := &sampler{delays: map[[4]byte]time.Duration{from: time.Millisecond}}
+	if s.add(make([]byte, 64), nil, from); len(s.extra) != 0 {
+		t.Errorf("extra delays of %v, want none", s.extra)
 	}
 }

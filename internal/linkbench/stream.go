@@ -9,6 +9,7 @@ import (
 
 	"ncp-testbed/internal/netns"
 	"ncp-testbed/internal/timestamping"
+	"ncp-testbed/internal/timing"
 )
 
 // Stream is what became of UDP packets from one end to the other.
@@ -46,7 +47,8 @@ const (
 	// burst is over then.
 	settled        = 100 * time.Millisecond
 	settledPackets = 8
-	// paceBatch is what a paced sender sleeps at least, to send what is due by then at once.
+	// paceBatch is what a paced sender of a stream with a duration sleeps at least, to send what is due by then at once.
+	// Of a number of packets each is sent when it is due.
 	paceBatch = 500 * time.Microsecond
 )
 
@@ -83,7 +85,7 @@ func Send(o StreamOptions) (Stream, error) {
 
 	time.Sleep(timestamping.Settling)
 	var mu sync.Mutex
-	var arrivals []int64
+	var arrived arrivals
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -99,7 +101,7 @@ func Send(o StreamOptions) (Stream, error) {
 				continue // nothing for a while
 			}
 			mu.Lock()
-			arrivals = append(arrivals, timestamping.FromControl(control[:n]))
+			arrived.add(control[:n])
 			mu.Unlock()
 		}
 	}()
@@ -107,7 +109,7 @@ func Send(o StreamOptions) (Stream, error) {
 	if err == nil {
 		for deadline := time.Now().Add(o.Wait); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 			mu.Lock()
-			received := len(arrivals)
+			received := arrived.count
 			mu.Unlock()
 			if received >= sent {
 				break
@@ -119,7 +121,21 @@ func Send(o StreamOptions) (Stream, error) {
 	if err != nil {
 		return Stream{}, err
 	}
-	return Stream{Sent: sent, Received: len(arrivals), Windows: windows(arrivals, int64(o.Window))}, nil
+	return Stream{Sent: sent, Received: arrived.count, Windows: windows(arrived.stamps, o.Window)}, nil
+}
+
+// arrivals are the packets that arrived: how many, and when those did that the kernel stamped.
+type arrivals struct {
+	count  int
+	stamps []timing.Unix
+}
+
+// add counts a packet with this control data.
+func (a *arrivals) add(control []byte) {
+	a.count++
+	if stamp, ok := timestamping.FromControl(control); ok {
+		a.stamps = append(a.stamps, stamp)
+	}
 }
 
 func udpSocket(e End, port int) (fd int, err error) {
@@ -161,16 +177,16 @@ func sendAll(fd int, o *StreamOptions) (int, error) {
 	}
 }
 
-// windows divides arrivals, in order, into windows of at least the given nanoseconds.
-func windows(arrivals []int64, atLeast int64) []Window {
+// windows divides arrivals, in order, into windows of at least the given time.
+func windows(arrivals []timing.Unix, min time.Duration) []Window {
 	var found []Window
 	first := 0
-	for first < len(arrivals) && (first < settledPackets || arrivals[first]-arrivals[0] < int64(settled)) {
+	for first < len(arrivals) && (first < settledPackets || arrivals[first].Sub(arrivals[0]) < settled) {
 		first++
 	}
 	for i := first + 1; i < len(arrivals); i++ {
-		if took := arrivals[i] - arrivals[first]; took >= atLeast && took > 0 {
-			found = append(found, Window{i - first, float64(took) / 1e9})
+		if took := arrivals[i].Sub(arrivals[first]); took >= min && took > 0 {
+			found = append(found, Window{i - first, took.Seconds()})
 			first = i
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"ncp-testbed/internal/plan"
 	"ncp-testbed/internal/sockets"
 	"ncp-testbed/internal/timestamping"
+	"ncp-testbed/internal/timing"
 )
 
 // port is the UDP port of the probe, at both ends.
@@ -22,10 +23,10 @@ const port = 29_999
 
 const receiveBufferBytes = 16 << 20
 
-// arrival is a packet with the kernel's receive timestamp, in Unix nanoseconds.
+// arrival is a packet with the kernel's receive timestamp; 0: it has none, and counts, but measures no time.
 type arrival struct {
 	sequence uint64
-	atNS     int64
+	at       timing.Unix
 }
 
 // endpoint is the probe's socket at one end of a link.
@@ -85,18 +86,20 @@ func (e *endpoint) receive() {
 		if err != nil {
 			return
 		}
-		step, sequence, ok := decode(payload[:n])
-		if !ok {
-			continue
-		}
-		stamp := timestamping.FromControl(control[:controlled])
-		if stamp == 0 {
-			stamp = time.Now().UnixNano()
-		}
-		e.mu.Lock()
-		e.arrivals[step] = append(e.arrivals[step], arrival{sequence, stamp})
-		e.mu.Unlock()
+		e.file(payload[:n], control[:controlled])
 	}
+}
+
+// file keeps a packet that is the probe's.
+func (e *endpoint) file(payload, control []byte) {
+	step, sequence, ok := decode(payload)
+	if !ok {
+		return
+	}
+	stamp, _ := timestamping.FromControl(control)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.arrivals[step] = append(e.arrivals[step], arrival{sequence, stamp})
 }
 
 // received is what has arrived of a step so far.
@@ -128,7 +131,7 @@ type Batch struct {
 // by their order.
 type Sent struct {
 	Packets int
-	Stamps  map[uint32]int64
+	Stamps  map[uint32]timing.Unix
 }
 
 // send sends a batch, and returns when nothing of it waits in the host any more; a hello need not be waited for.
@@ -195,8 +198,8 @@ func (e *endpoint) queued() int {
 }
 
 // sent are the kernel's timestamps of packets as they left for the interface, by their order since stampSends.
-func (e *endpoint) sent() map[uint32]int64 {
-	sent := map[uint32]int64{}
+func (e *endpoint) sent() map[uint32]timing.Unix {
+	sent := map[uint32]timing.Unix{}
 	_ = sockets.Control(e.conn, func(fd int) error {
 		timestamping.ReadTX(fd, sent)
 		return nil

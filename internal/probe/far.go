@@ -12,13 +12,14 @@ import (
 
 	"ncp-testbed/internal/controlsocket"
 	"ncp-testbed/internal/plan"
+	"ncp-testbed/internal/timing"
 )
 
 // Machine is another machine with hosts of the run, at the Unix socket of whatever serves [Ends] there.
 type Machine struct {
 	Socket string
-	// OffsetNS is what its clock is ahead of this one's.
-	OffsetNS int64
+	// Offset is what its clock is ahead of this one's.
+	Offset time.Duration
 	// AnswerTime is how long it may take for an answer; 0: 10 s.
 	AnswerTime time.Duration
 }
@@ -32,7 +33,7 @@ type Ends struct {
 	open map[string]*endpoint
 }
 
-// Handle adds what a probe asks for to a control socket.
+// Handle adds a probe's requests to a control socket.
 func (e *Ends) Handle(mux *http.ServeMux) {
 	e.open = map[string]*endpoint{}
 	mux.HandleFunc("POST /probe/open", controlsocket.Answered(func(r *http.Request) (any, error) {
@@ -74,7 +75,7 @@ func (e *Ends) Handle(mux *http.ServeMux) {
 		arrivals, err := end.received(step)
 		all := make([][2]int64, 0, len(arrivals))
 		for _, a := range arrivals {
-			all = append(all, [2]int64{int64(a.sequence), a.atNS})
+			all = append(all, [2]int64{int64(a.sequence), int64(a.at)})
 		}
 		return all, err
 	}))
@@ -133,7 +134,7 @@ func (f *farEnd) send(ctx context.Context, b Batch) (Sent, error) {
 	var sent Sent
 	err := f.do(ctx, "POST", "send", nil, b, &sent)
 	for sequence := range sent.Stamps {
-		sent.Stamps[sequence] -= f.machine.OffsetNS
+		sent.Stamps[sequence] = sent.Stamps[sequence].Add(-f.machine.Offset)
 	}
 	return sent, err
 }
@@ -143,7 +144,11 @@ func (f *farEnd) received(step byte) ([]arrival, error) {
 	err := f.request("GET", "arrivals", url.Values{"step": {strconv.Itoa(int(step))}}, nil, &pairs)
 	all := make([]arrival, 0, len(pairs))
 	for _, p := range pairs {
-		all = append(all, arrival{uint64(p[0]), p[1] - f.machine.OffsetNS})
+		at := timing.Unix(p[1])
+		if at != 0 {
+			at = at.Add(-f.machine.Offset)
+		}
+		all = append(all, arrival{uint64(p[0]), at})
 	}
 	return all, err
 }

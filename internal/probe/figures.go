@@ -21,7 +21,7 @@ func (d *direction) measurement() (Measurement, error) {
 		median, p99 := quantile.Of(delays, 0.5), quantile.Of(delays, 0.99)
 		m.DelayMS, m.DelayP99MS, m.DelaySamples = &median, &p99, len(delays)
 	}
-	m.RateBPS, m.RateFrames = d.rateBPS(arrivals[stepRate])
+	m.RateBPS, m.RateFrames = d.rateBPS(slices.Clone(arrivals[stepRate]))
 	for _, step := range []byte{stepHello, stepDelay, stepRate, stepLoss} {
 		// A link that is shaped in the middle drops of the blast by its queue.
 		if step == stepHello && d.sent[stepDelay] > 0 || step == stepRate && !d.link.ShapedAtHosts() {
@@ -40,8 +40,8 @@ func (d *direction) measurement() (Measurement, error) {
 func (d *direction) delaysMS(arrivals []arrival) []float64 {
 	var delays []float64
 	for _, a := range arrivals {
-		if leftNS, ok := d.stamps[uint32(a.sequence)]; ok {
-			delays = append(delays, float64(a.atNS-leftNS)/1e6)
+		if left, ok := d.stamps[uint32(a.sequence)]; ok && a.at != 0 {
+			delays = append(delays, float64(a.at.Sub(left))/1e6)
 		}
 	}
 	slices.Sort(delays)
@@ -55,7 +55,8 @@ const rateStretches = 9
 // rateBPS is the rate between the first arrival after the initial burst and the last, and how many frames it
 // is measured by.
 func (d *direction) rateBPS(all []arrival) (*float64, int) {
-	slices.SortFunc(all, func(a, b arrival) int { return cmp.Compare(a.atNS, b.atNS) })
+	all = slices.DeleteFunc(all, func(a arrival) bool { return a.at == 0 })
+	slices.SortFunc(all, func(a, b arrival) int { return cmp.Compare(a.at, b.at) })
 	all = all[min(len(all), d.burstFrames()):]
 	stretches := min(rateStretches, len(all)-1)
 	if stretches < 1 {
@@ -66,10 +67,10 @@ func (d *direction) rateBPS(all []arrival) (*float64, int) {
 		first, last := i*(len(all)-1)/stretches, (i+1)*(len(all)-1)/stretches
 		frames := last - first
 		if d.link.ShapedAtHosts() && d.middle.MeanLoss() > 0 {
-			// What the middle lost, as asked, has passed the shaper, too.
+			// What the middle lost, as configured, has passed the shaper, too.
 			frames = int(all[last].sequence) - int(all[first].sequence)
 		}
-		if took := all[last].atNS - all[first].atNS; took > 0 && frames > 0 {
+		if took := all[last].at.Sub(all[first].at); took > 0 && frames > 0 {
 			rates = append(rates, float64(frames*d.frameBytes*8)*1e9/float64(took))
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"ncp-testbed/internal/linkmodel"
 	"ncp-testbed/internal/plan"
+	"ncp-testbed/internal/timing"
 )
 
 // Measurement is what was found of one direction of a link. Pointers are nil where nothing was measured: no
@@ -40,7 +41,7 @@ type direction struct {
 	destination netip.AddrPort
 	frameBytes  int
 	sent        [steps]int
-	stamps      map[uint32]int64
+	stamps      map[uint32]timing.Unix
 }
 
 // sender and receiver are what an end of a link does, on this machine or on another one.

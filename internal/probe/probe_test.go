@@ -1,11 +1,13 @@
 package probe
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"ncp-testbed/internal/linkmodel"
 	"ncp-testbed/internal/plan"
+	"ncp-testbed/internal/timing"
 )
 
 func FuzzDecode(f *testing.F) {
@@ -33,7 +35,7 @@ func shapedArrivals(frames int, lossy bool) []arrival {
 		if lossy && i%10 == 9 {
 			continue
 		}
-		at := int64(max(0, i-2)) * 1e9 / 1024
+		at := timing.Unix(1 + int64(max(0, i-2))*1e9/1024)
 		all = append(all, arrival{uint64(i), at})
 	}
 	return all
@@ -74,7 +76,7 @@ func TestRateLeavesOutTheBurstAndCountsWhatWasLost(t *testing.T) {
 func TestRateIsNotThatOfAnIdleLink(t *testing.T) {
 	all := shapedArrivals(1000, false)
 	for i := 600; i < len(all); i++ {
-		all[i].atNS += 5e8
+		all[i].at += 5e8
 	}
 	d := &direction{
 		link: &plan.Link{Properties: linkmodel.Properties{RateBPS: 1024 * 1073 * 8}}, middle: &linkmodel.Properties{}, frameBytes: 1073,
@@ -98,7 +100,7 @@ func TestRateOfTooFewFramesIsNone(t *testing.T) {
 func TestDelayIsByTheKernelsStamps(t *testing.T) {
 	d := &direction{
 		to:     arrived(stepDelay, []arrival{{1, 2e9 + 60e6}, {0, 1e9 + 50e6}, {9, 5e9}}),
-		stamps: map[uint32]int64{0: 1e9, 1: 2e9, 2: 3e9},
+		stamps: map[uint32]timing.Unix{0: 1e9, 1: 2e9, 2: 3e9},
 	}
 	delays := d.delaysMS(arrivalsOf(d, stepDelay))
 	if len(delays) != 2 || delays[0] != 50 || delays[1] != 60 {
@@ -124,5 +126,27 @@ func TestLongestDelayBoundsJitter(t *testing.T) {
 		if got := (&direction{middle: &p}).longestDelay(); got < want || got > want+time.Second {
 			t.Errorf("%+v: %v, want %v and a little", p, got, want)
 		}
+	}
+}
+
+// A packet without the kernel's timestamp has arrived, and says nothing of times.
+func TestWhatTheKernelDidNotStampMeasuresNoTime(t *testing.T) {
+	e := &endpoint{}
+	payload := make([]byte, packetBytes)
+	for sequence := range uint64(3) {
+		encode(payload, stepDelay, sequence)
+		e.file(payload, nil)
+	}
+	found, err := e.received(stepDelay)
+	if err != nil || distinct(found) != 3 {
+		t.Fatalf("%d arrived, %v, want 3", distinct(found), err)
+	}
+	found[1].at = 1e9 + 50e6
+	d := &direction{link: &plan.Link{}, middle: &linkmodel.Properties{}, frameBytes: 1000, stamps: map[uint32]timing.Unix{0: 1e9, 1: 1e9, 2: 1e9}}
+	if delays := d.delaysMS(found); !slices.Equal(delays, []float64{50}) {
+		t.Errorf("delays %v, want the one of 50 ms", delays)
+	}
+	if rate, frames := d.rateBPS(found); rate != nil {
+		t.Errorf("a rate of %v bit/s of %d frames, want none of one time", *rate, frames)
 	}
 }

@@ -122,7 +122,7 @@ func TestAHostElsewhereIsMeasuredAsOneHere(t *testing.T) {
 	}
 	shifted, err := probe.Run(context.Background(), p, probe.Options{
 		Namespaces: map[string]string{"h1": testnet.Path(n.Hosts["h1"])}, Seconds: 0.1,
-		Far: map[string]probe.Machine{"h2": {Socket: f.socket, OffsetNS: aheadNS}},
+		Far: map[string]probe.Machine{"h2": {Socket: f.socket, Offset: aheadNS}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -256,7 +256,7 @@ func TestTheWayToAnotherMachineIsMeasuredFromThisOne(t *testing.T) {
 			t.Fatal(said)
 		}
 	}
-	if len(samples) != 3 || samples[2].Lost || samples[2].RTTNS <= 0 {
+	if len(samples) != 3 || samples[2].Lost || samples[2].RTT <= 0 {
 		t.Errorf("%+v: want three samples", samples)
 	}
 	asked["mtu"] = 1 << 16

@@ -1,4 +1,5 @@
-// Package timestamping has the kernel tell when packets left and arrived (Documentation/networking/timestamping.rst).
+// Package timestamping has the kernel stamp packets with when they left and arrived
+// (Documentation/networking/timestamping.rst).
 package timestamping
 
 import (
@@ -7,9 +8,11 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"ncp-testbed/internal/timing"
 )
 
-// What a socket can be told to stamp. Sent packets count from 0 anew when Sends comes to be set.
+// What a socket can have stamped. Sent packets count from 0 anew when Sends comes to be set.
 const (
 	Receives = unix.SOF_TIMESTAMPING_RX_SOFTWARE | unix.SOF_TIMESTAMPING_SOFTWARE
 	Sends    = unix.SOF_TIMESTAMPING_TX_SOFTWARE | unix.SOF_TIMESTAMPING_OPT_ID | unix.SOF_TIMESTAMPING_OPT_TSONLY
@@ -29,33 +32,35 @@ func Set(fd, flags int) error {
 	return nil
 }
 
-// FromControl returns the software stamp in a message's control data, in Unix nanoseconds; 0 if there is none.
-func FromControl(control []byte) int64 {
+// FromControl returns the software stamp in a message's control data, and whether there is one: a packet that arrives
+// while stamping begins has none (Settling). The time at which a program comes to read it is no substitute.
+func FromControl(control []byte) (stamp timing.Unix, ok bool) {
 	messages, err := unix.ParseSocketControlMessage(control)
 	if err != nil {
-		return 0
+		return 0, false
 	}
 	for _, m := range messages {
 		if m.Header.Level == unix.SOL_SOCKET && m.Header.Type == unix.SCM_TIMESTAMPING &&
 			len(m.Data) >= int(unsafe.Sizeof(unix.Timespec{})) {
-			return (*unix.Timespec)(unsafe.Pointer(&m.Data[0])).Nano()
+			stamp = timing.Unix((*unix.Timespec)(unsafe.Pointer(&m.Data[0])).Nano())
+			return stamp, stamp != 0
 		}
 	}
-	return 0
+	return 0, false
 }
 
 // ReadTX moves the stamps of sent packets off a socket into a map, by their order since Sends was set: when
-// each left for the interface, in Unix nanoseconds.
-func ReadTX(fd int, into map[uint32]int64) {
+// each left for the interface.
+func ReadTX(fd int, into map[uint32]timing.Unix) {
 	control := make([]byte, ControlBytes)
 	for {
 		_, n, _, _, err := unix.Recvmsg(fd, nil, control, unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT)
 		if err != nil {
 			return
 		}
-		stamp := FromControl(control[:n])
+		stamp, ok := FromControl(control[:n])
 		messages, err := unix.ParseSocketControlMessage(control[:n])
-		if err != nil || stamp == 0 {
+		if err != nil || !ok {
 			continue
 		}
 		for _, m := range messages {

@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"ncp-testbed/internal/timing"
 )
 
 // message is control data of one kind.
@@ -27,7 +29,7 @@ func TestTheSoftwareStampIsFound(t *testing.T) {
 	other := message(unix.SOL_IP, unix.IP_RECVERR, make([]byte, unsafe.Sizeof(unix.SockExtendedErr{})))
 	for name, c := range map[string]struct {
 		control []byte
-		want    int64
+		want    timing.Unix
 	}{
 		"alone":              {stamped(3, 7), 3_000_000_007},
 		"after another kind": {slices.Concat(other, stamped(3, 7)), 3_000_000_007},
@@ -35,14 +37,18 @@ func TestTheSoftwareStampIsFound(t *testing.T) {
 		"cut off":            {message(unix.SOL_SOCKET, unix.SCM_TIMESTAMPING, make([]byte, 8)), 0},
 		"nothing":            {nil, 0},
 	} {
-		if got := FromControl(c.control); got != c.want {
-			t.Errorf("%s: %d, want %d", name, got, c.want)
+		if got, ok := FromControl(c.control); got != c.want || ok != (c.want != 0) {
+			t.Errorf("%s: %d, %v, want %d", name, got, ok, c.want)
 		}
 	}
 }
 
-func FuzzOf(f *testing.F) {
+func FuzzFromControl(f *testing.F) {
 	f.Add(stamped(1, 2))
 	f.Add(message(unix.SOL_IP, unix.IP_RECVERR, make([]byte, 32)))
-	f.Fuzz(func(_ *testing.T, control []byte) { FromControl(slices.Clone(control)) })
+	f.Fuzz(func(t *testing.T, control []byte) {
+		if stamp, ok := FromControl(slices.Clone(control)); ok == (stamp == 0) {
+			t.Errorf("%x: stamp %d, %v", control, stamp, ok)
+		}
+	})
 }
