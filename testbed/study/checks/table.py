@@ -8,7 +8,7 @@ its value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
@@ -28,7 +28,7 @@ from testbed.scenario.quantities import Fraction
 from testbed.scenario.section import Section
 from testbed.series.line import Line
 from testbed.study.checks.each_run import EachRunCheck, FigureName, OfFigure, judge_each_run
-from testbed.study.kinds.table_result import RowSummary, Spread, place_of
+from testbed.study.kinds.table_result import Place, RowSummary, Spread
 from testbed.study.result import CellResult
 
 if TYPE_CHECKING:
@@ -36,9 +36,49 @@ if TYPE_CHECKING:
 
 MOST_TOLD = 20
 """So many runs that do not hold are named."""
-
 LEAST_POINTS = 3
 """Two points lie on a line whatever they are."""
+
+
+class Measured(NamedTuple):
+    """The value of a place, its interval where enough runs count, how both lie beside the limits, in words, and the
+    spreads that it is made of."""
+
+    value: float
+    interval: Interval | None
+    found: Status
+    text: str
+    behind: Sequence[Spread]
+
+
+Places = Sequence[tuple[str, Measured | None]]
+"""What a check looks at, by name; None without values that count."""
+
+
+def _beside(
+    limits: tuple[float, float | None],
+    value: float,
+    interval: Interval | None,
+    words: Callable[[float], str],
+    what: str,
+    *behind: Spread,
+) -> Measured:
+    text = f"{what} {words(value)}".strip()
+    text += f" [{words(interval.low)}, {words(interval.high)}]" if interval else ""
+    return Measured(value, interval, intervals.against(value, interval, *limits), text, behind)
+
+
+def _quotient(
+    check: RatioCheck | RowRatioCheck, one: Spread, other: Spread, words: Callable[[float], str], what: str
+) -> Measured | None:
+    """What may be 0 says nothing as a divisor."""
+    if one.median is None or not other.median or other.may_be_0:
+        return None
+    return _beside((check.min, check.max), one.median / other.median, one.over(other), words, what, one, other)
+
+
+def _in_unit(figure: str, form: str) -> Callable[[float], str]:
+    return lambda value: f"{value:{form}} {unit_of(figure)}".rstrip()
 
 
 class RatioCheck(OfFigure):
@@ -50,6 +90,11 @@ class RatioCheck(OfFigure):
     min: float = 0.0
     max: float | None = None
 
+    def places(self, row: RowSummary, figure: str) -> Places:
+        """One in each row."""
+        one, other = row.spread(self.column, figure), row.spread(self.over, figure)
+        return [(self.column, _quotient(self, one, other, lambda value: f"{value:.2f}×", f"row {row.label}"))]
+
 
 class DifferenceCheck(OfFigure):
     """In each row, ``column`` less ``over`` is ``min``..``max``, in the figure's unit."""
@@ -60,6 +105,15 @@ class DifferenceCheck(OfFigure):
     min: float
     max: float
 
+    def places(self, row: RowSummary, figure: str) -> Places:
+        """One in each row."""
+        one, other = row.spread(self.column, figure), row.spread(self.over, figure)
+        if one.median is None or other.median is None:
+            return [(self.column, None)]
+        off, words = one.median - other.median, _in_unit(figure, ".4g")
+        found = _beside((self.min, self.max), off, one.less(other), words, f"row {row.label}", one, other)
+        return [(self.column, found)]
+
 
 class BoundCheck(OfFigure):
     """In each row, the columns are ``min``..``max`` of the row's bound."""
@@ -68,6 +122,18 @@ class BoundCheck(OfFigure):
     columns: list[str] = Field(min_length=1)
     min: float = 0.0
     max: float | None = None
+
+    def places(self, row: RowSummary, figure: str) -> Places:
+        """The columns."""
+        return [(column, self._at(row, column, row.bounds.get(figure), figure)) for column in self.columns]
+
+    def _at(self, row: RowSummary, column: str, bound: float | None, figure: str) -> Measured | None:
+        spread = row.spread(column, figure)
+        if spread.median is None or not bound:
+            return None
+        interval = spread.interval.over(bound) if spread.interval else None
+        what, share = f"row {row.label} {column}", spread.median / bound
+        return _beside((self.min, self.max), share, interval, lambda value: f"{value:.1%}", what, spread)
 
 
 class WithinCheck(OfFigure):
@@ -84,6 +150,17 @@ class WithinCheck(OfFigure):
             raise InvalidValue("table.no-bounds", "give min or max, or both")
         return self
 
+    def places(self, row: RowSummary, figure: str) -> Places:
+        """The columns."""
+        limits, words = (float("-inf") if self.min is None else self.min, self.max), _in_unit(figure, ".6g")
+        spreads = {column: row.spread(column, figure) for column in self.columns}
+        return [
+            (column, _beside(limits, s.median, s.interval, words, f"row {row.label} {column}", s))
+            if s.median is not None
+            else (column, None)
+            for column, s in spreads.items()
+        ]
+
 
 class KnownCheck(OfFigure):
     """In each row, the columns are within ``tolerance`` of at least one known value."""
@@ -95,6 +172,28 @@ class KnownCheck(OfFigure):
     """Whether the known values contain a machine's CPU time: they are then not asked if CPU time costs nothing."""
     least_n: int = Field(1, ge=1)
     """Medians of fewer runs leave the check open: if packets are lost by chance, one run says little."""
+
+    def places(self, row: RowSummary, figure: str) -> Places:
+        """The columns. What is judged is how far each is off; near any of the known values is near enough."""
+        return [(column, self._at(row, column, figure)) for column in self.columns]
+
+    def _at(self, row: RowSummary, column: str, figure: str) -> Measured | None:
+        spread = row.spread(column, figure)
+        median, limits = spread.median, (-self.tolerance, self.tolerance)
+        known = [k for k in row.known if (k.column, k.figure) == (column, figure)]
+        if median is None or not known or spread.n < self.least_n:
+            return None
+        nearest = min(known, key=lambda k: abs(median / k.value - 1))
+        off: dict[str, Measured] = {}
+        for k in known:
+            interval = spread.interval.over(k.value).less(1) if spread.interval else None
+            off[k.by] = _beside(limits, median / k.value - 1, interval, lambda value: f"{value:+.0%}", "", spread)
+        best = min((measured.found for measured in off.values()), key=BEST_FIRST.index)
+        if best == Status.PASS:
+            where = f"of {' and '.join(by for by, measured in off.items() if measured.found == best)}"
+        else:
+            where = ", ".join(f"{measured.text} of {by}" for by, measured in off.items())
+        return off[nearest.by]._replace(found=best, text=f"row {row.label} {column} {where}")
 
 
 class RowRatioCheck(Section):
@@ -138,6 +237,8 @@ class RisesCheck(OfFigure):
     over: str
 
 
+RowCheck = RatioCheck | DifferenceCheck | BoundCheck | WithinCheck | KnownCheck
+"""Looks at one row at a time."""
 TableCheck = Annotated[
     RatioCheck
     | DifferenceCheck
@@ -150,21 +251,6 @@ TableCheck = Annotated[
     | EachRunCheck,
     Field(discriminator="judge"),
 ]
-
-
-Place = tuple[RowSummary, str]
-"""A row and a column that a check judges."""
-
-
-class Measured(NamedTuple):
-    """The figure of a place, its interval where enough runs count, how both lie beside what is asked, in words, and
-    the spreads that it is made of."""
-
-    value: float
-    interval: Interval | None
-    found: Status
-    text: str
-    behind: Sequence[Spread]
 
 
 def judge_table(
@@ -181,9 +267,11 @@ def judge_table(
     """The verdict of a table. ``cells`` has every cell that was asked for, also those that are missing.
     ``partial``: a quick one or a selection, which may leave checks open. ``expected`` are expected failures, by
     check."""
-    known = {} if expected is None else expected
+    known = expected or {}
     results = [judge_one(check, summaries, columns, cells, engine, known.get(check.name)) for check in table.checks]
-    if not _own_checks_are_judged(table.checks, cells):
+    judged = {check.check for check in table.checks if isinstance(check, EachRunCheck) and check.rows is None}
+    # Where the table judges every check of its runs over all of them, no run need be asked again.
+    if not judged or not all(set(cell.record.checks) <= judged for cell in cells):
         results.insert(0, judge_runs(cells))
     return verdict_over(results, cells, table.name, run, columns, partial=partial)
 
@@ -198,16 +286,17 @@ def verdict_over(
     partial: bool,
 ) -> Verdict:
     """Of what the checks found, and of the runs that they are about."""
-    untrusted = [o for o in cells if o.status == Status.UNTRUSTED]
     trust = Trust.of(
         Message(
             "run.untrusted",
             "row {row} {column} #{repetition}, {attempts} attempts: {why}",
-            **place_of(o),
-            attempts=o.attempts,
-            why=o.record.reason,
+            row=at.row,
+            column=at.column,
+            repetition=at.repetition,
+            attempts=cell.attempts,
+            why=cell.record.reason,
         )
-        for o in untrusted
+        for at, cell in ((Place.of(cell), cell) for cell in cells if cell.status == Status.UNTRUSTED)
     )
     parts = [*(_part(result) for result in results), *trust.parts]
     return Verdict(
@@ -225,12 +314,6 @@ def verdict_over(
 def _part(result: CheckResult) -> Status:
     """Where runs were judged by themselves and disagree, one of them failed: no shorter form leaves that open."""
     return Status.FAIL if result.judge == "each_run" and result.status == Status.INCONCLUSIVE else result.part
-
-
-def _own_checks_are_judged(checks: Sequence[TableCheck], cells: Sequence[CellResult]) -> bool:
-    """Whether the table judges every check of its runs over all of them, so that it need not ask each run again."""
-    judged = {check.check for check in checks if isinstance(check, EachRunCheck) and check.rows is None}
-    return bool(judged) and all(set(cell.record.checks) <= judged for cell in cells)
 
 
 def judge_one(
@@ -252,22 +335,34 @@ def judge_one(
             engine=engine,
         )
         return CheckResult.of(check, Status.SKIPPED, said)
-    cells = cells_of(check, cells)
+    mine = cells_of(check, cells)
     if isinstance(check, EachRunCheck):
-        return judge_each_run(check, cells, expected)
-    result = _by_figures(check, summaries, columns).expected_to_fail(expected)
-    apart = [cell for cell in cells if cell.standing != Status.PASS]
+        return judge_each_run(check, mine, expected)
+    rows = [row for row in summaries if check.rows is None or row.name in check.rows]
+    figure = check.figure or next((name for row in summaries for name in row.cells), "")
+    if isinstance(check, RowRatioCheck):
+        result = _judge_row_ratio(check, rows, figure)
+    elif isinstance(check, RisesCheck):
+        result = _judge_rises(check, rows, figure)
+    elif isinstance(check, SlopeCheck):
+        result = _judge_slope(check, rows, figure)
+    else:
+        result = _judge_rows(check, rows, columns, figure)
+    result = result.expected_to_fail(expected)
+    apart = [cell for cell in mine if cell.standing != Status.PASS]
     if not apart:
         return result
     status = worst([result.part, *(cell.standing for cell in apart)])
-    told = [cell for cell in apart if cell.standing == status] or apart
-    first = told[0]
+    first = next((cell for cell in apart if cell.standing == status), apart[0])
+    at = Place.of(first)
     said = Message(
         "cells.do-not-count",
         "{apart} of {runs} runs that it is about don't count: row {row} {column} #{repetition}: {why}",
         apart=len(apart),
-        runs=len(cells),
-        **place_of(first),
+        runs=len(mine),
+        row=at.row,
+        column=at.column,
+        repetition=at.repetition,
         why=first.record.reason,
     )
     return result.saying(said.followed_by(result.said), status=status, outcome=None)
@@ -275,12 +370,7 @@ def judge_one(
 
 def cells_of(check: TableCheck, cells: Sequence[CellResult]) -> list[CellResult]:
     """The cells that a check is about: those of its rows, in its columns."""
-    if isinstance(check, EachRunCheck):
-        columns = None
-    elif isinstance(check, (RatioCheck, DifferenceCheck, RisesCheck)):
-        columns = [check.column, check.over]
-    else:
-        columns = check.columns
+    columns = _columns_of(check)
     return [
         cell
         for cell in cells
@@ -288,93 +378,49 @@ def cells_of(check: TableCheck, cells: Sequence[CellResult]) -> list[CellResult]
     ]
 
 
-def _by_figures(check: TableCheck, summaries: Sequence[RowSummary], columns: Sequence[str]) -> CheckResult:
-    rows = [s for s in summaries if check.rows is None or s.name in check.rows]
+def _columns_of(check: TableCheck) -> list[str] | None:
     if isinstance(check, EachRunCheck):
-        raise TypeError("the runs judge it themselves")
-    if isinstance(check, (SlopeCheck, RowRatioCheck, RisesCheck)):
-        first_figure = next(iter(summaries[0].cells), "") if summaries else ""
-        if isinstance(check, RisesCheck):
-            return judge_rises(check, rows, first_figure)
-        if isinstance(check, SlopeCheck):
-            return judge_slope(check, rows, first_figure)
-        return judge_row_ratio(check, rows, first_figure)
-    return _judge_places(check, rows, columns)
+        return None
+    return [check.column, check.over] if isinstance(check, RatioCheck | DifferenceCheck | RisesCheck) else check.columns
 
 
-def _judge_places(
-    check: RatioCheck | DifferenceCheck | BoundCheck | WithinCheck | KnownCheck,
-    rows: Sequence[RowSummary],
-    columns: Sequence[str],
-) -> CheckResult:
-    """A check that looks at one row at a time."""
-    wanted = [check.column] if isinstance(check, (RatioCheck, DifferenceCheck)) else check.columns
-    needed = [*wanted, *([check.over] if isinstance(check, (RatioCheck, DifferenceCheck)) else [])]
-    absent = [column for column in needed if column not in columns]
-    places = [(row, column) for row in rows for column in wanted]
-    measure = _MEASURES[check.judge]
+def _judge_rows(check: RowCheck, rows: Sequence[RowSummary], columns: Sequence[str], figure: str) -> CheckResult:
+    places = [(f"{row.name} {column}", found) for row in rows for column, found in check.places(row, figure)]
+    there = {name: found for name, found in places if found}
     told: dict[Status, list[str]] = {Status.FAIL: [], Status.INCONCLUSIVE: [], Status.PASS: []}
-    figures: dict[str, Any] = {}
-    found_intervals: dict[str, list[float]] = {}
-    failing: dict[str, tuple[float, Interval | None]] = {}
-    behind: dict[str, Behind] = {}
-    open_ = 0
-    for place in places:
-        measured = measure(check, place)
-        if measured is None:
-            open_ += 1
-            continue
-        name = f"{place[0].name} {place[1]}"
-        figures[name] = rounded(measured.value)
-        if measured.interval is not None:
-            found_intervals[name] = [rounded(end) for end in measured.interval]
-        behind[name] = measured.interval, measured.behind
-        told[measured.found].append(measured.text)
-        if measured.found == Status.FAIL:
-            failing[name] = _decisive(check, measured)
-    if found_intervals:
-        figures["intervals"] = found_intervals
-    figures["observations"] = observations(behind)
+    for found in there.values():
+        told[found.found].append(found.text)
+    figures: dict[str, Any] = {name: rounded(found.value) for name, found in there.items()}
+    if by_interval := _intervals(there):
+        figures["intervals"] = by_interval
+    figures["observations"] = _observations(there)
+    failing = {name: (rounded(of.value), of.interval) for name, of in there.items() if of.found == Status.FAIL}
     if isinstance(check, KnownCheck):  # its figures are errors; what was measured stands beside them
-        spreads = {f"{row.name} {column}": row.spread(column, check.figure) for row, column in places}
-        figures["medians"] = {name: rounded(spreads[name].median or 0) for name in behind}
-        figures["median_intervals"] = {name: list(spreads[name].interval or ()) for name in found_intervals}
-    status: Status = Status.PASS
-    if told[Status.FAIL]:
-        status = Status.FAIL
-    elif told[Status.INCONCLUSIVE]:
-        status = Status.INCONCLUSIVE
-    elif open_ or not told[Status.PASS]:
-        status = Status.INSUFFICIENT_DATA
-    said = [_told(found, "; ".join(told[found])) for found in told if told[found]]
-    said += how_sure(behind)
-    if absent:
+        spreads = {name: found.behind[0] for name, found in there.items()}
+        figures["medians"] = {name: rounded(spread.median or 0) for name, spread in spreads.items()}
+        figures["median_intervals"] = {name: list(spreads[name].interval or ()) for name in by_interval}
+        failing = {name: (rounded(spreads[name].median or 0), spreads[name].interval) for name in failing}
+    said = [_told(found, "; ".join(texts)) for found, texts in told.items() if texts]
+    said += _how_sure(there)
+    if absent := [column for column in _columns_of(check) or () if column not in columns]:
         said.append(Message("cells.no-column", "Not decided: there is no column {columns}.", columns=", ".join(absent)))
-    elif open_ or not places:
+    elif len(there) < len(places) or not places:
         said.append(
             Message(
                 "cells.no-value",
                 "Not decided for {open} of {cells} cells: no value that counts, too few, or 0.",
-                open=open_ or "all",
+                open=len(places) - len(there) or "all",
                 cells=len(places),
             )
         )
     return CheckResult.of(
         check,
-        status,
+        _status(there, complete=len(there) == len(places) > 0),
         said[0].followed_by(*said[1:]),
         measured=f"{len(told[Status.PASS])} of {len(places)}",
         expected=f"{len(places)} of {len(places)}",
         figures=figures,
     ).failing_at(failing)
-
-
-def _decisive(check: TableCheck, measured: Measured) -> tuple[float, Interval | None]:
-    """What was measured at a place; of a check against known values that is not what it judges, which is an error."""
-    if isinstance(check, KnownCheck):
-        spread = measured.behind[0]
-        return rounded(spread.median or 0), spread.interval
-    return rounded(measured.value), measured.interval
 
 
 def _told(found: Status, places: str) -> Message:
@@ -385,155 +431,91 @@ def _told(found: Status, places: str) -> Message:
     return Message("cells.inside", "Holds: {places}.", places=places)
 
 
-def _ratio(check: RatioCheck, place: Place) -> Measured | None:
-    row, column = place
-    one, other = row.spread(column, check.figure), row.spread(check.over, check.figure)
-    if one.median is None or not other.median or other.may_be_0:
-        return None
-    return _beside(
-        one.median / other.median,
-        one.over(other),
-        check.min,
-        check.max,
-        lambda value: f"{value:.2f}×",
-        f"row {row.label}",
-        one,
-        other,
-    )
+def _status(places: Mapping[str, Measured], *, complete: bool) -> Status:
+    """The worst of what was found; of places that hold, open where others have no value."""
+    found: Status = worst(measured.found for measured in places.values())
+    return found if complete or found in (Status.FAIL, Status.INCONCLUSIVE) else Status.INSUFFICIENT_DATA
 
 
-def _difference(check: DifferenceCheck, place: Place) -> Measured | None:
-    row, column = place
-    one, other = row.spread(column, check.figure), row.spread(check.over, check.figure)
-    if one.median is None or other.median is None:
-        return None
-    unit = unit_of(check.figure or next(iter(row.cells)))
-    return _beside(
-        one.median - other.median,
-        one.less(other),
-        check.min,
-        check.max,
-        lambda value: f"{value:.4g} {unit}".rstrip(),
-        f"row {row.label}",
-        one,
-        other,
-    )
+def _intervals(places: Mapping[str, Measured]) -> dict[str, list[float]]:
+    return {name: [rounded(end) for end in of.interval] for name, of in places.items() if of.interval is not None}
 
 
-def _bound(check: BoundCheck, place: Place) -> Measured | None:
-    row, column = place
-    spread, bound = row.spread(column, check.figure), row.bounds.get(check.figure or next(iter(row.cells)))
-    if spread.median is None or not bound:
-        return None
-    return _beside(
-        spread.median / bound,
-        spread.interval.over(bound) if spread.interval else None,
-        check.min,
-        check.max,
-        lambda value: f"{value:.1%}",
-        f"row {row.label} {column}",
-        spread,
-    )
+def _observations(places: Mapping[str, Measured]) -> int:
+    """The least number of observations behind any place; of two spreads the larger, as one without chance adds none."""
+    return min((max(len(spread.values) for spread in of.behind) for of in places.values()), default=0)
 
 
-def _known(check: KnownCheck, place: Place) -> Measured | None:
-    row, column = place
-    figure = check.figure or next(iter(row.cells))
-    spread = row.spread(column, figure)
-    median = spread.median
-    known = [k for k in row.known if (k.column, k.figure) == (column, figure)]
-    if median is None or not known or spread.n < check.least_n:
-        return None
-    nearest = min(known, key=lambda k: abs(median / k.value - 1))
-    off: dict[str, Measured] = {}
-    for k in known:
-        off[k.by] = _beside(
-            median / k.value - 1,
-            spread.interval.over(k.value).less(1) if spread.interval else None,
-            -check.tolerance,
-            check.tolerance,
-            lambda value: f"{value:+.0%}",
-            "",
-            spread,
+def _how_sure(places: Mapping[str, Measured]) -> list[Message]:
+    """What the runs say beside the values, in sentences: the level of their intervals, or why there is none. Each names
+    its places where there are others; none without places."""
+    by_interval = [of for of in places.values() if of.interval]
+    one = [name for name, of in places.items() if not of.interval and all(s.is_one for s in of.behind)]
+    few = [name for name, of in places.items() if not of.interval and name not in one]
+    said = []
+    if by_interval:
+        levels = intervals.told(of.interval.level for of in by_interval if of.interval)
+        said.append(
+            Message("sure.of-two", "Decided by intervals of at least {levels}.", levels=levels)
+            if any(len(of.behind) > 1 for of in by_interval)
+            else Message("sure.by-intervals", "Decided by {levels} intervals.", levels=levels)
         )
-    # Near any of them is near enough.
-    best = min((measured.found for measured in off.values()), key=BEST_FIRST.index)
-    if best == Status.PASS:
-        where = f"of {' and '.join(by for by, measured in off.items() if measured.found == best)}"
-    else:
-        where = ", ".join(f"{measured.text} of {by}" for by, measured in off.items())
-    return off[nearest.by]._replace(found=best, text=f"row {row.label} {column} {where}")
+    if one:
+        said.append(
+            Message(
+                "sure.one-observation",
+                "{runs} runs, one observation{which}: nothing is left to chance, its value decides.",
+                runs=max(spread.n for name in one for spread in places[name].behind),
+                which=_which(one, places),
+            )
+        )
+    if few:
+        said.append(
+            Message(
+                "sure.too-few",
+                "Judged by the median alone, of fewer than {least} runs, which say nothing of the spread{which}.",
+                least=intervals.LEAST_N,
+                which=_which(few, places),
+            )
+        )
+    return said
 
 
-def _within(check: WithinCheck, place: Place) -> Measured | None:
-    row, column = place
-    spread = row.spread(column, check.figure)
-    if spread.median is None:
-        return None
-    unit = unit_of(check.figure or next(iter(row.cells)))
-    return _beside(
-        spread.median,
-        spread.interval,
-        float("-inf") if check.min is None else check.min,
-        check.max,
-        lambda value: f"{value:.6g} {unit}".rstrip(),
-        f"row {row.label} {column}",
-        spread,
-    )
+def _which(names: Sequence[str], places: Collection[str]) -> str:
+    return f" ({', '.join(names)})" if len(names) < len(places) else ""
 
 
-def _beside(
-    value: float,
-    interval: Interval | None,
-    low: float,
-    high: float | None,
-    words: Callable[[float], str],
-    what: str,
-    *behind: Spread,
-) -> Measured:
-    text = f"{what} {words(value)}".strip()
-    text += f" [{words(interval.low)}, {words(interval.high)}]" if interval else ""
-    return Measured(value, interval, intervals.against(value, interval, low, high), text, behind)
-
-
-_MEASURES: Mapping[str, Callable[[Any, Place], Measured | None]] = {
-    "ratio": _ratio,
-    "difference": _difference,
-    "bound": _bound,
-    "within": _within,
-    "known": _known,
-}
-"""None without values that count."""
-
-
-def judge_runs(
-    cells: Sequence[CellResult],
-    name: str = "each run's own checks",
-    judge: str = "cells",
-    holds: str = "hold their own checks",
-) -> CheckResult:
-    """Whether every run holds what is asked of it; what this machine or engine can't run is not asked."""
-    asked = [o for o in cells if o.status != Status.UNSUPPORTED]
-    apart = [o for o in asked if o.standing != Status.PASS]
-    said = Message(
-        "runs.hold-their-checks",
-        "{held} of {runs} runs {holds}.",
-        held=len(asked) - len(apart),
-        runs=len(asked),
-        holds=holds,
-    ).followed_by(
-        *(
-            Message("run.apart", "Row {row} {column} #{repetition}: {why}", **place_of(o), why=o.record.reason)
-            for o in apart[:MOST_TOLD]
-        ),
-        *(
-            [Message("runs.and-more", "And {more} more.", more=len(apart) - MOST_TOLD)]
-            if len(apart) > MOST_TOLD
-            else []
-        ),
-    )
-    status: Status = worst(o.standing for o in asked) if asked else Status.UNSUPPORTED
-    return CheckResult.of(Named(name, judge), status, said, measured=len(asked) - len(apart), expected=len(asked))
+def _judge_row_ratio(check: RowRatioCheck, rows: Sequence[RowSummary], figure: str) -> CheckResult:
+    """One row's medians over another's, in each column; open where a value is missing."""
+    spreads = {row.name: row.cells[figure] for row in rows}
+    there: dict[str, Measured] = {}
+    for column in check.columns:
+        one, other = (spreads.get(name, {}).get(column, Spread.of([])) for name in (check.row, check.over))
+        if found := _quotient(check, one, other, lambda value: f"{value:.3f}", column):
+            there[column] = found
+    each = ", ".join(found.text for found in there.values())
+    said = []
+    if there:
+        said = [Message("rows.ratio", "Row {row} over row {over}: {each}.", row=check.row, over=check.over, each=each)]
+    said += _how_sure(there)
+    if missing := [column for column in check.columns if column not in there]:
+        said.append(
+            Message(
+                "rows.no-values",
+                "Not decided: no values that count, or 0, in column {columns}.",
+                columns=", ".join(missing),
+            )
+        )
+    figures: dict[str, Any] = {column: rounded(found.value) for column, found in there.items()}
+    by_interval = _intervals(there)
+    return CheckResult.of(
+        check,
+        _status(there, complete=not missing),
+        said[0].followed_by(*said[1:]),
+        measured=next(iter(figures.values())) if len(there) == 1 else each or None,
+        expected=f"{check.min:g} to {check.max:g}" if check.max is not None else f"at least {check.min:g}",
+        figures=figures | {"observations": _observations(there)} | ({"intervals": by_interval} if by_interval else {}),
+    ).failing_at({name: (figures[name], of.interval) for name, of in there.items() if of.found == Status.FAIL})
 
 
 def fit(check: SlopeCheck, rows: Sequence[RowSummary], figure: str) -> tuple[Line, list[tuple[float, float]]] | None:
@@ -545,9 +527,8 @@ def fit(check: SlopeCheck, rows: Sequence[RowSummary], figure: str) -> tuple[Lin
     return Line.through(*zip(*points, strict=True)), points
 
 
-def judge_slope(check: SlopeCheck, rows: Sequence[RowSummary], first_figure: str) -> CheckResult:
+def _judge_slope(check: SlopeCheck, rows: Sequence[RowSummary], figure: str) -> CheckResult:
     """The fitted slope against what is asked; open where there are too few cells."""
-    figure = check.figure or first_figure
     wanted = f"{check.min:g} to {check.max:g}"
     fitted = fit(check, rows, figure)
     if fitted is None:
@@ -560,7 +541,6 @@ def judge_slope(check: SlopeCheck, rows: Sequence[RowSummary], first_figure: str
         return CheckResult.of(check, Status.INSUFFICIENT_DATA, said, expected=wanted)
     line, points = fitted
     inside = check.min <= line.slope <= check.max and line.r2 >= check.least_r2
-    r2_asked = f" (at least {check.least_r2:g})" if check.least_r2 else ""
     return CheckResult.of(
         check,
         Status.PASS if inside else Status.FAIL,
@@ -574,7 +554,7 @@ def judge_slope(check: SlopeCheck, rows: Sequence[RowSummary], first_figure: str
             intercept=line.intercept,
             cells=len(points),
             r2=line.r2,
-            r2_asked=r2_asked,
+            r2_asked=f" (at least {check.least_r2:g})" if check.least_r2 else "",
             wanted=wanted,
         ),
         measured=rounded(line.slope),
@@ -590,86 +570,13 @@ def judge_slope(check: SlopeCheck, rows: Sequence[RowSummary], first_figure: str
     )
 
 
-def judge_row_ratio(check: RowRatioCheck, rows: Sequence[RowSummary], first_figure: str) -> CheckResult:
-    """One row's medians over another's, in each column; open where a value is missing.
-
-    Where three runs or more of both count it is the ratio's interval that has to lie inside what is asked. What the
-    second row may be 0 in says nothing.
-    """
-    figure = check.figure or first_figure
-    by_name = {row.name: row for row in rows}
-    none = Spread.of([])
-    ratios: dict[str, float] = {}
-    found_intervals: dict[str, list[float]] = {}
-    founds: dict[str, Status] = {}
-    told: list[str] = []
-    behind: dict[str, Behind] = {}
-    for column in check.columns:
-        one, other = (
-            by_name[name].spread(column, figure) if name in by_name else none for name in (check.row, check.over)
-        )
-        if one.median is None or not other.median or other.may_be_0:
-            continue
-        ratios[column] = one.median / other.median
-        interval = one.over(other)
-        behind[column] = interval, (one, other)
-        if interval is not None:
-            found_intervals[column] = [rounded(end) for end in interval]
-        founds[column] = intervals.against(ratios[column], interval, check.min, check.max)
-        told.append(
-            f"{column} {ratios[column]:.3f}" + (f" [{interval.low:.3f}, {interval.high:.3f}]" if interval else "")
-        )
-    missing = [column for column in check.columns if column not in ratios]
-    said = (
-        [
-            Message(
-                "rows.ratio", "Row {row} over row {over}: {each}.", row=check.row, over=check.over, each=", ".join(told)
-            )
-        ]
-        if told
-        else []
-    )
-    said += how_sure(behind)
-    if missing:
-        said.append(
-            Message(
-                "rows.no-values",
-                "Not decided: no values that count, or 0, in column {columns}.",
-                columns=", ".join(missing),
-            )
-        )
-    status: Status = Status.INSUFFICIENT_DATA if missing else Status.PASS
-    if Status.FAIL in founds.values():
-        status = Status.FAIL
-    elif Status.INCONCLUSIVE in founds.values():
-        status = Status.INCONCLUSIVE
-    return CheckResult.of(
-        check,
-        status,
-        said[0].followed_by(*said[1:]),
-        measured=rounded(next(iter(ratios.values()))) if len(ratios) == 1 else ", ".join(told) or None,
-        expected=f"{check.min:g} to {check.max:g}" if check.max is not None else f"at least {check.min:g}",
-        figures={column: rounded(ratio) for column, ratio in ratios.items()}
-        | {"observations": observations(behind)}
-        | ({"intervals": found_intervals} if found_intervals else {}),
-    ).failing_at(
-        {column: (rounded(ratios[column]), behind[column][0]) for column in founds if founds[column] == Status.FAIL}
-    )
-
-
-def judge_rises(check: RisesCheck, rows: Sequence[RowSummary], first_figure: str) -> CheckResult:
+def _judge_rises(check: RisesCheck, rows: Sequence[RowSummary], figure: str) -> CheckResult:
     """Whether the difference of two columns' medians is larger in each row than in the one before."""
-    figure = check.figure or first_figure
-    told: list[tuple[RowSummary, float]] = []
-    for row in rows:
-        one, other = row.median(check.column, figure), row.median(check.over, figure)
-        if one is not None and other is not None:
-            told.append((row, one - other))
+    pairs = [(row, row.median(check.column, figure), row.median(check.over, figure)) for row in rows]
+    told = [(row, one - other) for row, one, other in pairs if one is not None and other is not None]
     falls = [f"{b.label} after {a.label}" for (a, x), (b, y) in pairwise(told) if y <= x]
     missing = len(rows) - len(told)
     status: Status = Status.INSUFFICIENT_DATA if len(told) < LEAST_POINTS or missing else Status.PASS
-    if falls:
-        status = Status.FAIL
     each = ", ".join(f"row {row.label} {value:.4g}" for row, value in told)
     said = Message(
         "rises.values",
@@ -680,6 +587,7 @@ def judge_rises(check: RisesCheck, rows: Sequence[RowSummary], first_figure: str
         each=each,
     )
     if falls:
+        status = Status.FAIL
         said = said.followed_by(Message("rises.falls", "It does not rise in row {falls}.", falls="; ".join(falls)))
     if missing:
         said = said.followed_by(
@@ -702,50 +610,31 @@ def judge_rises(check: RisesCheck, rows: Sequence[RowSummary], first_figure: str
     ).failing_at({})
 
 
-Behind = tuple[Interval | None, Sequence[Spread]]
-"""The interval that decides at a place, and the spreads that its value is made of."""
+def judge_runs(
+    cells: Sequence[CellResult],
+    name: str = "each run's own checks",
+    judge: str = "cells",
+    holds: str = "hold their own checks",
+) -> CheckResult:
+    """Whether every run holds what is asked of it; what this machine or engine can't run is not asked."""
+    asked = [cell for cell in cells if cell.status != Status.UNSUPPORTED]
+    apart = [cell for cell in asked if cell.standing != Status.PASS]
+    held, more = len(asked) - len(apart), len(apart) - MOST_TOLD
+    said = Message("runs.hold-their-checks", "{held} of {runs} runs {holds}.", held=held, runs=len(asked), holds=holds)
+    said = said.followed_by(*map(_apart, apart[:MOST_TOLD]))
+    if more > 0:
+        said = said.followed_by(Message("runs.and-more", "And {more} more.", more=more))
+    status: Status = worst(cell.standing for cell in asked) if asked else Status.UNSUPPORTED
+    return CheckResult.of(Named(name, judge), status, said, measured=held, expected=len(asked))
 
 
-def how_sure(places: Mapping[str, Behind]) -> list[Message]:
-    """In sentences, each of which names its places where there are others; none without places."""
-    by_interval = [interval for interval, _ in places.values() if interval]
-    one = [name for name, (interval, spreads) in places.items() if not interval and all(s.is_one for s in spreads)]
-    few = [name for name, (interval, _) in places.items() if not interval and name not in one]
-    said = []
-    if by_interval:
-        two = any(len(spreads) > 1 for interval, spreads in places.values() if interval)
-        levels = intervals.told(interval.level for interval in by_interval)
-        said.append(
-            Message("sure.of-two", "Decided by intervals of at least {levels}.", levels=levels)
-            if two
-            else Message("sure.by-intervals", "Decided by {levels} intervals.", levels=levels)
-        )
-    if one:
-        n = max(spread.n for name in one for spread in places[name][1])
-        said.append(
-            Message(
-                "sure.one-observation",
-                "{runs} runs, one observation{which}: nothing is left to chance, its value decides.",
-                runs=n,
-                which=_which(one, places),
-            )
-        )
-    if few:
-        said.append(
-            Message(
-                "sure.too-few",
-                "Judged by the median alone, of fewer than {least} runs, which say nothing of the spread{which}.",
-                least=intervals.LEAST_N,
-                which=_which(few, places),
-            )
-        )
-    return said
-
-
-def observations(places: Mapping[str, Behind]) -> int:
-    """The least number of observations behind any place; of two spreads the larger, as one without chance adds none."""
-    return min((max(len(spread.values) for spread in spreads) for _, spreads in places.values()), default=0)
-
-
-def _which(names: Sequence[str], places: Mapping[str, Behind]) -> str:
-    return f" ({', '.join(names)})" if len(names) < len(places) else ""
+def _apart(cell: CellResult) -> Message:
+    at, why = Place.of(cell), cell.record.reason
+    return Message(
+        "run.apart",
+        "Row {row} {column} #{repetition}: {why}",
+        row=at.row,
+        column=at.column,
+        repetition=at.repetition,
+        why=why,
+    )

@@ -53,7 +53,7 @@ def outcomes_of(results: Iterable[CellResult]) -> list[dict[str, Any]]:
     """``outcomes`` of ``table.json``."""
     entries = (
         Outcome(
-            **place_of(result),
+            *Place.of(result),
             verdict=result.record.status,
             why=result.record.reason,
             attempts=result.attempts,
@@ -86,6 +86,11 @@ class Place(NamedTuple):
     column: str
     repetition: int
 
+    @classmethod
+    def of(cls, cell: CellResult) -> Place:
+        """That of a table's or sweep's cell."""
+        return cls(cell.at["row"], cell.at["column"], int(cell.at["repetition"]))
+
     @property
     def at(self) -> dict[str, str]:
         """Its points in the study that the table is."""
@@ -100,11 +105,6 @@ class Place(NamedTuple):
     def folder(self) -> Path:
         """Where its runs go, in the table's result folder."""
         return folder_of(*self.at.values())
-
-
-def place_of(result: CellResult) -> dict[str, Any]:
-    """What messages and documents call a cell by."""
-    return {**result.at, "repetition": int(result.at["repetition"])}
 
 
 def in_table(result: CellResult) -> CellResult:

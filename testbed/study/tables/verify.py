@@ -22,7 +22,7 @@ from testbed.study.kinds import table as table_run
 from testbed.study.kinds import table_file
 from testbed.study.kinds.table import TableRequest
 from testbed.study.kinds.table_file import COLUMN, KEPT_AS, ROW, LoadedTable, Selection, repeated, scenario_of
-from testbed.study.kinds.table_result import place_of, read_cell, read_table, results_of
+from testbed.study.kinds.table_result import Place, read_cell, read_table, results_of
 from testbed.study.ledger import request_of
 from testbed.study.result import CellResult
 from testbed.study.verify import Documents, Verification, VerifyRequest
@@ -49,10 +49,12 @@ def write_again(request: VerifyRequest) -> Verification:
         Message(
             "run.unsupported-here",
             "row {row} {column} #{repetition}: no run is in the folder: {why}",
-            **place_of(cell),
+            row=at.row,
+            column=at.column,
+            repetition=at.repetition,
             why=cell.record.reason,
         )
-        for cell in results
+        for at, cell in ((Place.of(cell), cell) for cell in results)
         if cell.status == Status.UNSUPPORTED and not cell.record.run
     ]
     return Verification.of(
