@@ -33,7 +33,7 @@ from testbed.study.kinds import table_file
 from testbed.study.kinds.claims_file import Claim, Claims, load
 from testbed.study.kinds.reference import FOLDER
 from testbed.study.kinds.table_result import read_table, results_of, summaries_of
-from testbed.study.tables.verify import variant
+from testbed.study.kinds.table_verify import variant
 
 ABOUT = "Made from the claims and the reference results: python -m tools.expected_failures. Not to be edited."
 LAST_PLACE = 1e-6

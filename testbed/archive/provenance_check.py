@@ -30,9 +30,9 @@ from testbed.scenario.files import LINKS
 from testbed.scenario.kept import PROGRAM, TOPOLOGY
 from testbed.scenario.load import LoadedScenario, document_of, load, parse, plain, validated
 from testbed.scenario.model import Scenario
+from testbed.study.kinds.table_verify import asked_by, is_repeated
 from testbed.study.ledger import kind_of as kind_of_study
 from testbed.study.own_scenario import own_file, with_kept_topology
-from testbed.study.tables.verify import asked_by, is_repeated
 from testbed.study.verify import Verification
 from topologies.link import FILES
 

@@ -22,7 +22,7 @@ from testbed.study import ledger
 from testbed.study.hosts import fitness
 
 MODULES: Mapping[str, str] = {
-    "table": "testbed.study.tables.verify",
+    "table": "testbed.study.kinds.table_verify",
     "sweep": "testbed.study.sweep.verify",
     "comparison": "testbed.study.kinds.compare",
     "cross-check": "testbed.study.kinds.cross_check",

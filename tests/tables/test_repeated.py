@@ -16,8 +16,8 @@ from testbed.study.kinds import table as table_run
 from testbed.study.kinds.table import TableRequest, select
 from testbed.study.kinds.table_file import first_run, repeated, scenario_of
 from testbed.study.kinds.table_result import Place, missing
+from testbed.study.kinds.table_verify import variant
 from testbed.study.result import CellResult
-from testbed.study.tables.verify import variant
 from testbed.study.verify import VerifyRequest, verify
 from tests.raises import raises
 from tests.said import Saying, all_codes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeGuard
 
 from pydantic import StringConstraints
 
@@ -56,45 +56,34 @@ def judge_each_run(
     A run that is missing, broke down, is untrusted or could not be judged is a part like any other, and the worst
     decides. Where all were judged, a question about a number is decided by the interval of its median, if three or
     more runs have it and each was judged by nothing but that number. Runs that are one observation
-    (:func:`observations`) have no interval. Anything else holds where it holds in every
-    run; a fact (:data:`FACTS`) that fails in one fails, a number is inconclusive between. Only where all runs were
-    judged may a number fail as ``expected``.
+    (:func:`observations`) have no interval. Anything else holds where it holds in every run; a fact (:data:`FACTS`)
+    that fails in one fails, a number is inconclusive between. Only where all runs were judged may a number fail as
+    ``expected``.
     """
-    of_runs = [(_standing(check.check, cell), cell.record.checks.get(check.check, {})) for cell in cells]
-    asked = [(standing, result) for standing, result in of_runs if standing != Status.SKIPPED]
-    if of_runs and not asked:
-        return _result(
-            check,
-            Status.SKIPPED,
-            Message("check.of-another-policy", "Not asked of this policy."),
-            [result for _, result in of_runs],
-            [],
-            None,
-        )
-    judged = [(standing, result) for standing, result in asked if standing in (Status.PASS, Status.FAIL)]
-    results = [result for _, result in judged]
-    held = sum(standing == Status.PASS for standing, _ in judged)
-    told_apart = observations([cell for cell in cells if _standing(check.check, cell) in (Status.PASS, Status.FAIL)])
+    standings = [(_standing(check.check, cell), cell) for cell in cells]
+    asked = [(standing, cell) for standing, cell in standings if standing != Status.SKIPPED]
+    if standings and not asked:
+        said = Message("check.of-another-policy", "Not asked of this policy.")
+        return _result(check, Status.SKIPPED, said, [cell.record.checks.get(check.check, {}) for cell in cells])
+    judged = [cell for standing, cell in asked if standing in (Status.PASS, Status.FAIL)]
+    others = Counter(standing for standing, _ in asked if standing not in (Status.PASS, Status.FAIL))
+    results = [cell.record.checks[check.check] for cell in judged]
+    is_fact = any(result.get("judge") in FACTS for result in results)
+    held = sum(standing == Status.PASS for standing, _ in asked)
+    told_apart = observations(judged)
     measured = [cell.record.checks[check.check]["measured"] for cell in told_apart]
     values = [float(value) for value in measured if _is_number(value)]
     interval = intervals.of_median(values) if len(values) == len(measured) else None
-    low, high = _limits(results)
-    if (
-        low is not None
-        and high is not None
-        and interval is not None
-        and all(_by_its_number(result, low, high) for result in results)
-    ):
-        decided = interval.against(low, high)
+    limits = _limits(results)
+    if interval and limits and not is_fact and all(_is_by_its_number(result, *limits) for result in results):
+        decided = interval.against(*limits)
     elif held == len(judged):
         decided = Status.PASS
     else:
-        decided = Status.INCONCLUSIVE if held and not _is_fact(results) else Status.FAIL
-    others: Counter[Status] = Counter(standing for standing, _ in asked if standing not in (Status.PASS, Status.FAIL))
-    status = worst([*others, *([decided] if judged else [])])
+        decided = Status.INCONCLUSIVE if held and not is_fact else Status.FAIL
     said = Message("runs.hold", "Holds in {held} of {runs} runs.", held=held, runs=len(asked))
-    told = [f"{others[word]} {_IN_WORDS.get(word, word)}" for word in BEST_FIRST if others[word]]
-    if told:
+    if others:
+        told = [f"{others[word]} {_IN_WORDS.get(word, word)}" for word in BEST_FIRST if others[word]]
         said = said.followed_by(Message("runs.others", "Of the others, {others}.", others=", ".join(told)))
     if values:
         said = said.followed_by(_median(values, interval))
@@ -110,9 +99,15 @@ def judge_each_run(
         said = said.followed_by(
             Message("runs.too-few", "Fewer than {least} runs say nothing of the spread.", least=intervals.LEAST_N)
         )
-    found = _result(check, status, said, results or [result for _, result in asked], values, interval)
-    found = found.saying(said, figures={**found.figures, "observations": len(told_apart)})
-    return found if others or _is_fact(results) else found.expected_to_fail(expected)
+    status = worst([*others, *([decided] if judged else [])])
+    figures = {
+        **({"values": [rounded(value) for value in values]} if values else {}),
+        **({"interval": [rounded(end) for end in interval]} if interval else {}),
+        "observations": len(told_apart),
+    }
+    of = results or [cell.record.checks.get(check.check, {}) for _, cell in asked]
+    found = _result(check, status, said, of, rounded(statistics.median(values)) if values else None, **figures)
+    return found if others or is_fact else found.expected_to_fail(expected)
 
 
 def _median(values: Sequence[float], interval: Interval | None) -> Message:
@@ -137,27 +132,19 @@ def _standing(name: str, cell: CellResult) -> Status:
     return Status(checks[name]["status"]) if name in checks else Status.MISSING
 
 
-def _limits(results: Sequence[Mapping[str, Any]]) -> tuple[float | None, float | None]:
+def _limits(results: Sequence[Mapping[str, Any]]) -> tuple[float, float] | None:
     """From which to which value it is to be, where all runs ask for the same in numbers."""
     limits = {(result["expected"], result["tolerance"]) for result in results}
-    if len(limits) != 1:
-        return None, None
-    expected, tolerance = limits.pop()
-    if not _is_number(expected) or not _is_number(tolerance):
-        return None, None
-    return expected - tolerance, expected + tolerance
+    expected, tolerance = limits.pop() if len(limits) == 1 else (None, None)
+    return (expected - tolerance, expected + tolerance) if _is_number(expected) and _is_number(tolerance) else None
 
 
-def _by_its_number(result: Mapping[str, Any], low: float, high: float) -> bool:
+def _is_by_its_number(result: Mapping[str, Any], low: float, high: float) -> bool:
     """Whether the run's own verdict is what its number says: one that failed for something else stays failed."""
-    return result.get("judge") not in FACTS and (result["status"] == Status.PASS) == (low <= result["measured"] <= high)
+    return bool((result["status"] == Status.PASS) == (low <= result["measured"] <= high))
 
 
-def _is_fact(results: Sequence[Mapping[str, Any]]) -> bool:
-    return any(result.get("judge") in FACTS for result in results)
-
-
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -166,22 +153,17 @@ def _result(
     status: Status,
     said: Message,
     results: Sequence[Mapping[str, Any]],
-    values: Sequence[float],
-    interval: Interval | None,
+    measured: float | None = None,
+    **figures: Any,
 ) -> CheckResult:
     numbers = sum(_is_number(result.get("measured")) for result in results)
-    figures: dict[str, Any] = {"n": numbers or len(results)}
-    if values:
-        figures["values"] = [rounded(value) for value in values]
-    if interval is not None:
-        figures["interval"] = [rounded(end) for end in interval]
     first = next(iter(results), {})
     return CheckResult.of(
         check,
         status,
         said,
-        measured=rounded(statistics.median(values)) if values else None,
+        measured=measured,
         expected=first.get("expected"),
         tolerance=first.get("tolerance"),
-        figures=figures,
+        figures={"n": numbers or len(results), **figures},
     )

@@ -1,1 +1,0 @@
-"""Tables of runs: rows × columns × repetitions, each cell an ordinary run with its own result and verdict."""
