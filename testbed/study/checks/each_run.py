@@ -66,7 +66,7 @@ def judge_each_run(
         said = Message("check.of-another-policy", "Not asked of this policy.")
         return _result(check, Status.SKIPPED, said, [cell.record.checks.get(check.check, {}) for cell in cells])
     judged = [cell for standing, cell in asked if standing in (Status.PASS, Status.FAIL)]
-    others = Counter(standing for standing, _ in asked if standing not in (Status.PASS, Status.FAIL))
+    others: Counter[Status] = Counter(standing for standing, _ in asked if standing not in (Status.PASS, Status.FAIL))
     results = [cell.record.checks[check.check] for cell in judged]
     is_fact = any(result.get("judge") in FACTS for result in results)
     held = sum(standing == Status.PASS for standing, _ in asked)
