@@ -42,8 +42,8 @@ def documents() -> dict[str, dict[str, Any]]:
     from testbed.plan.model import Plan
     from testbed.scenario.model import Scenario
     from testbed.study.kinds.claims_file import Claims
+    from testbed.study.kinds.sweep_file import Sweep
     from testbed.study.kinds.table_file import Table
-    from testbed.study.sweep.model import Sweep
 
     kinds: dict[str, Any] = {"plan": Plan, "scenario": Scenario, "table": Table, "sweep": Sweep, "claims": Claims}
     kinds["events"] = Event

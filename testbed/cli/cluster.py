@@ -78,7 +78,7 @@ def register(app: typer.Typer) -> None:
 
         from testbed.scenario import files
         from testbed.study.hosts import deploy, kubernetes
-        from testbed.study.sweep.load import load
+        from testbed.study.kinds.sweep_file import load
 
         load(name, set_, quick=quick)  # bad input ends here
         if files.is_path(name):

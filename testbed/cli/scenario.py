@@ -28,8 +28,8 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Show a scenario in words: topology, links, session, checks. Of a sweep, its runs."""
         if files.is_sweep(scenario):
-            from testbed.study.sweep import sweep_run
-            from testbed.study.sweep.load import load as load_sweep
+            from testbed.study.kinds import sweep as sweep_run
+            from testbed.study.kinds.sweep_file import load as load_sweep
 
             sweep_run.tell(load_sweep(scenario, set_, quick=quick))
             return
@@ -81,7 +81,7 @@ def _validate_table(name: str, assignments: list[str]) -> None:
 def _validate_sweep(name: str, assignments: list[str]) -> None:
     """Every run of it, quick and not."""
     from testbed.plan.default_engine import SWEEP
-    from testbed.study.sweep.load import load, planned
+    from testbed.study.kinds.sweep_file import load, planned
 
     sweeps = [load(name, assignments, quick=quick) for quick in (False, True)]
     policies = engines.named(SWEEP).prepare_plans(Progress()).policies

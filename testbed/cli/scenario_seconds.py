@@ -16,9 +16,9 @@ from testbed.runtime.progress import Progress
 from testbed.scenario import files
 from testbed.scenario.load import load
 from testbed.scenario.seconds import FILE
+from testbed.study.kinds import sweep_file as sweeps
 from testbed.study.kinds import table as table_run
 from testbed.study.kinds import table_file as tables
-from testbed.study.sweep import load as sweeps
 
 
 def seconds(policies: PolicyFacts) -> dict[str, float]:

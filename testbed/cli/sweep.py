@@ -24,8 +24,8 @@ def register(app: typer.Typer) -> None:
         as_json: events.JsonOption = False,
     ) -> None:
         """Run a sweep, e.g. window-rtt, on all cores; one that was stopped goes on. Ends in PASS or FAIL."""
-        from testbed.study.sweep import sweep_run
-        from testbed.study.sweep.load import load
+        from testbed.study.kinds import sweep as sweep_run
+        from testbed.study.kinds.sweep_file import load
 
         events.refuse_with(as_json, dry_run)
         loaded = load(name, set_, quick=quick)  # bad input ends here, before anything is set up

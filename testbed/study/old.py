@@ -10,7 +10,8 @@ from testbed.errors import BadInput
 
 Kind = Literal["table", "sweep", "comparison", "cross-check", "repetitions", "claims"]
 """Studies that are verified."""
-REQUESTS = ("matrix.json", "asked.json", "all.json", "repeatable.json")
+SWEEP_REQUEST = "asked.json"
+REQUESTS = ("matrix.json", SWEEP_REQUEST, "all.json", "repeatable.json")
 """Documents of what was requested."""
 MARKS: tuple[tuple[str, Kind], ...] = (
     ("matrix.json", "table"),

@@ -21,7 +21,7 @@ from testbed.runtime.interrupts import interruptible, uninterruptible
 
 PRELOADED = [
     "testbed.study.cell",
-    "testbed.study.sweep.execute",
+    "testbed.study.kinds.sweep",
     "testbed.results.report",
     "testbed.engines.sim.engine",
     "testbed.cli",

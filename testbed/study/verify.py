@@ -23,7 +23,7 @@ from testbed.study.hosts import fitness
 
 MODULES: Mapping[str, str] = {
     "table": "testbed.study.kinds.table_verify",
-    "sweep": "testbed.study.sweep.verify",
+    "sweep": "testbed.study.kinds.sweep",
     "comparison": "testbed.study.kinds.compare",
     "cross-check": "testbed.study.kinds.cross_check",
     "repetitions": "testbed.study.kinds.same_bytes",

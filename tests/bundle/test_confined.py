@@ -24,13 +24,13 @@ from testbed.archive.kinds import verify_folder
 from testbed.cli.app import carry_out, main
 from testbed.errors import BadInput, TestbedError
 from testbed.judge.history import git
+from testbed.study.kinds import sweep as sweep_run
+from testbed.study.kinds import sweep_file as sweeps
 from testbed.study.kinds import table as table_run
 from testbed.study.kinds import table_file as tables
 from testbed.study.ledger import begin
 from testbed.study.own_scenario import own_file
 from testbed.study.programs import COMMITS
-from testbed.study.sweep import load as sweeps
-from testbed.study.sweep import sweep_run
 from testbed.study.verify import Verification
 from tests.bundle import made
 from tests.plan.test_custom import DIAMOND, KEYS, SCENARIO

@@ -15,10 +15,10 @@ from testbed.machine.guest_kernel import Kernel
 from testbed.runtime.progress import Progress
 from testbed.scenario.files import sweeps as sweep_files
 from testbed.scenario.load import load
+from testbed.study.kinds import sweep as sweep_run
+from testbed.study.kinds import sweep_file as sweeps
 from testbed.study.kinds import table as table_run
 from testbed.study.kinds import table_file as tables
-from testbed.study.sweep import load as sweeps
-from testbed.study.sweep import sweep_run
 from tests.bundle import made
 from tests.ready import in_a_guest as prepare
 from tests.said import Saying, codes, places

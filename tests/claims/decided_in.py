@@ -14,10 +14,10 @@ from testbed.planning.resolve import Choices, resolve
 from testbed.planning.sessions import PolicyFacts
 from testbed.scenario import load as scenarios
 from testbed.study.checks.table import TableCheck
+from testbed.study.kinds import sweep_file as sweeps
 from testbed.study.kinds import table_file as tables
 from testbed.study.kinds.claims_file import Claim, Claims, Difference, FromColumn, OfRows, RunSpec, Setup, kind_of
 from testbed.study.kinds.table_file import Row, Table
-from testbed.study.sweep import load as sweeps
 
 RUN = "claim-0000"
 

@@ -11,8 +11,8 @@ import pytest
 from testbed.cli.app import main
 from testbed.errors import CannotRun
 from testbed.judge.checks.result import CheckResult, Trust, Verdict
+from testbed.study.kinds import sweep as sweep_run
 from testbed.study.kinds import table as table_run
-from testbed.study.sweep import sweep_run
 
 FAILED = Verdict(
     scenario="speed-table",

@@ -18,8 +18,8 @@ from testbed.cli import where
 from testbed.errors import BadInput
 from testbed.study.executors import part_of
 from testbed.study.hosts import kubernetes
-from testbed.study.sweep import sweep_run
-from testbed.study.sweep.load import load
+from testbed.study.kinds import sweep as sweep_run
+from testbed.study.kinds.sweep_file import load
 from tests.cluster.conftest import Place
 from tests.raises import raises
 

@@ -19,11 +19,11 @@ from testbed.plan.model import Plan
 from testbed.planning.resolve import resolve
 from testbed.scenario import files
 from testbed.scenario.load import load
+from testbed.study.kinds import sweep_file as sweeps
 from testbed.study.kinds import table as table_run
 from testbed.study.kinds import table_file as tables
 from testbed.study.kinds.table import TableRequest
 from testbed.study.kinds.table_result import Place
-from testbed.study.sweep import load as sweeps
 from tests.golden import text
 
 OF_THE_RUN = {"run": "RUN", "namespace": "NAMESPACE", "occasion": "manual"}

@@ -17,9 +17,9 @@ from testbed.judge.status import Status
 from testbed.judge.trust import machine, underlay
 from testbed.results.report import points
 from testbed.study.checks import judged
+from testbed.study.kinds import sweep_result as sweep_table
 from testbed.study.kinds.table_result import KnownValue, RowSummary, Spread
 from testbed.study.kinds.table_result import write_csv as write_table
-from testbed.study.sweep import table as sweep_table
 from testbed.traffic.tcp.captured import sequence
 from tests.bundle.old_bundles import files, opened
 

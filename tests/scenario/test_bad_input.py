@@ -23,13 +23,13 @@ from testbed.scenario import bounded, files
 from testbed.scenario.load import load
 from testbed.scenario.model import Scenario
 from testbed.study.kinds import reference
+from testbed.study.kinds import sweep_file as sweeps
 from testbed.study.kinds import table_file as tables
 from testbed.study.kinds.claims_file import Claims
 from testbed.study.kinds.claims_file import load as load_claims
+from testbed.study.kinds.sweep_file import Sweep
 from testbed.study.kinds.table_file import Table
 from testbed.study.ledger import begin
-from testbed.study.sweep import load as sweeps
-from testbed.study.sweep.model import Sweep
 from tests.claims.test_claims import SMALL as SMALL_CLAIMS
 from tests.raises import raises
 from tests.scenario import mutations

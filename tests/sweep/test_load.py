@@ -7,7 +7,7 @@ import pytest
 
 from testbed.errors import BadInput
 from testbed.scenario.files import is_sweep, sweeps
-from testbed.study.sweep.load import load, planned
+from testbed.study.kinds.sweep_file import load, planned
 from tests.raises import Containing, Said
 
 POLICIES: Any = {name: {"name": name} for name in ("previous", "nkp24")}

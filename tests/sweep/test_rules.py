@@ -6,14 +6,14 @@ import grimp
 import pytest
 
 from testbed import paths
-from testbed.study.sweep import figures
+from testbed.judge import ncp_figures as figures
 
 APART = ("testbed.errors", "testbed.message", "testbed.paths")
 """What the rules import and no figure follows from: how errors are told, and where files are."""
 
 
 def test_all_that_measures_is_in_it() -> None:
-    imported = grimp.build_graph("testbed", "topologies").find_upstream_modules("testbed.study.sweep.figures") - set(
+    imported = grimp.build_graph("testbed", "topologies").find_upstream_modules("testbed.judge.ncp_figures") - set(
         APART
     )
     assert {"testbed.judge.checks.settles", "testbed.judge.status", "topologies.units"} <= imported

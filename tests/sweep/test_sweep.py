@@ -1,25 +1,28 @@
 """A tiny sweep on the real simulator: its table, a stop, and its repetition."""
 
 import csv
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet
 import pytest
 
+from testbed.archive.kinds import verify_folder
 from testbed.engines import Engine
+from testbed.judge.ncp_figures import rules
 from testbed.judge.status import Status
 from testbed.machine import build
 from testbed.runtime.progress import Progress
+from testbed.study.checks.slope import LawLine, judge, of_the_law
+from testbed.study.kinds import sweep as sweeps
+from testbed.study.kinds.sweep_file import LoadedSweep, load, planned
+from testbed.study.kinds.sweep_result import read_parquet, write_csv, write_parquet
 from testbed.study.ledger import LEDGER, Ledger
 from testbed.study.record import RunRecord
 from testbed.study.report.sweep import told
 from testbed.study.result import CellResult
 from testbed.study.run import run_cells
-from testbed.study.sweep import execute, sweep_run
-from testbed.study.sweep.figures import rules
-from testbed.study.sweep.law import check, fit, of_the_law
-from testbed.study.sweep.load import LoadedSweep, load, planned
-from testbed.study.sweep.model import LawLine
+from tests.said import places
 from tests.tables.cells import cell_result
 
 TEXT = """\
@@ -45,7 +48,7 @@ def sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LoadedSweep:
 
 
 def test_table_plots_law_and_repetition(sweep: LoadedSweep, tmp_path: Path) -> None:
-    verdict, folder = sweep_run.run(sweep)
+    verdict, folder = sweeps.run(sweep)
     assert verdict.verdict == "pass", verdict.summary
     with (folder / "table.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -69,7 +72,7 @@ def test_table_plots_law_and_repetition(sweep: LoadedSweep, tmp_path: Path) -> N
     )
     before = _files(folder)
     (folder.parent / "runs.jsonl").unlink()  # all of it once more
-    again, same = sweep_run.run(sweep)
+    again, same = sweeps.run(sweep)
     assert (again, same) == (verdict, folder)
     assert _files(folder) == before
 
@@ -83,7 +86,7 @@ def _files(folder: Path) -> dict[str, bytes]:
 
 def test_goes_on_where_it_was_stopped(sweep: LoadedSweep, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     simulator = build.build_programs("ncp-sim")["ncp-sim"]
-    cells = execute.cells_of(list(planned(sweep, build.policy_facts(simulator))), simulator)
+    cells = sweeps.cells_of(list(planned(sweep, build.policy_facts(simulator))), simulator)
     ledger = Ledger(tmp_path / LEDGER)
     kept: list[str] = []
 
@@ -96,14 +99,14 @@ def test_goes_on_where_it_was_stopped(sweep: LoadedSweep, monkeypatch: pytest.Mo
         run_cells(cells, tmp_path, Progress(), each=until_the_third)
     assert [record.run for record in ledger.read()] == kept
     asked: list[str] = []
-    run = execute.FigureCell.run
+    run = sweeps.FigureCell.run
     monkeypatch.setattr(Engine, "width", lambda _engine: 1)
 
-    def noted(cell: execute.FigureCell, study: Path, progress: Progress) -> RunRecord:
+    def noted(cell: sweeps.FigureCell, study: Path, progress: Progress) -> RunRecord:
         asked.append(cell.id)
         return run(cell, study, progress)
 
-    monkeypatch.setattr(execute.FigureCell, "run", noted)
+    monkeypatch.setattr(sweeps.FigureCell, "run", noted)
     whole = run_cells(cells, tmp_path, Progress())
     assert set(asked) == {cell.id for cell in cells} - set(kept)
     assert {record.run: record for record in ledger.read()} == {name: one.record for name, one in whole.items()}
@@ -111,7 +114,7 @@ def test_goes_on_where_it_was_stopped(sweep: LoadedSweep, monkeypatch: pytest.Mo
 
 def test_figures_by_other_rules_are_not_kept(sweep: LoadedSweep) -> None:
     simulator = build.build_programs("ncp-sim")["ncp-sim"]
-    cell = execute.cells_of([next(planned(sweep, build.policy_facts(simulator)))], simulator)[0]
+    cell = sweeps.cells_of([next(planned(sweep, build.policy_facts(simulator)))], simulator)[0]
     line = RunRecord(run=cell.id, cell=cell.id, status=Status.PASS, rules="other")
     assert cell.earlier(sweep.path.parent, [line]) == []
     today = line.model_copy(update={"rules": rules()})
@@ -121,8 +124,8 @@ def test_figures_by_other_rules_are_not_kept(sweep: LoadedSweep) -> None:
 def test_a_slope_that_is_not_the_laws_fails() -> None:
     rows = [{"policy": "nkp24", "tau_s": tau, "settled_s": 3.5 * tau, "law_settled_s": 2.78 * tau} for tau in (1, 2, 3)]
     asked = LawLine(policy="nkp24", tolerance=0.1)
-    assert check(fit(rows, asked), asked, 3).status == "fail"
-    assert check(fit(rows[:2], asked), asked, 2).status == "insufficient-data"
+    assert judge(rows, asked).status == "fail"
+    assert judge(rows[:2], asked).status == "insufficient-data"
 
 
 def test_the_law_is_not_asked_where_the_window_does_not_fill_the_links() -> None:
@@ -133,15 +136,15 @@ def test_the_law_is_not_asked_where_the_window_does_not_fill_the_links() -> None
     short = {"policy": "nkp24", "rtt_ms": 200.0, "tau_s": 0.22, "settled_s": 50.0, "law_settled_s": 0.62}
     every = LawLine(policy="nkp24", tolerance=0.1)
     filled = LawLine(policy="nkp24", tolerance=0.1, min_round_trips=1.5)
-    assert check(fit([*rows, short], every), every, 4).status == "fail"
+    assert judge([*rows, short], every).status == "fail"
     assert of_the_law([*rows, short], filled) == rows
-    assert check(fit([*rows, short], filled), filled, 3).status == "pass"
+    assert judge([*rows, short], filled).status == "pass"
 
 
 def test_a_transfer_that_does_not_end_is_told(sweep: LoadedSweep) -> None:
     simulator = build.build_programs("ncp-sim")["ncp-sim"]
     changed = load(str(sweep.path), ["limits.transfer_time=2s"])
-    cell = execute.cells_of([next(planned(changed, build.policy_facts(simulator)))], simulator)[0]
+    cell = sweeps.cells_of([next(planned(changed, build.policy_facts(simulator)))], simulator)[0]
     record = cell.run(sweep.path.parent, Progress())
     assert "bytes arrived within 2.0 s" in record.reason
     assert (record.status, record.figures) == (Status.ERROR, {})
@@ -155,3 +158,35 @@ def test_seeds_that_all_give_the_same_are_one_observation(values: list[float], n
         for i, v in enumerate(values, 1)
     ]
     assert told(runs) == n
+
+
+def _in_text(folder: Path) -> None:
+    """One more in the last digit of a figure."""
+    with (folder / "table.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    rows[0]["goodput_mib_s"] = str(round(float(rows[0]["goodput_mib_s"]) + 1e-6, 6))
+    write_csv(rows, folder / "table.csv")
+
+
+def _in_parquet(folder: Path) -> None:
+    table = read_parquet(folder / "table.parquet")
+    table[0]["goodput_mib_s"] += 1e-6
+    write_parquet(table, folder / "table.parquet")
+
+
+def _in_the_verdict(folder: Path) -> None:
+    path = folder / "verdict.json"
+    path.write_text(path.read_text().replace('"tolerance": 0.1', '"tolerance": 0.9'))
+
+
+@pytest.mark.parametrize(
+    ("forge", "where"),
+    [(_in_text, "table.csv"), (_in_parquet, "table.csv"), (_in_the_verdict, "checks")],
+    ids=["text", "parquet", "verdict"],
+)
+def test_a_forged_figure_is_found(sweep: LoadedSweep, forge: Callable[[Path], None], where: str) -> None:
+    _, folder = sweeps.run(sweep)
+    assert verify_folder(folder).differences == []
+    forge(folder)
+    found = places(verify_folder(folder).differences)
+    assert any(place.startswith(where) for place in found), found

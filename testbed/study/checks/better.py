@@ -17,8 +17,8 @@ from scipy import stats
 from testbed.judge.checks.result import Verdict, rounded
 from testbed.judge.figures import BETTER, Better, title_of, unit_of
 from testbed.judge.intervals import LEAST_N, Interval
+from testbed.judge.ncp_figures import FIGURES as OF_SWEEPS
 from testbed.judge.status import Status, of_direction, verdict_of, worst
-from testbed.study.sweep.figures import FIGURES as OF_SWEEPS
 
 Direction = Literal["better", "worse", "differs", "no difference shown"]
 """Which way a figure went; ``differs`` where neither way is better."""

@@ -32,6 +32,8 @@ from testbed.study.checks.beside import MODELS, TITLES
 from testbed.study.checks.claims import Made, expected_of, judge
 from testbed.study.checks.false_alarms import FalseAlarms
 from testbed.study.checks.judged import SCHEMA, Judged
+from testbed.study.kinds import sweep as sweep_run
+from testbed.study.kinds import sweep_file as sweeps
 from testbed.study.kinds import table as table_run
 from testbed.study.kinds import table_file as tables
 from testbed.study.kinds.claims_file import Claims, RunSpec, Source, kind_of
@@ -41,8 +43,6 @@ from testbed.study.record import RunRecord
 from testbed.study.report.claims import write_report
 from testbed.study.result import CellResult
 from testbed.study.run import Begun, run_cells
-from testbed.study.sweep import load as sweeps
-from testbed.study.sweep import sweep_run
 
 NAME = "all"
 NOT_CARRIED = ("engine.refuses", "run.none-supported")

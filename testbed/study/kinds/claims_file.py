@@ -21,8 +21,8 @@ from testbed.scenario import load as scenarios
 from testbed.scenario.load import parse, validated
 from testbed.scenario.section import Name, Section
 from testbed.study.checks.table import TableCheck
+from testbed.study.kinds import sweep_file as sweeps
 from testbed.study.kinds import table_file as tables
-from testbed.study.sweep import load as sweeps
 
 FILE = paths.CHECKOUT / "data" / "published" / "claims.yaml"
 MOST_CHARACTERS = 1 << 18

@@ -15,6 +15,7 @@ from testbed.errors import BadInput
 from testbed.judge.checks.evidence import CannotJudge
 from testbed.judge.checks.result import Verdict
 from testbed.judge.checks.run_status import status_of_run
+from testbed.judge.ncp_figures import JUDGED_PART, measure
 from testbed.judge.status import Status, current_comparison
 from testbed.judge.verify import read_verdict
 from testbed.message import Message
@@ -34,7 +35,6 @@ from testbed.study.record import finished
 from testbed.study.report import compare as page
 from testbed.study.result import CellResult, run_that_counts
 from testbed.study.run import StudySpec, run_study
-from testbed.study.sweep.figures import JUDGED_PART, measure
 from testbed.study.verify import Documents, Verification, VerifyRequest
 
 OCCASION = "compare"

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from testbed.judge.checks.result import Verdict
+from testbed.judge.ncp_figures import FIGURES
 from testbed.results.report.page_templates import page_templates, write_html
 from testbed.results.report.plot import Plot
+from testbed.study.kinds.sweep_file import LoadedSweep, Sweep
+from testbed.study.kinds.sweep_result import spread
 from testbed.study.kinds.table_result import observations
 from testbed.study.result import CellResult
-from testbed.study.sweep.figures import FIGURES
-from testbed.study.sweep.load import LoadedSweep, combinations
-from testbed.study.sweep.model import Sweep
-from testbed.study.sweep.table import spread
 
 _HERE = Path(__file__).parent / "templates"
 
@@ -44,7 +43,7 @@ def _medians(sweep: Sweep, outcomes: Sequence[CellResult]) -> list[dict[str, Any
     cells: dict[tuple[str, str], list[CellResult]] = {}
     for found in outcomes:
         cells.setdefault((found.at["row"], found.at["column"]), []).append(found)
-    rows = combinations(sweep)
+    rows = sweep.combinations()
     return [
         {
             "settings": [*rows[row].values.values(), policy],

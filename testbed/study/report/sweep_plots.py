@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from testbed.judge.ncp_figures import FIGURES
 from testbed.results.report import style
 from testbed.results.report.plot import Plot, drawn
-from testbed.study.sweep.figures import FIGURES
-from testbed.study.sweep.law import Fit
-from testbed.study.sweep.model import PlotOf
-from testbed.study.sweep.table import Row, spread, values_of, where
+from testbed.study.checks.slope import Fit
+from testbed.study.kinds.sweep_file import PlotOf
+from testbed.study.kinds.sweep_result import Row, spread, values_of, where
 
 MARKERS = ("o", "s", "^", "D", "v", "P")
 

@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pydantic import Field
 
 from testbed.judge.checks.result import CheckResult, Named, rounded
 from testbed.judge.status import Status
 from testbed.message import Message
+from testbed.scenario.quantities import Fraction
+from testbed.scenario.section import Name, Section
 from testbed.series.line import Line
-from testbed.study.sweep.model import LawLine
-from testbed.study.sweep.table import Row
+
+Row = Mapping[str, Any]
+"""A run of a sweep with its figures."""
+
+
+class LawLine(Section):
+    """``policy``'s time until the windows are in the links' ratio, over τ = W / Σ rate: the fitted slope is that of
+    the convergence law, within ``tolerance`` (a part of it).
+
+    The law is about windows that keep their links filled; runs whose τ is shorter than ``min_round_trips`` (of their
+    own measured, queue included) are not asked.
+    """
+
+    policy: Name
+    tolerance: Fraction
+    min_round_trips: float = Field(0.0, ge=0)
+
+    @property
+    def check(self) -> str:
+        """What its check is called."""
+        return f"law τ = W/Σrate, {self.policy}"
 
 
 class Fit(NamedTuple):
@@ -47,8 +70,9 @@ def of_the_law(rows: Sequence[Row], asked: LawLine) -> list[Row]:
     ]
 
 
-def check(found: Fit | None, asked: LawLine, runs: int) -> CheckResult:
-    """Whether the fitted slope is the law's; ``runs`` is how many the law is about."""
+def judge(rows: Sequence[Row], asked: LawLine) -> CheckResult:
+    """Whether the slope that is fitted to a sweep's runs is the law's."""
+    found, runs = fit(rows, asked), len(of_the_law(rows, asked))
     result_of = Named(asked.check, "law_slope")
     if found is None:
         said = Message(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,9 @@ import pyarrow.parquet
 
 from testbed.errors import BadInput
 from testbed.judge.status import current_run
+from testbed.study.kinds.sweep_file import Sweep
 from testbed.study.kinds.table_result import Spread
 from testbed.study.result import CellResult
-from testbed.study.sweep.load import combinations
-from testbed.study.sweep.model import Sweep
 
 Row = dict[str, Any]
 
@@ -35,7 +34,7 @@ COLUMNS = (
 
 def rows_of(sweep: Sweep, outcomes: Sequence[CellResult]) -> list[Row]:
     """One per run; all have the same keys, None where a run lacks a figure."""
-    values = {name: row.values for name, row in combinations(sweep).items()}
+    values = {name: row.values for name, row in sweep.combinations().items()}
     records = [cell.record for cell in outcomes]
     longest = max((record.figures for record in records), key=len)
     further = sorted({name for record in records for name in record.figures} - {*COLUMNS, *longest})
@@ -84,6 +83,18 @@ def read_parquet(path: Path) -> list[Row]:
     except (OSError, pa.ArrowException) as error:
         raise BadInput("sweep.table-not-readable", "{path}: can't be read: {error}", path=path, error=error) from error
     return [current_run(row) for row in rows]
+
+
+def exact(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Rows of a table, whether from text or from numbers, so that the same ones are equal to the last digit."""
+    return [{key: _exact(value) for key, value in current_run(row).items()} for row in rows]
+
+
+def _exact(value: Any) -> str:
+    try:
+        return repr(float(value))
+    except (TypeError, ValueError):
+        return "" if value is None else str(value)
 
 
 def spread(values: Sequence[float | None]) -> Spread:

@@ -1,4 +1,4 @@
-"""What is measured of each run of a sweep; every rule is that of a check or of a series."""
+"""What is measured of a run of NCP, for sweeps and comparisons; every rule is that of a check or of a series."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ def rules() -> str:
 
 
 def sources() -> list[Path]:
-    """Of this module and of all packages that it measures with. They are imported by name: one that is not there any
+    """Of all packages that it measures with, its own among them. They are imported by name: one that is not there any
     more is an error, and no digest of less."""
-    found = [Path(__file__), Path(documents.__file__), Path(exit_codes.__file__)]
+    found = [Path(documents.__file__), Path(exit_codes.__file__)]
     for package in (checks, judge, plan, series, topologies):
         found += sorted(file for folder in package.__path__ for file in Path(folder).rglob("*.py"))
     return found

@@ -1,0 +1,313 @@
+"""Sweeps: parameters × policies × seeds in virtual time, to one table, plots and a verdict.
+
+A sweep is a table whose rows are the combinations of its parameters. It may be 10,000 runs, so that a run leaves
+figures instead of a folder: a line each in ``runs.jsonl``, by the run's id, for all sweeps of the name. And it fits a
+line over its runs, the convergence law's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+from testbed import confine, engines, paths
+from testbed.documents import read_csv, read_json, write_json
+from testbed.engines import Engine, Options, Programs, provenance
+from testbed.engines.sim.run import simulate
+from testbed.errors import BadInput, RunFailed, TestbedError
+from testbed.judge.checks.evidence import CannotJudge
+from testbed.judge.checks.result import CheckResult, Verdict
+from testbed.judge.history import commit_of
+from testbed.judge.ncp_figures import measure, rules
+from testbed.judge.status import Status
+from testbed.judge.verify import differences, read_verdict
+from testbed.message import Message
+from testbed.plan.default_engine import SWEEP
+from testbed.plan.duration import expected_transfer_s
+from testbed.plan.model import Plan
+from testbed.results.folder import make_latest
+from testbed.runtime.progress import Progress, QuietProgress
+from testbed.scenario import files
+from testbed.scenario import load as scenarios
+from testbed.scenario.kept import TEXT, keep
+from testbed.scenario.load import LoadedScenario
+from testbed.study.cell import Cell, ready
+from testbed.study.checks import slope
+from testbed.study.checks.table import judge_runs, verdict_over
+from testbed.study.kinds.sweep_file import ALL_ARRIVED, LoadedSweep, Sweep, load, planned
+from testbed.study.kinds.sweep_result import Row, exact, read_parquet, rows_of, write_csv, write_parquet
+from testbed.study.kinds.table_result import Place, in_table
+from testbed.study.ledger import LEDGER, STUDY, request_of, write_study
+from testbed.study.old import SWEEP_REQUEST
+from testbed.study.own_scenario import own_file, with_kept_topology
+from testbed.study.record import RunRecord
+from testbed.study.report.sweep import write_report
+from testbed.study.report.sweep_plots import law_plot, plot
+from testbed.study.result import CellResult
+from testbed.study.run import Begun, StudySpec, run_cells, run_study
+from testbed.study.verify import Documents, Verification, VerifyRequest
+
+Planned = Sequence[tuple[Place, Plan]]
+
+
+@dataclass(frozen=True, eq=False)
+class FigureCell(Cell):
+    """One run, by its id; ``name`` says what is set in it."""
+
+    plan: Plan
+    name: str
+    simulator: Path
+
+    @property
+    def at(self) -> Mapping[str, str]:  # type: ignore[override]
+        """Its run's id: what comes to the same run is the same cell."""
+        return {"run": self.plan["run"]}
+
+    @property
+    def label(self) -> str:
+        """What is set in it."""
+        return self.name
+
+    @property
+    def engine(self) -> Engine:
+        """The simulator."""
+        return engines.named(SWEEP)
+
+    def earlier(self, study: Path, lines: Sequence[RunRecord]) -> list[RunRecord]:
+        """Figures by other rules are not the same figures."""
+        return [line for line in lines if line.rules == rules()]
+
+    def run(self, study: Path, progress: Progress) -> RunRecord:
+        """Simulate and measure, in a folder that is gone afterwards: only the figures are kept."""
+        record = RunRecord(run=self.plan["run"], cell=self.id, status=Status.PASS, exact=True, rules=rules())
+        with tempfile.TemporaryDirectory(prefix="ncp-sweep-") as place:
+            folder = Path(place)
+            (folder / "logs").mkdir()
+            (folder / "plan.json").write_text(json.dumps(self.plan))
+            try:
+                simulate(folder, self.simulator)
+                figures = measure(self.plan, folder)
+            except (RunFailed, CannotJudge) as error:
+                code, reason = (error.code, error.message) if isinstance(error, RunFailed) else ("", str(error))
+                return record.model_copy(update={"status": Status.ERROR, "code": code, "reason": reason})
+        return record.model_copy(update={"figures": figures, "seconds": figures.get("duration_s")})
+
+
+def cells_of(runs: Planned, simulator: Path) -> list[FigureCell]:
+    """Each once: combinations may come to the same run."""
+    cells = (FigureCell(p, f"{place.row} {place.column} seed {p['seed']}", simulator) for place, p in runs)
+    return list({cell.id: cell for cell in reversed(list(cells))}.values())[::-1]
+
+
+def by_place(runs: Planned, results: Mapping[str, CellResult]) -> list[CellResult]:
+    """Of every run that is planned, in that order."""
+    return [in_table(CellResult(place.cell, place.at, 1, results[plan["run"]].record)) for place, plan in runs]
+
+
+def tell(loaded: LoadedSweep) -> None:
+    """Print the runs, with the virtual time that the transfer of each takes at least."""
+    runs = cells_of(list(planned(loaded, engines.named(SWEEP).prepare_plans(Progress()).policies)), Path())
+    for run in runs:
+        print(f"{run.id}  {run.label}  {expected_transfer_s(run.plan):.0f} virtual s")
+    print(f"{len(runs)} runs")
+
+
+def run(loaded: LoadedSweep, progress: Progress | None = None) -> tuple[Verdict, Path]:
+    """Everything; returns the verdict and the result folder."""
+    progress, name = progress or Progress(), loaded.sweep.name
+    programs = ready(engines.named(SWEEP), Options(), progress, name)
+    with progress.step("plan") as step:
+        begun = begin(loaded, programs, paths.results())
+        step.note = f"{len(begun.spec.cells)} runs"
+    ledger = begun.folder.parent / LEDGER
+    results = run_study(begun.spec, begun.folder, progress, resume_by="give the same command.", ledger=ledger)
+    with progress.step("table and report"):
+        return begun.finish(results), begun.folder
+
+
+def begin(loaded: LoadedSweep, programs: Programs, results: Path) -> Begun:
+    """With a result folder in ``results``, whose name follows from the runs."""
+    runs = list(planned(loaded, programs.policies))
+    folder = results / loaded.sweep.name / sweep_id(loaded, [str(plan["run"]) for _, plan in runs])
+    cells = cells_of(runs, programs.binaries[engines.named(SWEEP).agent])
+    expected_s = sum(expected_transfer_s(plan) for _, plan in runs)
+    spec = StudySpec("sweep", loaded.sweep.name, cells, {}, "in virtual time", expected_s)
+
+    def finish(results: Mapping[str, CellResult]) -> Verdict:
+        verdict = write(loaded, folder, by_place(runs, results))
+        keep(loaded.read(loaded.sweep.scenario, ()), folder, runs[0][1]["topology"].get("file"))
+        make_latest(folder)
+        return verdict
+
+    return Begun(spec, folder, finish)
+
+
+def sweep_id(loaded: LoadedSweep, runs: Sequence[str]) -> str:
+    """``sweep-<12 hexadecimal digits>``: the same for the same runs, told in the same way."""
+    document = json.dumps([loaded.sweep.model_dump(mode="json"), list(runs)], sort_keys=True)
+    return "sweep-" + hashlib.sha256(document.encode()).hexdigest()[:12]
+
+
+def write(loaded: LoadedSweep, folder: Path, results: Sequence[CellResult]) -> Verdict:
+    """``table.csv``, ``table.parquet``, ``plots/``, ``verdict.json`` and ``report.html``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    sweep, rows = loaded.sweep, rows_of(loaded.sweep, results)
+    write_csv(rows, folder / "table.csv")
+    write_parquet(rows, folder / "table.parquet")
+    policies = list(dict.fromkeys(found.at["column"] for found in results))
+    checks = judge(sweep, rows, results)
+    verdict = verdict_over(checks, results, sweep.name, folder.name, policies, partial=loaded.quick)
+    write_json(folder / "verdict.json", verdict.to_json())
+    (folder / "sweep.yaml").write_text(loaded.path.read_text(encoding="utf-8"), encoding="utf-8")
+    write_json(folder / "provenance.json", provenance.of_machine_and_code())
+    write_study(folder, "sweep", {"quick": loaded.quick, "overrides": list(loaded.overrides)})
+    plots = [plot(rows, asked, number) for number, asked in enumerate(sweep.plots, start=1)]
+    if sweep.law and (fit := slope.fit(rows, sweep.law)):
+        plots.insert(0, law_plot(fit, sweep.law.policy))
+    write_report(folder, loaded, results, plots, verdict)
+    return verdict
+
+
+def judge(sweep: Sweep, rows: Sequence[Row], results: Sequence[CellResult]) -> list[CheckResult]:
+    """Whether every run came to its end with all of its bytes, and whether the fitted slope is the law's."""
+    arrived = judge_runs(results, ALL_ARRIVED, "payload_intact", "came to their end with the sender's SHA-256")
+    return [arrived, *([slope.judge(rows, sweep.law)] if sweep.law else [])]
+
+
+DOCUMENTS: Documents = {
+    "table.csv": lambda path: exact(read_csv(path)),
+    "table.parquet": lambda path: exact(read_parquet(path)),
+    "verdict.json": lambda path: read_verdict(path.parent).to_json(),
+}
+
+
+def write_again(request: VerifyRequest) -> Verification:
+    """By the table's figures, and with ``rerun`` by these made again. Raises BadInput where a file is missing or
+    broken."""
+    folder = request.folder
+    with confine.to(folder):
+        loaded = load_kept(folder)
+        found = _by_the_figures(folder, request.into, loaded)
+        if request.rerun:
+            _rerun(folder, loaded, found)
+        else:
+            found.unchecked.append(
+                Message(
+                    "sweep.figures-as-kept",
+                    "a sweep keeps figures, not telemetry: they are taken as they are; --rerun makes them again",
+                )
+            )
+        return found
+
+
+def _by_the_figures(folder: Path, into: Path, loaded: LoadedSweep | None) -> Verification:
+    recorded, rows = read_verdict(folder), read_parquet(folder / "table.parquet")
+    found = Verification.of(recorded, has_page=False)
+    write_csv(rows, into / "table.csv")
+    if loaded is None:
+        sweep = load(str(folder / "sweep.yaml")).sweep
+        results = [_result(sweep, Place("", str(row["policy"]), n), row) for n, row in enumerate(rows, start=1)]
+        again = recorded.model_copy(update={"checks": judge(sweep, rows, results)})
+        write_json(into / "verdict.json", again.to_json())
+        found.unchecked.append(
+            Message(
+                "sweep.not-kept",
+                "{file}: a folder of its time has none, so plots and page are not compared",
+                file=SWEEP_REQUEST,
+            )
+        )
+        return found
+    try:
+        policies = engines.named(SWEEP).prepare_plans(QuietProgress()).policies
+    except (TestbedError, OSError) as error:
+        why = "no program could be built to ask for its policies: {error}"
+        found.unchecked.append(Message("policies.no-program-of-a-sweep", why, error=error))
+        return found
+    places = loaded.sweep.places(policies)
+    if len(places) != len(rows):
+        found.differences.append(
+            Message(
+                "sweep.other-number-of-runs",
+                "table.parquet: has {recorded} rows, {again} by sweep.yaml",
+                recorded=len(rows),
+                again=len(places),
+            )
+        )
+        return found
+    results = [_result(loaded.sweep, place, row) for place, row in zip(places, rows, strict=True)]
+    return Verification.of(write(loaded, into, results))
+
+
+def _rerun(folder: Path, loaded: LoadedSweep | None, found: Verification) -> None:
+    """Every run again with this checkout's simulator: where its figures are not the recorded ones."""
+    if loaded is None:
+        why = "not made again: it has no {file}, so what was asked of it is not known"
+        found.notes.append(Message("sweep.not-made-again", why, file=SWEEP_REQUEST))
+        return
+    progress = QuietProgress()
+    programs = engines.named(SWEEP).prepare(progress)
+    try:
+        runs = list(planned(loaded, programs.policies))
+    except BadInput as error:
+        why = "rerun: the runs can't be planned again: {error}"
+        found.unchecked.append(Message("rerun.no-plans", why, error=error.said))
+        return
+    with tempfile.TemporaryDirectory(prefix="ncp-rerun-") as place:
+        made = run_cells(cells_of(runs, programs.binaries[engines.named(SWEEP).agent]), Path(place), progress)
+    rows = rows_of(loaded.sweep, by_place(runs, made))
+    differing = list(differences("table.csv", exact(read_csv(folder / "table.csv")), exact(rows)))
+    found.differences.extend(one.at("rerun") for one in differing)
+    if not differing:
+        said = "{runs} runs were made again: all of their figures are the same"
+        found.notes.append(Message("sweep.made-again", said, runs=len(rows)))
+
+
+def _result(sweep: Sweep, place: Place, row: Row) -> CellResult:
+    """Of a run by its row of the table."""
+    asked = {"run", "policy", "seed", "state", "reason", *sweep.parameters}
+    figures = {key: value for key, value in row.items() if key not in asked and value is not None}
+    record = RunRecord(
+        run=str(row["run"]),
+        status=Status(row["state"]),
+        reason=str(row["reason"] or ""),
+        figures=figures,
+        seconds=figures.get("duration_s"),
+        exact=True,
+    )
+    return CellResult(place.cell, place.at, 1, record)
+
+
+def load_kept(folder: Path) -> LoadedSweep | None:
+    """The sweep as it was requested; None where the folder is from before that was kept."""
+    if not any((folder / name).is_file() for name in (STUDY, SWEEP_REQUEST)):
+        return None
+    request = request_of(folder)
+    loaded = load(str(folder / "sweep.yaml"), [str(text) for text in request["overrides"]], quick=request["quick"])
+
+    @lru_cache(maxsize=2)
+    def read(_: str, assignments: tuple[str, ...]) -> LoadedScenario:
+        return with_kept_topology(scenarios.load(_base(folder, loaded.sweep), assignments), folder)
+
+    return replace(loaded, read=read)
+
+
+def _base(folder: Path, sweep: Sweep) -> str:
+    """The scenario as the folder keeps it. Folders of before have none: of them it is this checkout's of that name, and
+    BadInput where it was a file of whoever made the sweep."""
+    kept = folder / TEXT
+    if kept.is_file():
+        origin = folder / "provenance.json"
+        commit = commit_of(read_json(origin) if origin.is_file() else {})
+        return str(own_file(kept, Path(sweep.scenario).stem, commit))
+    if files.is_path(sweep.scenario):
+        raise BadInput(
+            "verify.no-scenario",
+            "its scenario, {scenario}, is not in the folder, and no other file is read for a result",
+            scenario=sweep.scenario,
+        )
+    return sweep.scenario

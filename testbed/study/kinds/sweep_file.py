@@ -1,0 +1,269 @@
+"""Reads sweep files (``scenarios/sweeps/``): what one may say, and the plan of each of its runs."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from math import prod
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import AfterValidator, Field, field_validator, model_validator
+
+from testbed import engines
+from testbed.engines import Options, Programs
+from testbed.errors import BadInput
+from testbed.judge.checks import asked
+from testbed.judge.ncp_figures import FIGURES
+from testbed.message import InvalidValue
+from testbed.plan.default_engine import SWEEP
+from testbed.plan.model import Plan
+from testbed.planning.resolve import Choices
+from testbed.planning.sessions import PolicyFacts
+from testbed.scenario import files
+from testbed.scenario import load as scenarios
+from testbed.scenario.load import LoadedScenario, parse, plain, validated
+from testbed.scenario.quantities import DurationSeconds
+from testbed.scenario.quick import apply_quick
+from testbed.scenario.section import Name, Section
+from testbed.study.checks.slope import LawLine
+from testbed.study.kinds.table_result import Place
+
+MOST_RUNS = 10_000
+ALL_ARRIVED = "every byte arrives"
+"""The name of the check that every sweep has."""
+POLICY = "policy"
+"""How a plot names the policies, beside the parameters' keys."""
+
+
+def _known_figure(name: str) -> str:
+    if name not in FIGURES:
+        known = ", ".join(FIGURES)
+        raise InvalidValue(
+            "sweep.no-such-figure", "there is no figure {figure!r}; figures: {known}", figure=name, known=known
+        )
+    return name
+
+
+class Setting(Section):
+    """A value that changes several keys at once; ``label`` is what table and plots call it."""
+
+    label: str
+    set: dict[str, Any] = Field(min_length=1)
+
+
+class PlotOf(Section):
+    """A figure over a parameter: a line for each value of ``lines``, a panel for each of ``panels``."""
+
+    figure: Annotated[str, AfterValidator(_known_figure)]
+    x: str
+    lines: str = POLICY
+    panels: str | None = None
+
+    @property
+    def keys(self) -> list[str]:
+        """What it tells apart."""
+        return [key for key in (self.x, self.lines, self.panels) if key is not None]
+
+
+class Combination(NamedTuple):
+    """A row of a sweep: one of each parameter's values."""
+
+    set: dict[str, Any]
+    """What it changes in the scenario."""
+    values: dict[str, Any]
+    """By parameter, as table and plots have them."""
+
+
+def shown(value: Setting | str | int | float) -> str | int | float:
+    """A parameter's value as table and plots have it."""
+    return value.label if isinstance(value, Setting) else value
+
+
+class Sweep(Section):
+    """A sweep: every combination of the parameters' values, by every policy, with every seed, is one run."""
+
+    name: Name
+    title: str
+    source: str = ""
+    description: str = ""
+    scenario: str
+    """The base: a scenario's name."""
+    set: dict[str, Any] = Field(default_factory=dict)
+    """What all runs change in it, in the form of ``--set``."""
+    parameters: dict[str, list[Setting | str | int | float]] = Field(min_length=1)
+    """Dotted key, as for ``--set`` → the values; or a word → ``{label, set}`` each."""
+    policies: Literal["all"] | Annotated[list[Name], Field(min_length=1)] = "all"
+    seeds: int = Field(1, ge=1, le=1000)
+    seed: int = Field(1, ge=0, lt=2**62)
+    """The first one."""
+    seconds: DurationSeconds | None = Field(None, gt=0)
+    """Each run transfers what its links carry in this time; without it what the scenario says."""
+    plots: list[PlotOf] = Field(min_length=1)
+    law: LawLine | None = None
+    quick: dict[str, Any] = Field(default_factory=dict)
+    """Keys of the sweep that ``--quick`` replaces."""
+
+    @property
+    def checks(self) -> list[str]:
+        """The names of its checks."""
+        return [ALL_ARRIVED, *([self.law.check] if self.law else [])]
+
+    @field_validator("parameters")
+    @classmethod
+    def _values_differ(
+        cls, parameters: dict[str, list[Setting | str | int | float]]
+    ) -> dict[str, list[Setting | str | int | float]]:
+        for key, values in parameters.items():
+            if not values:
+                raise InvalidValue("sweep.no-values", "{key} has no values; give at least one", key=key)
+            if len({shown(value) for value in values}) < len(values):
+                raise InvalidValue("sweep.value-twice", "{key} has a value twice; give each once", key=key)
+        if POLICY in parameters or "ncp.policy" in parameters:
+            raise InvalidValue("sweep.policies-as-parameter", "policies are not a parameter; list them under policies")
+        return parameters
+
+    @model_validator(mode="after")
+    def _not_too_many(self) -> Sweep:
+        each = 1 if self.policies == "all" else len(self.policies)
+        runs = prod(len(values) for values in self.parameters.values()) * each * self.seeds
+        if runs > MOST_RUNS:
+            raise InvalidValue(
+                "sweep.too-many-runs",
+                "parameters: all combinations are {runs} runs; {most_runs} at most",
+                runs=runs,
+                most_runs=MOST_RUNS,
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _plots_tell_all_apart(self) -> Sweep:
+        known = [*self.parameters, POLICY]
+        varied = [key for key, values in self.parameters.items() if len(values) > 1]
+        if self.policies == "all" or len(self.policies) > 1:
+            varied.append(POLICY)
+        for number, plot in enumerate(self.plots, start=1):
+            for key in plot.keys:
+                if key not in known:
+                    raise InvalidValue(
+                        "sweep.no-such-parameter",
+                        "plots.{plot}: there is no parameter {parameter!r}; there are {known}",
+                        plot=number,
+                        parameter=key,
+                        known=", ".join(known),
+                    )
+            if missing := [key for key in varied if key not in plot.keys]:
+                raise InvalidValue(
+                    "sweep.mixed-values",
+                    "plots.{plot}: {parameter} is none of x, lines and panels, so its values would be mixed",
+                    plot=number,
+                    parameter=missing[0],
+                )
+        return self
+
+    def combinations(self) -> dict[str, Combination]:
+        """Its rows by their names, in the order of the file."""
+        found = {}
+        for values in itertools.product(*self.parameters.values()):
+            by_key = dict(zip(self.parameters, values, strict=True))
+            set_: dict[str, Any] = {}
+            for key, value in by_key.items():
+                set_ |= value.set if isinstance(value, Setting) else {key: value}
+            told = {key: shown(value) for key, value in by_key.items()}
+            found[" ".join(f"{key}={value}" for key, value in told.items())] = Combination(set_, told)
+        return found
+
+    def places(self, policies: Collection[str]) -> list[Place]:
+        """Its runs: a row for every combination, a column for every policy, a repetition for every seed, those that
+        differ in their seed alone one after the other. ``policies`` are all that there are."""
+        columns = policies if self.policies == "all" else self.policies
+        every = itertools.product(self.combinations(), columns, range(1, self.seeds + 1))
+        return [Place(*place) for place in every]
+
+
+def _reader() -> Callable[[str, tuple[str, ...]], LoadedScenario]:
+    return lru_cache(maxsize=2)(scenarios.load)
+
+
+@dataclass(frozen=True)
+class LoadedSweep:
+    """A validated sweep, its file, and the lines of its parameters."""
+
+    sweep: Sweep
+    path: Path
+    lines: dict[str, int]
+    quick: bool
+    overrides: tuple[str, ...] = ()
+    """What ``--set`` changes in every run."""
+    read: Callable[[str, tuple[str, ...]], LoadedScenario] = field(default_factory=_reader, compare=False, repr=False)
+    """The scenario with what a run changes in it; runs that differ in their seed alone come one after the other."""
+
+
+def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> LoadedSweep:
+    """Read and validate; raises :class:`BadInput`. ``assignments`` change the base scenario."""
+    path = files.find(name, "sweep", files.sweeps())
+    document = parse(path, files.read(path), "a sweep is a mapping with name, scenario, parameters, plots")
+    changes, own = document.get("quick"), Sweep.model_fields.keys() - {"name", "quick"}
+    for key in changes if isinstance(changes, dict) else ():
+        if key not in own:
+            raise BadInput(
+                "sweep.bad-quick",
+                "{path}: quick.{key}: it replaces keys of the sweep, such as seeds",
+                path=path,
+                key=key,
+            )
+    if quick:
+        apply_quick(path, document, own)
+    sweep = validated(Sweep, path, document)
+    where = document["parameters"]
+    lines = {str(key): where.lc.key(key)[0] + 1 for key in where if key in (where.lc.data or {})}
+    return LoadedSweep(sweep, path, lines, quick, tuple(assignments))
+
+
+def planned(loaded: LoadedSweep, policies: PolicyFacts) -> Iterator[tuple[Place, Plan]]:
+    """Every run with its plan; raises :class:`BadInput` for what is wrong with any of them, which names the file, line,
+    key and value."""
+    sweep, rows = loaded.sweep, loaded.sweep.combinations()
+    engine = engines.named(SWEEP)
+    for place in sweep.places(policies):
+        set_ = {**sweep.set, **rows[place.row].set, "ncp.policy": place.column}
+        assignments = [f"{key}={json.dumps(plain(value), ensure_ascii=False)}" for key, value in set_.items()]
+        options = Options(seed=sweep.seed + place.repetition - 1, quick=loaded.quick)
+        choices = replace(engine.choices(options), occasion=Choices.occasion)  # a run is the same whenever it is made
+        try:
+            plan = _plan(loaded, [*assignments, *loaded.overrides], choices, policies)
+            if sweep.seconds is not None:
+                session = plan["sessions"][0]
+                packets = round(asked.bound_bps(plan, session) / 8 / session["mtu_bytes"] * sweep.seconds)
+                transfer = f"ncp.transfer={packets * session['mtu_bytes']}B"
+                plan = _plan(loaded, [*assignments, *loaded.overrides, transfer], choices, policies)
+        except BadInput as error:
+            raise error.at(_where(loaded, rows[place.row], error)) from error
+        if refused := engine.unsupported(plan):
+            raise BadInput(
+                "sweep.not-in-virtual-time",
+                "{path}: {why}",
+                "A sweep runs in virtual time.",
+                path=loaded.path,
+                why=refused[0],
+            )
+        yield place, plan
+
+
+def _plan(loaded: LoadedSweep, assignments: Sequence[str], choices: Choices, policies: PolicyFacts) -> Plan:
+    scenario = loaded.read(loaded.sweep.scenario, tuple(assignments))
+    return engines.named(SWEEP).plan(scenario, Programs({}, policies), choices)
+
+
+def _where(loaded: LoadedSweep, row: Combination, error: BadInput) -> str:
+    """The file, with the parameter that an error is about, its line and its value."""
+    mistakes = error.parameters.get("mistakes", [error.said])
+    fields = [f".{one.parameters.get('field') or one.parameters.get('key', '')}." for one in mistakes]
+    for key, value in loaded.sweep.parameters.items():
+        keys = value[0].set if isinstance(value[0], Setting) else [key]
+        if any(f".{name}." in field for name in keys for field in fields):
+            return f"{loaded.path}:{loaded.lines.get(key, 1)}: parameters.{key}: {row.values[key]!r}"
+    return f"{loaded.path}: set"
