@@ -225,8 +225,13 @@ def _by_the_figures(folder: Path, into: Path, loaded: LoadedSweep | None) -> Ver
     try:
         policies = engines.named(SWEEP).prepare_plans(QuietProgress()).policies
     except (TestbedError, OSError) as error:
-        why = "no program could be built to ask for its policies: {error}"
-        found.unchecked.append(Message("policies.no-program-of-a-sweep", why, error=error))
+        found.unchecked.append(
+            Message(
+                "policies.no-program-of-a-sweep",
+                "no program could be built to ask for its policies: {error}",
+                error=error,
+            )
+        )
         return found
     places = loaded.sweep.places(policies)
     if len(places) != len(rows):
@@ -246,16 +251,22 @@ def _by_the_figures(folder: Path, into: Path, loaded: LoadedSweep | None) -> Ver
 def _rerun(folder: Path, loaded: LoadedSweep | None, found: Verification) -> None:
     """Every run again with this checkout's simulator: where its figures are not the recorded ones."""
     if loaded is None:
-        why = "not made again: it has no {file}, so what was asked of it is not known"
-        found.notes.append(Message("sweep.not-made-again", why, file=SWEEP_REQUEST))
+        found.notes.append(
+            Message(
+                "sweep.not-made-again",
+                "not made again: it has no {file}, so what was asked of it is not known",
+                file=SWEEP_REQUEST,
+            )
+        )
         return
     progress = QuietProgress()
     programs = engines.named(SWEEP).prepare(progress)
     try:
         runs = list(planned(loaded, programs.policies))
     except BadInput as error:
-        why = "rerun: the runs can't be planned again: {error}"
-        found.unchecked.append(Message("rerun.no-plans", why, error=error.said))
+        found.unchecked.append(
+            Message("rerun.no-plans", "rerun: the runs can't be planned again: {error}", error=error.said)
+        )
         return
     with tempfile.TemporaryDirectory(prefix="ncp-rerun-") as place:
         made = run_cells(cells_of(runs, programs.binaries[engines.named(SWEEP).agent]), Path(place), progress)
@@ -263,8 +274,11 @@ def _rerun(folder: Path, loaded: LoadedSweep | None, found: Verification) -> Non
     differing = list(differences("table.csv", exact(read_csv(folder / "table.csv")), exact(rows)))
     found.differences.extend(one.at("rerun") for one in differing)
     if not differing:
-        said = "{runs} runs were made again: all of their figures are the same"
-        found.notes.append(Message("sweep.made-again", said, runs=len(rows)))
+        found.notes.append(
+            Message(
+                "sweep.made-again", "{runs} runs were made again: all of their figures are the same", runs=len(rows)
+            )
+        )
 
 
 def _result(sweep: Sweep, place: Place, row: Row) -> CellResult:
