@@ -149,8 +149,7 @@ def select(loaded: LoadedTable, request: TableRequest, policies: PolicyFacts) ->
 def plans_of(loaded: LoadedTable, request: TableRequest, programs: Programs | None = None) -> list[tuple[Place, Plan]]:
     """Every cell that would be run with its plan; all is validated on the way. ``programs``: where they are there
     already."""
-    progress = Progress()
-    programs = programs or engines.named(request.engine).prepare_plans(progress)
+    programs = programs or engines.named(request.engine).prepare_plans(Progress())
     selection = select(loaded, request, programs.policies)
     cells = cells_of(loaded, selection, programs, request.choices, selection.places())
     return [(place, cell.plan) for place, cell in zip(selection.places(), cells, strict=True)]
@@ -173,13 +172,9 @@ def run(
     programs = ready(engine, request.options, progress, loaded.table.name, further_needs(loaded, engine))
     begun = begin(loaded, request, programs, base or paths.results())
     results: dict[str, CellResult] = {}
-
-    def keep(result: CellResult) -> None:
-        results[result.cell] = result
-
-    resume_by = f"add --resume {begun.folder.name} to the same command"
+    resume_by, each = f"add --resume {begun.folder.name} to the same command", lambda of: results.update({of.cell: of})
     try:
-        run_study(begun.spec, begun.folder, progress, resume_by=resume_by, describe=begun.describe, each=keep)
+        run_study(begun.spec, begun.folder, progress, resume_by=resume_by, describe=begun.describe, each=each)
     finally:
         if results:
             verdict = begun.finish(results)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 import io
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +30,7 @@ from testbed.scenario.quick import apply_quick
 from testbed.scenario.section import CongestionControl, Name, Section
 from testbed.study.cell import folder_of
 from testbed.study.checks.each_run import FigureName
-from testbed.study.checks.table import TableCheck
+from testbed.study.checks.table import SlopeCheck, TableCheck
 from testbed.study.kinds.table_result import Place, read_table, results_of
 from testbed.study.ledger import request_of
 
@@ -148,54 +149,48 @@ class Table(Section):
     @field_validator("rows")
     @classmethod
     def _names_differ(cls, rows: list[Row]) -> list[Row]:
-        names = [row.name for row in rows]
-        for name in names:
-            if names.count(name) > 1:
-                raise InvalidValue(
-                    "table.row-twice", "two rows are named {row!r}; give each row a name of its own", row=name
-                )
+        if twice := [name for name, rows_ in Counter(row.name for row in rows).items() if rows_ > 1]:
+            raise InvalidValue(
+                "table.row-twice", "two rows are named {row!r}; give each row a name of its own", row=twice[0]
+            )
         return rows
 
     @model_validator(mode="after")
-    def _rows_exist(self) -> Table:
-        names = {row.name for row in self.rows}
-        wanted = [("only", self.only), *((f"checks.{check.name}.rows", check.rows) for check in self.checks)]
-        wanted += [(f"plots.{plot.name}.rows", plot.rows) for plot in self.plots]
-        for where, listed in wanted:
-            for name in listed or ():
-                if name not in names:
-                    raise InvalidValue(
-                        "table.no-such-row",
-                        "{where}: there is no row {row!r}; rows: {rows}",
-                        where=where,
-                        row=name,
-                        rows=", ".join(sorted(names)),
-                    )
-        for where, figures in (
-            *((f"checks.{check.name}", [check.figure, getattr(check, "x", None)]) for check in self.checks),
-            *((f"known.{known.name}", [known.figure]) for known in self.known),
-            *((f"plots.{plot.name}", [plot.figure]) for plot in self.plots),
-        ):
-            for figure in figures:
-                if figure is not None and figure not in self.figures:
-                    raise InvalidValue(
-                        "table.no-such-figure",
-                        "{where}: {figure!r} is none of figures: {known}",
-                        where=where,
-                        figure=figure,
-                        known=", ".join(self.figures),
-                    )
-        known = {known.name for known in self.known}
-        for row in self.rows:
-            for name in row.known_as:
-                if name not in known:
-                    raise InvalidValue(
-                        "table.not-known",
-                        "rows.{row}.known_as: {name!r} is none of known: {known}",
-                        row=row.name,
-                        name=name,
-                        known=", ".join(known),
-                    )
+    def _names_exist(self) -> Table:
+        rows, sources = sorted(row.name for row in self.rows), [known.name for known in self.known]
+        parts = {key: [(f"{key}.{of.name}", of) for of in getattr(self, key)] for key in ("checks", "known", "plots")}
+        of_rows = [("only", row) for row in self.only or ()]
+        of_rows += [(f"{at}.rows", row) for at, of in parts["checks"] + parts["plots"] for row in of.rows or ()]
+        of_figures = [(at, of.figure) for part in parts.values() for at, of in part if of.figure]
+        of_figures += [(at, of.x) for at, of in parts["checks"] if isinstance(of, SlopeCheck)]
+        of_sources = [(row.name, name) for row in self.rows for name in row.known_as]
+        for where, row in of_rows:
+            if row not in rows:
+                raise InvalidValue(
+                    "table.no-such-row",
+                    "{where}: there is no row {row!r}; rows: {rows}",
+                    where=where,
+                    row=row,
+                    rows=", ".join(rows),
+                )
+        for where, figure in of_figures:
+            if figure not in self.figures:
+                raise InvalidValue(
+                    "table.no-such-figure",
+                    "{where}: {figure!r} is none of figures: {known}",
+                    where=where,
+                    figure=figure,
+                    known=", ".join(self.figures),
+                )
+        for row, name in of_sources:
+            if name not in sources:
+                raise InvalidValue(
+                    "table.not-known",
+                    "rows.{row}.known_as: {name!r} is none of known: {known}",
+                    row=row,
+                    name=name,
+                    known=", ".join(sources),
+                )
         return self
 
 
@@ -331,11 +326,7 @@ def repeated(name: str, assignments: Sequence[str], *, quick: bool, repeat: int,
     path, document, applied = scenarios.document_of(name, assignments, quick=quick)
     if repeat < 2:
         raise BadInput("table.too-few-runs", "--repeat: at least 2 runs make a repetition")
-    cells = CommentedMap(
-        (key, value)
-        for key, value in document.items()
-        if key not in ("name", "title", "source", "description", "quick")
-    )
+    own = ("name", "title", "source", "description", "quick")
     table = CommentedMap(
         name=scenario.name,
         title=scenario.title,
@@ -343,7 +334,7 @@ def repeated(name: str, assignments: Sequence[str], *, quick: bool, repeat: int,
         description=scenario.description,
         repeat=repeat,
         seed=scenario.seed if seed is None else seed,
-        cells=cells,
+        cells=CommentedMap((key, value) for key, value in document.items() if key not in own),
         rows=CommentedSeq([CommentedMap(name=ROW)]),
         columns=CommentedSeq([CommentedMap(name=COLUMN)]),
         checks=CommentedSeq(
@@ -370,14 +361,9 @@ def requested_places(folder: Path) -> list[Place]:
     """The cells that a finished table was asked for, by its result folder, row by row: what is not there has to be
     missed. BadInput where a file is missing or broken."""
     document = request_of(folder)
-    repeat = int(document["repeat"])
-    own: dict[str, int] = {}
-    if (folder / KEPT_AS).is_file():  # tables of before have none
-        rows = load(str(folder / KEPT_AS)).table.rows
-        own = {row.name: min(row.repeat, repeat) for row in rows if row.repeat}
-    return [
-        Place(row, column, repetition)
-        for row in document["rows"]
-        for column in document["columns"]
-        for repetition in range(1, own.get(row, repeat) + 1)
-    ]
+    # Tables of before have no file.
+    rows = load(str(folder / KEPT_AS)).table.rows if (folder / KEPT_AS).is_file() else []
+    chosen = {name: Row(name=name) for name in document["rows"]} | {row.name: row for row in rows}
+    columns = {name: Column(name=name) for name in document["columns"]}
+    rows_of = {name: chosen[name] for name in document["rows"]}
+    return Selection(rows_of, columns, int(document["repeat"]), whole=True).by_place()
