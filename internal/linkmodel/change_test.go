@@ -84,7 +84,7 @@ func TestFrequentChangesCostNoRate(t *testing.T) {
 		d.Set(now, change(`"delay_ms": 1`))
 	}
 	d.Pop(1001 * ms)
-	if queued, _ := d.Queued(); queued != 1 {
+	if queued := d.queue.count; queued != 1 {
 		t.Errorf("%d frames wait after 1 s, want 1 of 11 at 10 frames/s", queued)
 	}
 }

@@ -94,9 +94,6 @@ func (d *Pipe[T]) Held() (frames, bytes int) {
 	return d.queue.count + d.line.count(), d.queue.bytes + d.line.bytes
 }
 
-// Queued is the part of Held that waits for the rate.
-func (d *Pipe[T]) Queued() (frames, bytes int) { return d.queue.count, d.queue.bytes }
-
 // Set changes properties at the given time, not before any time of an earlier call. What is queued or on the
 // line stays: it leaves by the new rate, and arrives when it would have. A frame is never made to wait longer
 // by a change of delay, but with less delay those that follow keep their order behind those under way. A queue

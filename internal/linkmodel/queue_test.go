@@ -126,7 +126,7 @@ func TestBackPressureWakesWhenHalfEmpty(t *testing.T) {
 		for now := time.Duration(0); !d.Writable(); now += 10 * ms {
 			d.Pop(now)
 		}
-		if left, _ := d.Queued(); left != want {
+		if left := d.queue.count; left != want {
 			t.Errorf("%d packets: woken with %d left, want %d", packets, left, want)
 		}
 	}

@@ -28,6 +28,7 @@ import (
 	"ncp-testbed/internal/netstat"
 	"ncp-testbed/internal/probe"
 	"ncp-testbed/internal/remote/programs"
+	"ncp-testbed/internal/timing"
 )
 
 // readBytes is the most that one GET /read answers with.
@@ -183,7 +184,7 @@ func (m *Machine) change(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]int64{"applied_unix_ns": done.UnixNano()}, nil
+	return map[string]timing.Unix{"applied_unix_ns": timing.Of(done)}, nil
 }
 
 // A queue as tc tells of it in JSON.

@@ -14,7 +14,10 @@ const Never = time.Duration(math.MaxInt64)
 type Unix int64
 
 // Now returns the time of the machine's clock.
-func Now() Unix { return Unix(time.Now().UnixNano()) }
+func Now() Unix { return Of(time.Now()) }
+
+// Of returns a time that package time has.
+func Of(t time.Time) Unix { return Unix(t.UnixNano()) }
 
 // Time returns it as package time has it.
 func (u Unix) Time() time.Time { return time.Unix(0, int64(u)) }

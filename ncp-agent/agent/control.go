@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ncp-testbed/internal/controlsocket"
+	"ncp-testbed/internal/timing"
 	"ncp-testbed/ncp-agent/endpoint"
 	"ncp-testbed/ncp-agent/metrics"
 	"ncp-testbed/ncp-agent/session"
@@ -23,7 +24,7 @@ type Status struct {
 	Session string `json:"session"`
 	Bytes   uint64 `json:"bytes"` // acknowledged, or read
 	// StartedUnixNS is when the session was established; 0: not yet.
-	StartedUnixNS int64                      `json:"started_unix_ns"`
+	StartedUnixNS timing.Unix                `json:"started_unix_ns"`
 	Connections   []metrics.ConnectionResult `json:"connections"`
 	Warnings      []string                   `json:"warnings"`
 }
@@ -72,7 +73,7 @@ func (c *control) set(state, message string, d *endpoint.Driver) {
 func (c *control) started(at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.status.StartedUnixNS = at.UnixNano()
+	c.status.StartedUnixNS = timing.Of(at)
 }
 
 func (c *control) handleState(w http.ResponseWriter, _ *http.Request) {
@@ -134,5 +135,5 @@ func (c *control) pauseRead(r *http.Request) (any, error) {
 	if err := d.PauseReading(index-1, time.Duration(ms*float64(time.Millisecond))); err != nil {
 		return nil, controlsocket.Refused(controlsocket.CodeUnknown, "%w", err)
 	}
-	return map[string]int64{"applied_unix_ns": time.Now().UnixNano()}, nil
+	return map[string]timing.Unix{"applied_unix_ns": timing.Now()}, nil
 }

@@ -67,7 +67,7 @@ func heldAtModelsWake(packets int) int {
 	for at := time.Duration(0); !d.Writable(); at += 1e6 {
 		d.Pop(at)
 	}
-	held, _ := d.Queued()
+	held, _ := d.Held()
 	return held
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"ncp-testbed/internal/atomicfile"
 	"ncp-testbed/internal/telemetry"
+	"ncp-testbed/internal/timing"
 	"ncp-testbed/ncp-agent/session"
 )
 
@@ -16,8 +17,8 @@ type Result struct {
 	Policy          string             `json:"policy"`
 	Bytes           int64              `json:"bytes"`  // sent and acknowledged, or received
 	SHA256          string             `json:"sha256"` // of these bytes; a sender's of the whole stream
-	StartedUnixNS   int64              `json:"started_unix_ns"`
-	FinishedUnixNS  int64              `json:"finished_unix_ns"`
+	StartedUnixNS   timing.Unix        `json:"started_unix_ns"`
+	FinishedUnixNS  timing.Unix        `json:"finished_unix_ns"`
 	DurationS       float64            `json:"duration_s"`
 	GoodputBPS      float64            `json:"goodput_bps"`
 	MaxReorderBytes uint64             `json:"max_reorder_bytes"` // as sampled
@@ -61,7 +62,7 @@ func ConnectionResults(stats *session.Stats, links []string) []ConnectionResult 
 
 // Finish notes the transfer's end, with the SHA-256 of its bytes in hexadecimal.
 func (r *Result) Finish(started, finished time.Time, bytes int64, sha256 string) {
-	r.StartedUnixNS, r.FinishedUnixNS = started.UnixNano(), finished.UnixNano()
+	r.StartedUnixNS, r.FinishedUnixNS = timing.Of(started), timing.Of(finished)
 	r.Bytes = bytes
 	r.SHA256 = sha256
 	if d := finished.Sub(started).Seconds(); d > 0 {

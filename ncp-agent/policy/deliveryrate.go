@@ -29,6 +29,14 @@ type deliveryRate struct {
 	paths   []*path
 	total   float64 // W
 	touched []int   // paths with an unfinished batch
+	rates   rates
+	added   bool // rates is up to date
+}
+
+// rates is what all paths together deliver.
+type rates struct {
+	sum     float64 // with the average for those that are not measured yet; 0: none is
+	average float64
 }
 
 func newDeliveryRate(s Setup) Policy {
@@ -43,23 +51,32 @@ func newDeliveryRate(s Setup) Policy {
 // Window is the connection's share of W by delivery rate. It reports; how much
 // a connection has in flight follows from its path.
 func (p *deliveryRate) Window(c int) float64 {
-	sum, known := 0.0, 0
-	for _, q := range p.paths {
-		if q.measured() {
-			sum += q.usable()
-			known++
-		}
+	if !p.added {
+		p.rates, p.added = p.addRates(), true
 	}
-	if sum == 0 {
+	if p.rates.sum == 0 {
 		return p.paths[c].initial
 	}
-	average := sum / float64(known) // stands for what is not known yet
-	sum += average * float64(len(p.paths)-known)
-	rate := average
+	rate := p.rates.average
 	if p.paths[c].measured() {
 		rate = p.paths[c].usable()
 	}
-	return max(MinWindow, p.total*rate/sum)
+	return max(MinWindow, p.total*rate/p.rates.sum)
+}
+
+func (p *deliveryRate) addRates() (all rates) {
+	known := 0
+	for _, q := range p.paths {
+		if q.measured() {
+			all.sum += q.usable()
+			known++
+		}
+	}
+	if all.sum > 0 {
+		all.average = all.sum / float64(known)
+		all.sum += all.average * float64(len(p.paths)-known)
+	}
+	return all
 }
 
 func (p *deliveryRate) Acked(c int, ack Ack) {
@@ -71,6 +88,7 @@ func (p *deliveryRate) Acked(c int, ack Ack) {
 func (p *deliveryRate) EndBatch() {
 	for _, c := range p.touched {
 		p.paths[c].endBatch()
+		p.added = false
 	}
 	p.touched = p.touched[:0]
 }
@@ -100,11 +118,16 @@ func (p *deliveryRate) Lost(c int, _ time.Duration, packets int) {
 	p.paths[c].lose(packets)
 }
 
-func (p *deliveryRate) OnTimeout(c int, _ time.Duration) { p.paths[c].onTimeout() }
-func (p *deliveryRate) Probing(c int) bool               { return p.paths[c].silent > 0 }
+func (p *deliveryRate) OnTimeout(c int, _ time.Duration) {
+	p.paths[c].onTimeout()
+	p.added = false
+}
+
+func (p *deliveryRate) Probing(c int) bool { return p.paths[c].silent > 0 }
 
 func (p *deliveryRate) OnSpuriousLoss(c int, now, after time.Duration) {
 	p.paths[c].onSpuriousLoss(now, after)
+	p.added = false
 }
 
 // RunPackets keeps a connection on consecutive segments for some milliseconds,

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"ncp-testbed/internal/timing"
+
+	"pgregory.net/rapid"
 )
 
 func deliveryRates(t *testing.T, setup Setup) *deliveryRate {
@@ -125,4 +127,37 @@ func TestSuitsLooksAtAllOthers(t *testing.T) {
 	p.paths[1].silent = 1
 	p.paths[2].pace = 1000
 	same(t, "suits beside a silent and a faster one", p.Suits(0, time.Second, 59), false)
+}
+
+// What is added up once is what adding up anew gives, whatever happens to the paths.
+func TestWindowsFollowEveryChange(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.IntRange(1, 4).Draw(rt, "connections")
+		p := newDeliveryRate(Setup{Connections: n, SessionWindowPackets: 4096}).(*deliveryRate)
+		now := time.Duration(0)
+		marks := make([]Mark, n)
+		for range rapid.IntRange(1, 60).Draw(rt, "events") {
+			now += time.Duration(rapid.IntRange(1, 300).Draw(rt, "ms")) * ms
+			c := rapid.IntRange(0, n-1).Draw(rt, "connection")
+			switch rapid.IntRange(0, 4).Draw(rt, "kind") {
+			case 0:
+				marks[c] = p.Sent(c, now, rapid.IntRange(1, 50).Draw(rt, "in flight"), rapid.Bool().Draw(rt, "starved"))
+			case 1:
+				for range rapid.IntRange(1, 20).Draw(rt, "packets") {
+					p.Acked(c, Ack{Own: true, At: now, SentAt: max(0, now-80*ms), RTT: 80 * ms, Mark: marks[c]})
+				}
+				p.EndBatch()
+			case 2:
+				p.OnTimeout(c, now)
+			case 3:
+				p.OnSpuriousLoss(c, now, 100*ms)
+			case 4:
+				p.Lost(c, now, 5)
+			}
+			p.Window(rapid.IntRange(0, n-1).Draw(rt, "asked for"))
+			if want := p.addRates(); p.rates != want {
+				rt.Fatalf("the rates are taken for %+v, and are %+v", p.rates, want)
+			}
+		}
+	})
 }

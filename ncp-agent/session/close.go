@@ -38,9 +38,6 @@ func (s *Session) Close(now time.Duration) {
 	s.trace(now)
 }
 
-// ClosedByPeer reports whether a close packet of the peer ended the session.
-func (s *Session) ClosedByPeer() bool { return s.closing.byPeer }
-
 func (s *Session) advanceClose(now time.Duration) {
 	e := &s.closing
 	if e.rounds == 0 {

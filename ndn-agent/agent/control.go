@@ -5,20 +5,21 @@ import (
 	"sync"
 
 	"ncp-testbed/internal/controlsocket"
+	"ncp-testbed/internal/timing"
 	"ncp-testbed/ndn-agent/config"
 )
 
 // Status is the answer to GET /state.
 type Status struct {
-	State         string   `json:"state"`
-	Error         string   `json:"error"` // in state waiting: what it waits for
-	Node          string   `json:"node"`
-	Role          string   `json:"role"`
-	Session       string   `json:"session"`
-	Bytes         uint64   `json:"bytes"` // that a consumer has
-	Segments      uint64   `json:"segments"`
-	StartedUnixNS int64    `json:"started_unix_ns"` // when the first Interest was sent; 0: not yet
-	Warnings      []string `json:"warnings"`
+	State         string      `json:"state"`
+	Error         string      `json:"error"` // in state waiting: what it waits for
+	Node          string      `json:"node"`
+	Role          string      `json:"role"`
+	Session       string      `json:"session"`
+	Bytes         uint64      `json:"bytes"` // that a consumer has
+	Segments      uint64      `json:"segments"`
+	StartedUnixNS timing.Unix `json:"started_unix_ns"` // when the first Interest was sent; 0: not yet
+	Warnings      []string    `json:"warnings"`
 }
 
 // control answers on the agent's socket.
@@ -58,10 +59,10 @@ func (c *control) observe(progress func() (bytes, segments uint64)) {
 	c.progress = progress
 }
 
-func (c *control) started(unixNS int64) {
+func (c *control) started(at timing.Unix) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.status.StartedUnixNS = unixNS
+	c.status.StartedUnixNS = at
 }
 
 func (c *control) handleState(w http.ResponseWriter, _ *http.Request) {

@@ -7,6 +7,7 @@ import (
 
 	"ncp-testbed/internal/quantile"
 	"ncp-testbed/internal/telemetry"
+	"ncp-testbed/internal/timing"
 	"ncp-testbed/ndn-agent/faces"
 	"ncp-testbed/ndn-agent/fetch"
 	"ncp-testbed/ndn-agent/forwarder"
@@ -16,12 +17,12 @@ import (
 // Result is what a node leaves in result.json. Which of the embedded parts it
 // has depends on its role.
 type Result struct {
-	Node           string  `json:"node,omitempty"`
-	Role           string  `json:"role"`
-	Session        string  `json:"session,omitempty"`
-	StartedUnixNS  int64   `json:"started_unix_ns"`
-	FinishedUnixNS int64   `json:"finished_unix_ns"`
-	DurationS      float64 `json:"duration_s"`
+	Node           string      `json:"node,omitempty"`
+	Role           string      `json:"role"`
+	Session        string      `json:"session,omitempty"`
+	StartedUnixNS  timing.Unix `json:"started_unix_ns"`
+	FinishedUnixNS timing.Unix `json:"finished_unix_ns"`
+	DurationS      float64     `json:"duration_s"`
 	// Bytes, SHA256 and Segments are of the object; a consumer's of what it has.
 	Bytes    int64  `json:"bytes,omitempty"`
 	SHA256   string `json:"sha256,omitempty"`
@@ -125,7 +126,7 @@ func faceResult(name, transport string, c faces.Counters) FaceResult {
 
 // finish notes when the node worked.
 func (r *Result) finish(started, finished time.Time) {
-	r.StartedUnixNS, r.FinishedUnixNS = started.UnixNano(), finished.UnixNano()
+	r.StartedUnixNS, r.FinishedUnixNS = timing.Of(started), timing.Of(finished)
 	r.DurationS = finished.Sub(started).Seconds()
 }
 

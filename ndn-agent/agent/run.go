@@ -13,6 +13,7 @@ import (
 	"ncp-testbed/internal/payload"
 	"ncp-testbed/internal/telemetry"
 	"ncp-testbed/internal/telemetry/push"
+	"ncp-testbed/internal/timing"
 	"ncp-testbed/ndn-agent/config"
 	"ncp-testbed/ndn-agent/faces"
 	"ncp-testbed/ndn-agent/forwarder"
@@ -132,7 +133,7 @@ func consume(ctx context.Context, e *faces.Engine, c *consumer, control *control
 	}
 	e.Do(c.start)
 	started := e.Time(c.started)
-	control.started(started.UnixNano())
+	control.started(timing.Of(started))
 	sampler.event("transfer_start", started, 0, fmt.Sprintf("%s, %s, marks ignored: %t", c.config.Name, c.config.Algorithm, c.config.IgnoreMarks))
 	err := await(ctx, e, c)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"ncp-testbed/internal/controlsocket"
 	"ncp-testbed/internal/netns"
+	"ncp-testbed/internal/timing"
 )
 
 // killAfter is how long a program may take to end that was told to.
@@ -110,7 +111,7 @@ func (p *Programs) start(r *http.Request) (any, error) {
 		return nil, err
 	}
 	p.running[name] = one
-	return map[string]int64{"started_unix_ns": time.Now().UnixNano()}, nil
+	return map[string]timing.Unix{"started_unix_ns": timing.Now()}, nil
 }
 
 func (p *Programs) run(name, namespace string, arguments []string) (*started, error) {
@@ -159,7 +160,7 @@ func stamp(from io.Reader, to io.Writer) {
 	for {
 		line, err := lines.ReadString('\n')
 		if line != "" {
-			fmt.Fprintf(to, "%d %s\n", time.Now().UnixNano(), strings.TrimSuffix(line, "\n"))
+			fmt.Fprintf(to, "%d %s\n", timing.Now(), strings.TrimSuffix(line, "\n"))
 		}
 		if err != nil {
 			return

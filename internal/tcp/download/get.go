@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ncp-testbed/internal/sockets"
+	"ncp-testbed/internal/timing"
 )
 
 // Client gets one object from a server.
@@ -25,18 +26,18 @@ type Client struct {
 
 // Got is the client's result.
 type Got struct {
-	Role               string  `json:"role"`
-	Bytes              int     `json:"bytes"`
-	SHA256             string  `json:"sha256"`
-	CongestionControl  string  `json:"congestion_control"`
-	ReceiveBufferBytes int     `json:"receive_buffer_bytes"` // SO_RCVBUF as the kernel tells it at the end
-	ConnectedMS        float64 `json:"connected_ms"`         // from the SYN
-	FirstByteMS        float64 `json:"first_byte_ms"`        // from the request
-	StartedUnixNS      int64   `json:"started_unix_ns"`      // of the request
-	FinishedUnixNS     int64   `json:"finished_unix_ns"`     // the last byte read
-	DurationS          float64 `json:"duration_s"`
-	GoodputBPS         float64 `json:"goodput_bps"`
-	Error              string  `json:"error"`
+	Role               string      `json:"role"`
+	Bytes              int         `json:"bytes"`
+	SHA256             string      `json:"sha256"`
+	CongestionControl  string      `json:"congestion_control"`
+	ReceiveBufferBytes int         `json:"receive_buffer_bytes"` // SO_RCVBUF as the kernel tells it at the end
+	ConnectedMS        float64     `json:"connected_ms"`         // from the SYN
+	FirstByteMS        float64     `json:"first_byte_ms"`        // from the request
+	StartedUnixNS      timing.Unix `json:"started_unix_ns"`      // of the request
+	FinishedUnixNS     timing.Unix `json:"finished_unix_ns"`     // the last byte read
+	DurationS          float64     `json:"duration_s"`
+	GoodputBPS         float64     `json:"goodput_bps"`
+	Error              string      `json:"error"`
 }
 
 // Run asks for the object and reads it.
@@ -79,15 +80,15 @@ func (g Client) Run(ctx context.Context) (Got, error) {
 }
 
 func (g Client) get(c *net.TCPConn, object []byte, result *Got) error {
-	asked := time.Now()
-	result.StartedUnixNS = asked.UnixNano()
+	requested := time.Now()
+	result.StartedUnixNS = timing.Of(requested)
 	if err := writeRequest(c, g.Bytes); err != nil {
 		return err
 	}
 	for result.Bytes < len(object) {
 		n, err := c.Read(object[result.Bytes:])
 		if n > 0 && result.Bytes == 0 {
-			result.FirstByteMS = milliseconds(time.Since(asked))
+			result.FirstByteMS = milliseconds(time.Since(requested))
 		}
 		result.Bytes += n
 		if err != nil && result.Bytes < len(object) {
@@ -97,8 +98,8 @@ func (g Client) get(c *net.TCPConn, object []byte, result *Got) error {
 			return err
 		}
 	}
-	taken := time.Since(asked)
-	result.FinishedUnixNS = asked.Add(taken).UnixNano()
+	taken := time.Since(requested)
+	result.FinishedUnixNS = timing.Of(requested.Add(taken))
 	result.DurationS = taken.Seconds()
 	result.GoodputBPS = float64(result.Bytes) * 8 / taken.Seconds()
 	return sockets.Control(c, func(fd int) (err error) {

@@ -11,6 +11,7 @@ import (
 
 	"ncp-testbed/internal/payload"
 	"ncp-testbed/internal/sockets"
+	"ncp-testbed/internal/timing"
 )
 
 // Server serves one object to one client.
@@ -24,14 +25,14 @@ type Server struct {
 
 // Served is the server's result.
 type Served struct {
-	Role              string  `json:"role"`
-	Bytes             int     `json:"bytes"`
-	SHA256            string  `json:"sha256"`
-	CongestionControl string  `json:"congestion_control"`
-	StartedUnixNS     int64   `json:"started_unix_ns"` // when the request had been read
-	FinishedUnixNS    int64   `json:"finished_unix_ns"`
-	WrittenMS         float64 `json:"written_ms"`      // from the request to the last write's return
-	AcknowledgedMS    float64 `json:"acknowledged_ms"` // from the request to an empty send queue
+	Role              string      `json:"role"`
+	Bytes             int         `json:"bytes"`
+	SHA256            string      `json:"sha256"`
+	CongestionControl string      `json:"congestion_control"`
+	StartedUnixNS     timing.Unix `json:"started_unix_ns"` // when the request had been read
+	FinishedUnixNS    timing.Unix `json:"finished_unix_ns"`
+	WrittenMS         float64     `json:"written_ms"`      // from the request to the last write's return
+	AcknowledgedMS    float64     `json:"acknowledged_ms"` // from the request to an empty send queue
 	// OfferedWindowBytes is the client's window as the server knew it when it accepted: that of the handshake's ACK, or
 	// of the request if that had arrived.
 	OfferedWindowBytes  uint32  `json:"offered_window_bytes"`
@@ -84,7 +85,7 @@ func (s Server) serve(ctx context.Context, c *net.TCPConn, content []byte, resul
 		return fmt.Errorf("the client asks for %d B, this server has %d", asked, s.Bytes)
 	}
 	begun := time.Now()
-	result.StartedUnixNS = begun.UnixNano()
+	result.StartedUnixNS = timing.Of(begun)
 	if _, err := io.Copy(c, bytes.NewReader(content)); err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func (s Server) serve(ctx context.Context, c *net.TCPConn, content []byte, resul
 	}
 	taken := time.Since(begun)
 	result.AcknowledgedMS = milliseconds(taken)
-	result.FinishedUnixNS = begun.Add(taken).UnixNano()
+	result.FinishedUnixNS = timing.Of(begun.Add(taken))
 	if info, err = tcpInfo(c); err != nil {
 		return err
 	}

@@ -7,22 +7,22 @@ import (
 	"io"
 	"net"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"ncp-testbed/internal/sockets"
+	"ncp-testbed/internal/timing"
 )
 
 // Connection is what the server's socket said when the connection was accepted, before it sent anything.
 type Connection struct {
-	AcceptedUnixNs      int64   `json:"accepted_unix_ns"`
-	Client              string  `json:"client"`
-	CongestionControl   string  `json:"congestion_control"`
-	InitialWindow       uint32  `json:"initial_window_segments"`
-	MSSBytes            uint32  `json:"mss_bytes"`
-	HandshakeRTTMs      float64 `json:"handshake_rtt_ms"`
-	RetransmittedSYNACK uint32  `json:"retransmitted"`
+	AcceptedUnixNS      timing.Unix `json:"accepted_unix_ns"`
+	Client              string      `json:"client"`
+	CongestionControl   string      `json:"congestion_control"`
+	InitialWindow       uint32      `json:"initial_window_segments"`
+	MSSBytes            uint32      `json:"mss_bytes"`
+	HandshakeRTTMs      float64     `json:"handshake_rtt_ms"`
+	RetransmittedSYNACK uint32      `json:"retransmitted"`
 }
 
 // Listener accepts TCP connections and writes a line of JSON about each.
@@ -65,7 +65,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 }
 
 func (l *Listener) note(connection *net.TCPConn) error {
-	noted := Connection{AcceptedUnixNs: time.Now().UnixNano(), Client: connection.RemoteAddr().String()}
+	noted := Connection{AcceptedUnixNS: timing.Now(), Client: connection.RemoteAddr().String()}
 	err := sockets.Control(connection, func(fd int) error {
 		if err := l.fillSegments(fd); err != nil {
 			return err
