@@ -51,10 +51,6 @@ class Measured(NamedTuple):
     behind: Sequence[Spread]
 
 
-Places = Sequence[tuple[str, Measured | None]]
-"""What a check looks at, by name; None without values that count."""
-
-
 def _beside(
     limits: tuple[float, float | None],
     value: float,
@@ -77,10 +73,6 @@ def _quotient(
     return _beside((check.min, check.max), one.median / other.median, one.over(other), words, what, one, other)
 
 
-def _in_unit(figure: str, form: str) -> Callable[[float], str]:
-    return lambda value: f"{value:{form}} {unit_of(figure)}".rstrip()
-
-
 class RatioCheck(OfFigure):
     """In each row, ``column`` is ``min``..``max`` times ``over``."""
 
@@ -90,10 +82,10 @@ class RatioCheck(OfFigure):
     min: float = 0.0
     max: float | None = None
 
-    def places(self, row: RowSummary, figure: str) -> Places:
-        """One in each row."""
-        one, other = row.spread(self.column, figure), row.spread(self.over, figure)
-        return [(self.column, _quotient(self, one, other, lambda value: f"{value:.2f}×", f"row {row.label}"))]
+    def at(self, row: RowSummary, column: str, figure: str) -> Measured | None:
+        """The ratio; None without values that count."""
+        one, other = row.spread(column, figure), row.spread(self.over, figure)
+        return _quotient(self, one, other, "{:.2f}×".format, f"row {row.label}")
 
 
 class DifferenceCheck(OfFigure):
@@ -105,14 +97,13 @@ class DifferenceCheck(OfFigure):
     min: float
     max: float
 
-    def places(self, row: RowSummary, figure: str) -> Places:
-        """One in each row."""
-        one, other = row.spread(self.column, figure), row.spread(self.over, figure)
+    def at(self, row: RowSummary, column: str, figure: str) -> Measured | None:
+        """The difference; None without values that count."""
+        one, other = row.spread(column, figure), row.spread(self.over, figure)
         if one.median is None or other.median is None:
-            return [(self.column, None)]
-        off, words = one.median - other.median, _in_unit(figure, ".4g")
-        found = _beside((self.min, self.max), off, one.less(other), words, f"row {row.label}", one, other)
-        return [(self.column, found)]
+            return None
+        off, words = one.median - other.median, f"{{:.4g}} {unit_of(figure)}".rstrip().format
+        return _beside((self.min, self.max), off, one.less(other), words, f"row {row.label}", one, other)
 
 
 class BoundCheck(OfFigure):
@@ -123,17 +114,13 @@ class BoundCheck(OfFigure):
     min: float = 0.0
     max: float | None = None
 
-    def places(self, row: RowSummary, figure: str) -> Places:
-        """The columns."""
-        return [(column, self._at(row, column, row.bounds.get(figure), figure)) for column in self.columns]
-
-    def _at(self, row: RowSummary, column: str, bound: float | None, figure: str) -> Measured | None:
-        spread = row.spread(column, figure)
+    def at(self, row: RowSummary, column: str, figure: str) -> Measured | None:
+        """The part of the bound; None without one, or without values that count."""
+        spread, bound = row.spread(column, figure), row.bounds.get(figure)
         if spread.median is None or not bound:
             return None
-        interval = spread.interval.over(bound) if spread.interval else None
-        what, share = f"row {row.label} {column}", spread.median / bound
-        return _beside((self.min, self.max), share, interval, lambda value: f"{value:.1%}", what, spread)
+        share, interval = spread.median / bound, spread.interval.over(bound) if spread.interval else None
+        return _beside((self.min, self.max), share, interval, "{:.1%}".format, f"row {row.label} {column}", spread)
 
 
 class WithinCheck(OfFigure):
@@ -150,16 +137,14 @@ class WithinCheck(OfFigure):
             raise InvalidValue("table.no-bounds", "give min or max, or both")
         return self
 
-    def places(self, row: RowSummary, figure: str) -> Places:
-        """The columns."""
-        limits, words = (float("-inf") if self.min is None else self.min, self.max), _in_unit(figure, ".6g")
-        spreads = {column: row.spread(column, figure) for column in self.columns}
-        return [
-            (column, _beside(limits, s.median, s.interval, words, f"row {row.label} {column}", s))
-            if s.median is not None
-            else (column, None)
-            for column, s in spreads.items()
-        ]
+    def at(self, row: RowSummary, column: str, figure: str) -> Measured | None:
+        """The figure; None without values that count."""
+        spread = row.spread(column, figure)
+        if spread.median is None:
+            return None
+        limits, words = (float("-inf") if self.min is None else self.min, self.max), f"{{:.6g}} {unit_of(figure)}"
+        what = f"row {row.label} {column}"
+        return _beside(limits, spread.median, spread.interval, words.rstrip().format, what, spread)
 
 
 class KnownCheck(OfFigure):
@@ -173,11 +158,9 @@ class KnownCheck(OfFigure):
     least_n: int = Field(1, ge=1)
     """Medians of fewer runs leave the check open: if packets are lost by chance, one run says little."""
 
-    def places(self, row: RowSummary, figure: str) -> Places:
-        """The columns. What is judged is how far each is off; near any of the known values is near enough."""
-        return [(column, self._at(row, column, figure)) for column in self.columns]
-
-    def _at(self, row: RowSummary, column: str, figure: str) -> Measured | None:
+    def at(self, row: RowSummary, column: str, figure: str) -> Measured | None:
+        """How far it is off the nearest known value; near any of them is near enough. None without one, or without
+        values that count."""
         spread = row.spread(column, figure)
         median, limits = spread.median, (-self.tolerance, self.tolerance)
         known = [k for k in row.known if (k.column, k.figure) == (column, figure)]
@@ -187,7 +170,7 @@ class KnownCheck(OfFigure):
         off: dict[str, Measured] = {}
         for k in known:
             interval = spread.interval.over(k.value).less(1) if spread.interval else None
-            off[k.by] = _beside(limits, median / k.value - 1, interval, lambda value: f"{value:+.0%}", "", spread)
+            off[k.by] = _beside(limits, median / k.value - 1, interval, "{:+.0%}".format, "", spread)
         best = min((measured.found for measured in off.values()), key=BEST_FIRST.index)
         if best == Status.PASS:
             where = f"of {' and '.join(by for by, measured in off.items() if measured.found == best)}"
@@ -385,7 +368,9 @@ def _columns_of(check: TableCheck) -> list[str] | None:
 
 
 def _judge_rows(check: RowCheck, rows: Sequence[RowSummary], columns: Sequence[str], figure: str) -> CheckResult:
-    places = [(f"{row.name} {column}", found) for row in rows for column, found in check.places(row, figure)]
+    needed = _columns_of(check) or []
+    wanted = needed[:1] if isinstance(check, RatioCheck | DifferenceCheck) else needed
+    places = [(f"{row.name} {column}", check.at(row, column, figure)) for row in rows for column in wanted]
     there = {name: found for name, found in places if found}
     told: dict[Status, list[str]] = {Status.FAIL: [], Status.INCONCLUSIVE: [], Status.PASS: []}
     for found in there.values():
@@ -402,7 +387,7 @@ def _judge_rows(check: RowCheck, rows: Sequence[RowSummary], columns: Sequence[s
         failing = {name: (rounded(spreads[name].median or 0), spreads[name].interval) for name in failing}
     said = [_told(found, "; ".join(texts)) for found, texts in told.items() if texts]
     said += _how_sure(there)
-    if absent := [column for column in _columns_of(check) or () if column not in columns]:
+    if absent := [column for column in needed if column not in columns]:
         said.append(Message("cells.no-column", "Not decided: there is no column {columns}.", columns=", ".join(absent)))
     elif len(there) < len(places) or not places:
         said.append(
@@ -491,7 +476,7 @@ def _judge_row_ratio(check: RowRatioCheck, rows: Sequence[RowSummary], figure: s
     there: dict[str, Measured] = {}
     for column in check.columns:
         one, other = (spreads.get(name, {}).get(column, Spread.of([])) for name in (check.row, check.over))
-        if found := _quotient(check, one, other, lambda value: f"{value:.3f}", column):
+        if found := _quotient(check, one, other, "{:.3f}".format, column):
             there[column] = found
     each = ", ".join(found.text for found in there.values())
     said = []
