@@ -8,7 +8,7 @@ from dataclasses import field, make_dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import GetPydanticSchema
+from pydantic import GetPydanticSchema, ValidationError
 
 from testbed.errors import BadInput
 
@@ -34,6 +34,12 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise BadInput("file.not-an-object", "{path}: should be a JSON object", path=path)
     return document
+
+
+def explain(error: ValidationError) -> str:
+    """The first thing that is wrong with a document: where, what is there, and what is wrong with it."""
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc'])) or 'the document'}: {first['input']!r:.80}: {first['msg']}"
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:

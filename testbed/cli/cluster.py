@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -54,10 +53,9 @@ def register(app: typer.Typer) -> None:
         """Show the hosts: cores, what runs, what each can do. Ends with 1 if one is off."""
         cluster = clusters.read()
         make_ready(Progress(), "cluster")  # installs Dask
-        found = clusters.loads(cluster)
-        print(clusters.status(cluster, found))
-        is_up = not isinstance(found, str) and all(host.name in found for host in cluster.hosts)
-        raise typer.Exit(Exit.PASS if is_up else Exit.FAIL)
+        text, all_on = clusters.status(cluster)
+        print(text)
+        raise typer.Exit(Exit.PASS if all_on else Exit.FAIL)
 
     @verb.command("manifest")
     def manifest(
@@ -73,9 +71,6 @@ def register(app: typer.Typer) -> None:
         image: Annotated[str, typer.Option("--image", help="Has git, bash and Python.")] = "",
     ) -> None:
         """Print a sweep as an Indexed Job of Kubernetes, and how its parts are put together."""
-        from ruamel.yaml import YAML
-        from ruamel.yaml.scalarstring import walk_tree
-
         from testbed.scenario import files
         from testbed.study.hosts import deploy, kubernetes
         from testbed.study.kinds.sweep_file import load
@@ -89,13 +84,7 @@ def register(app: typer.Typer) -> None:
             )
         request = kubernetes.Request(parts, cores, memory, image or kubernetes.IMAGE, claim)
         options = [*(f"--set={assignment}" for assignment in set_), *(["--quick"] if quick else [])]
-        commit = deploy.head_commit()
-        document = kubernetes.job(name, options, commit, request)
-        walk_tree(document)  # lines of a script as lines
-        print(kubernetes.how_to(name, options, commit), end="")
-        yaml = YAML()
-        yaml.width = 120
-        yaml.dump(document, sys.stdout)
+        print(kubernetes.manifest(name, options, deploy.head_commit(), request), end="")
 
     @verb.command("down")
     def down(keep_going: KeepGoing = False) -> None:

@@ -8,13 +8,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Annotated
 
 import typer
 
 from testbed.errors import BadInput
 from testbed.exit_codes import Exit
+from testbed.study.executors import Executor, Part, run_by
+from testbed.study.ledger import PartMade
 
 ClusterOption = Annotated[
     str,
@@ -40,22 +42,29 @@ def runs_made(cluster: str, *, parts: bool = False) -> Iterator[None]:
         CannotRun: there is no cluster, or the packages that speak to one may not be installed.
     """
     kind, _, options = cluster.partition(":")
-    if parts and kind == PART:
-        with _one_part(options):
+    if not cluster:
+        yield
+    elif kind == PART and parts:
+        try:
+            with run_by(_part(options)):
+                yield
+        except PartMade as made:
+            print(made)
+            raise typer.Exit(Exit.PASS) from None
+    elif cluster == HOSTS or kind == SLURM:
+        with _many_machines(kind, options) as executor, run_by(executor):
             yield
-        return
-    if kind not in ("", HOSTS, SLURM) or (options and kind != SLURM):
+    else:
         raise BadInput(
             "cluster.bad-target",
             "--cluster {cluster!r}: should stand alone, or be followed by slurm or slurm:KEY=VALUE,…",
             cluster=cluster,
         )
-    if not kind:
-        yield
-        return
+
+
+def _many_machines(kind: str, options: str) -> AbstractContextManager[Executor]:
     from testbed.machine import make_ready
     from testbed.runtime.progress import Progress
-    from testbed.study.executors import run_by
     from testbed.study.hosts import cluster as clusters
 
     if kind == HOSTS:
@@ -65,23 +74,16 @@ def runs_made(cluster: str, *, parts: bool = False) -> Iterator[None]:
     if kind == SLURM:
         from testbed.study.hosts.slurm import parse_request, slurm_executor
 
-        with slurm_executor(parse_request(options)) as executor, run_by(executor):
-            yield
-        return
+        return slurm_executor(parse_request(options))
     from testbed.study.hosts.dask import dask_executor
 
-    with dask_executor() as executor, run_by(executor):
-        yield
+    return dask_executor()
 
 
-@contextmanager
-def _one_part(options: str) -> Iterator[None]:
-    from testbed.study.executors import Part, run_by
-    from testbed.study.ledger import PartMade
-
-    asked = re.fullmatch(r"of=([1-9][0-9]{0,5}),cores=([1-9][0-9]{0,3})", options)
+def _part(options: str) -> Part:
+    request = re.fullmatch(r"of=([1-9][0-9]{0,5}),cores=([1-9][0-9]{0,3})", options)
     number = os.environ.get(INDEX, "")
-    if asked is None or not number.isdecimal() or int(number) >= int(asked[1]):
+    if request is None or not number.isdecimal() or int(number) >= int(request[1]):
         raise BadInput(
             "cluster.bad-part",
             "--cluster part:{options} with {index}={number!r}: should be part:of=PARTS,cores=CORES, and the index a "
@@ -90,9 +92,4 @@ def _one_part(options: str) -> Iterator[None]:
             index=INDEX,
             number=number,
         )
-    try:
-        with run_by(Part(int(number), int(asked[1]), int(asked[2]))):
-            yield
-    except PartMade as made:
-        print(made)
-        raise typer.Exit(Exit.PASS) from None
+    return Part(int(number), int(request[1]), int(request[2]))

@@ -754,8 +754,7 @@ def test_code_comes_in_by_known_places_alone() -> None:
                 if of_pickle or by_name or derived:
                     found.add(str(file.relative_to(paths.CHECKOUT)))
     assert found == {
-        "testbed/study/hosts/dask.py",  # what workers and submitters send each other
-        "testbed/study/hosts/transfer.py",
+        "testbed/study/hosts/transfer.py",  # what workers and submitters send each other
         "testbed/study/hosts/worker.py",
         "testbed/scenario/bounded.py",  # copies of what it has read itself, in its own memory
         "testbed/scenario/call_scenario.py",

@@ -57,23 +57,20 @@ def main(runs: int) -> None:
     with dask_executor() as executor, run_by(executor), tempfile.TemporaryDirectory() as place:
         # Hosts have made their small runs then, processes have loaded what they need.
         run_cells(cells[-1:], Path(place), progress)
-        before = _clocks_s(executor, progress)
+        before = _clocks_s(executor)
         found = run_cells(cells[:-1], Path(place), progress)
         taken_s, submitter_s, scheduler_s = (
-            after - earlier for after, earlier in zip(_clocks_s(executor, progress), before, strict=True)
+            after - earlier for after, earlier in zip(_clocks_s(executor), before, strict=True)
         )
     assert len(found) == runs
     cpu = f"submitter {submitter_s / runs * 1000:.2f} ms, scheduler {scheduler_s / runs * 1000:.2f} ms"
     print(f"{runs} runs in {taken_s:.1f} s: {runs / taken_s:.0f} runs/s; CPU time of each: {cpu}")
 
 
-def _clocks_s(executor: DaskExecutor, progress: Progress) -> tuple[float, float, float]:
+def _clocks_s(executor: DaskExecutor) -> tuple[float, float, float]:
     """Wall time, and the CPU time of submitter and scheduler."""
-    return (
-        time.monotonic(),
-        time.process_time(),
-        executor.connection.connect(progress).run_on_scheduler(time.process_time),
-    )
+    assert executor.client is not None
+    return time.monotonic(), time.process_time(), executor.client.run_on_scheduler(time.process_time)
 
 
 if __name__ == "__main__":

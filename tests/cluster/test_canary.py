@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from testbed.study.hosts.fitness import Fingerprint, environment, mismatches
+from testbed.study.hosts.fitness import environment, mismatches
 
 COMMON: dict[str, Any] = {
     "commit": "a" * 40,
@@ -14,7 +14,7 @@ COMMON: dict[str, Any] = {
     "packages": {"numpy": "2.0"},
     "kernel": "",
 }
-HASHES = {"sim": "5" * 64}
+ENGINES = {"sim": "5" * 16, "mininet": "possible"}
 
 
 @pytest.mark.parametrize(
@@ -34,19 +34,26 @@ HASHES = {"sim": "5" * 64}
 )
 def test_of_the_testbed(theirs: dict[str, Any], named: list[str]) -> None:
     assert mismatches(COMMON, {**COMMON, **theirs}) == named
-    assert Fingerprint(COMMON, HASHES, {}).mismatches(Fingerprint({**COMMON, **theirs}, HASHES, {})) == named
 
 
 @pytest.mark.parametrize(
-    ("hashes", "cannot", "named"),
+    ("theirs", "named"),
     [
-        ({"sim": "6" * 64}, {}, ["its small run on sim is not the same bytes (666666666666 there, 555555555555 here)"]),
-        ({}, {"sim": "no Go"}, ["sim: no Go"]),
-        ({}, {}, ["it made no small run on sim"]),
+        (ENGINES, []),
+        ({**ENGINES, "sim": "6" * 16}, ["small run on sim 6666666666666666 there, 5555555555555555 here"]),
+        (
+            {**ENGINES, "sim": "not possible (no Go)"},
+            ["small run on sim not possible (no Go) there, 5555555555555555 here"],
+        ),
+        (
+            {**ENGINES, "mininet": "not possible (no root)"},
+            ["small run on mininet not possible (no root) there, possible here"],
+        ),
+        ({"mininet": "possible"}, ["small run on sim missing there, 5555555555555555 here"]),
     ],
 )
-def test_of_the_small_runs(hashes: dict[str, str], cannot: dict[str, str], named: list[str]) -> None:
-    assert Fingerprint(COMMON, HASHES, {}).mismatches(Fingerprint(COMMON, hashes, cannot)) == named
+def test_of_the_small_runs(theirs: dict[str, str], named: list[str]) -> None:
+    assert mismatches({**COMMON, "engines": ENGINES}, {**COMMON, "engines": theirs}) == named
 
 
 def test_what_is_lacking_differs() -> None:

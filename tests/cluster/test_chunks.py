@@ -12,7 +12,7 @@ ONE, BOTH = {"one": 1}, {"one": 1, "two": 1}
 
 
 def queue_of(cells: int, *, exact: bool = True) -> TaskQueue[int]:
-    return TaskQueue(range(cells), exact=exact)
+    return TaskQueue(range(cells), alone=lambda _: not exact)
 
 
 def test_what_failed_on_a_host_goes_to_another() -> None:
@@ -58,9 +58,20 @@ def test_what_is_lost_is_made_first_and_in_order() -> None:
     assert [cells.chunk("two", BOTH) for _ in range(6)] == [[0], [1], [2], [3], [4], [5]]
 
 
+def chunks_at_hand(cells: TaskQueue[int]) -> int:
+    """How many a host of four cores gets."""
+    return next(at_hand for at_hand in range(99) if not cells.chunk("one", {"one": 4}, at_hand))
+
+
 def test_short_runs_are_at_hand_before_they_are_needed() -> None:
-    cells = queue_of(9)
-    assert cells.window(4) == 4  # nothing is known of them
+    cells = queue_of(99)
+    assert chunks_at_hand(cells) == 4  # nothing is known of them
     cells.took(0.5)
-    assert cells.window(4) == 4 * AHEAD
-    assert queue_of(9, exact=False).window(4) == 1
+    assert chunks_at_hand(cells) == 4 * AHEAD
+    assert chunks_at_hand(queue_of(99, exact=False)) == 1
+
+
+def test_a_run_that_needs_its_host_alone_is_in_no_chunk() -> None:
+    cells = TaskQueue(range(12), alone=lambda number: number == 3)
+    cells.took(0.1)
+    assert [cells.chunk("one", ONE) for _ in range(3)] == [[0, 1, 2], [3], [4, 5, 6, 7]]

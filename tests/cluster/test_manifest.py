@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 from itertools import chain
 from pathlib import Path
@@ -28,7 +29,9 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 def job(**asked: Any) -> dict[str, Any]:
-    return kubernetes.job("window-rtt", ["--quick"], COMMIT, kubernetes.Request(**asked))
+    text = kubernetes.manifest("window-rtt", ["--quick"], COMMIT, kubernetes.Request(**asked))
+    document: dict[str, Any] = YAML(typ="safe").load(text)
+    return document
 
 
 def of_the_pod(document: dict[str, Any]) -> dict[str, Any]:
@@ -67,11 +70,21 @@ def test_as_many_indexes_as_parts_which_begin_again_by_themselves() -> None:
     assert subprocess.run(["bash", "-n", "-c", command[-1]], check=False).returncode == 0
 
 
-@pytest.mark.parametrize("asked", [{"claim": "Results"}, {"claim": "a b"}, {"memory": "2 GB"}, {"memory": "0"}])
+@pytest.mark.parametrize(
+    "asked", [{"claim": "Results"}, {"claim": "a b"}, {"memory": "2 GB"}, {"memory": "0"}, {"image": "a: b"}]
+)
 def test_what_kubernetes_would_refuse_is_named(asked: dict[str, str]) -> None:
-    [key] = asked
-    with raises(BadInput, "cluster.bad-claim-name" if key == "claim" else "cluster.bad-memory", **asked):
+    [(name, value)] = asked.items()
+    with raises(BadInput, "cluster.bad-manifest-value", name=name, value=value):
         job(**asked)
+
+
+def test_what_a_shell_would_take_for_more_stays_an_option() -> None:
+    text = kubernetes.manifest("window-rtt", ["--set=title='a # b: $HOME'"], COMMIT, kubernetes.Request())
+    command = of_the_pod(YAML(typ="safe").load(text))["containers"][0]["command"][-1].splitlines()[-1]
+    assert shlex.split(command)[3:5] == ["window-rtt", "--set=title='a # b: $HOME'"]
+    with raises(BadInput, "cluster.several-lines"):
+        kubernetes.manifest("window-rtt", ["--set=title=a\nb"], COMMIT, kubernetes.Request())
 
 
 def test_the_verb_prints_it(place: Place) -> None:

@@ -7,14 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from testbed import paths
 from testbed.study.hosts.transfer import Damaged, Packed, dumps, loads, pack, unpack
 
 
-def test_paths_are_those_of_the_other_side() -> None:
-    here = {"results": Path("/a/results"), "checkout": Path("/a")}
-    there = {"results": Path("/tmp/x"), "checkout": Path("/opt/y")}
-    sent = [Path("/a/results/t/1"), Path("/a/.build/bin/ncp-sim"), Path("/etc/hosts"), "/a/results"]
-    found = loads(dumps(sent, here), there)
+def test_paths_are_those_of_the_other_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "CHECKOUT", Path("/a"))
+    sent = dumps(
+        [Path("/a/results/t/1"), Path("/a/.build/bin/ncp-sim"), Path("/etc/hosts"), "/a/results"], Path("/a/results")
+    )
+    monkeypatch.setattr(paths, "CHECKOUT", Path("/opt/y"))
+    found = loads(sent, Path("/tmp/x"))
     assert found == [Path("/tmp/x/t/1"), Path("/opt/y/.build/bin/ncp-sim"), Path("/etc/hosts"), "/a/results"]
 
 

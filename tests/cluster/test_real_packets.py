@@ -60,7 +60,7 @@ def test_a_host_whose_links_are_off_is_left_out_by_name(place: Place, cluster_of
     verify = place.start("there", "verify", str(table))
     said, _ = verify.communicate(timeout=300)
     assert verify.returncode == 1, said
-    assert "hosts.json: hosts.0.sha256" in said
+    assert "hosts.json.hosts[0].sha256" in said
 
 
 def _change(file: Path) -> None:

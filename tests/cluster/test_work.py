@@ -12,7 +12,7 @@ from testbed.study.hosts.worker import Failed
 
 def test_a_disk_on_which_nothing_can_be_made_is_the_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "STATE", worker.State("one", tmp_path / "gone"))
-    answer = worker.canary([Target("sim")], "somebody")
+    [(answer, _)] = worker.examine([Target("sim")], None, "somebody")
     assert isinstance(answer, Failed)
     assert answer.of_the_host
     assert "No such file or directory" in str(answer.error)
@@ -26,5 +26,5 @@ def test_where_every_disk_is_full_the_host_is_at_fault(monkeypatch: pytest.Monke
     monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/dev/full"])
     with pytest.raises(FileNotFoundError) as raised:
         tempfile.mkdtemp()
-    assert worker._failed(raised.value).of_the_host
-    assert not worker._failed(FileNotFoundError(2, "No such file or directory", "/none")).of_the_host
+    assert Failed.of(raised.value).of_the_host
+    assert not Failed.of(FileNotFoundError(2, "No such file or directory", "/none")).of_the_host

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from testbed.documents import explain
 from testbed.errors import BadInput, CannotRun
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def read() -> Cluster:
     """
     path = file()
     try:
-        return Cluster.model_validate_json(path.read_text(encoding="utf-8"))
+        return Cluster.model_validate_json(path.read_bytes())
     except FileNotFoundError:
         raise CannotRun(
             "cluster.none",
@@ -102,15 +103,7 @@ def read() -> Cluster:
             path=path,
         ) from None
     except ValidationError as error:
-        first = error.errors()[0]
-        raise BadInput(
-            "cluster.bad-state",
-            "{path}: {key}: {value!r:.80} is not right: {error}",
-            path=path,
-            key=".".join(map(str, first["loc"])) or "the document",
-            value=first["input"],
-            error=first["msg"],
-        ) from error
+        raise BadInput("cluster.bad-state", "{path}: {why}", path=path, why=explain(error)) from error
 
 
 def write(cluster: Cluster) -> None:
@@ -131,41 +124,27 @@ def configure_dask() -> None:
     dask.config.update(dask.config.config, dask.config.collect([str(DASK_CONFIG)], env={}))
 
 
-class Load(NamedTuple):
-    """How many runs a worker has in progress, and how many more are queued there."""
-
-    running: int
-    queued: int
-
-
-def loads(cluster: Cluster) -> dict[str, Load] | str:
-    """The workers' load by host; or why the scheduler does not answer."""
+def status(cluster: Cluster) -> tuple[str, bool]:
+    """A line for each host, with its runs in progress and those that are queued there, and one for the scheduler; and
+    whether all are on."""
     from distributed import Client
 
     configure_dask()
+    running: dict[str, tuple[str, str]] = {}
+    last = f"scheduler {cluster.scheduler}, commit {cluster.commit[:12]}"
     try:
         with Client(cluster.scheduler, security=cluster.security(), timeout=TIMEOUT_S, set_as_default=False) as client:
             workers, held = client.scheduler_info(n_workers=-1)["workers"], client.processing()
     except OSError as error:  # a timeout is one, too
-        return f"the scheduler {cluster.scheduler} does not answer: {error}"
-    running = {address: int(worker.get("metrics", {}).get("executing", 0)) for address, worker in workers.items()}
-    return {
-        str(worker["name"]): Load(running[address], max(len(held.get(address, ())) - running[address], 0))
-        for address, worker in workers.items()
-    }
-
-
-def status(cluster: Cluster, found: dict[str, Load] | str) -> str:
-    """A line for each host, and one for the scheduler."""
-    by_host = {} if isinstance(found, str) else found
+        workers, held, last = {}, {}, f"the scheduler {cluster.scheduler} does not answer: {error}"
+    for address, worker in workers.items():
+        executing = int(worker.get("metrics", {}).get("executing", 0))
+        running[str(worker["name"])] = str(executing), str(max(len(held.get(address, ())) - executing, 0))
     lines = [("host", "address", "cores", "running", "queued", "can", "can't")]
     for host in cluster.hosts:
-        load = tuple(map(str, by_host.get(host.name, ("off", ""))))
         can = ", ".join(WORDS[name] for name, able in host.can.model_dump().items() if able)
         why_not = "; ".join(f"{WORDS[name]}: {reason}" for name, reason in host.why_not.items())
-        lines.append((host.name, host.address, str(host.cores), load[0], load[1], can, why_not))
+        lines.append((host.name, host.address, str(host.cores), *running.get(host.name, ("off", "")), can, why_not))
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     rows = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
-    return "\n".join(
-        [*rows, found if isinstance(found, str) else f"scheduler {cluster.scheduler}, commit {cluster.commit[:12]}"]
-    )
+    return "\n".join([*rows, last]), all(host.name in running for host in cluster.hosts)

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,18 +24,16 @@ from testbed.judge.history import git
 from testbed.machine import guest_kernel, make_ready, packages
 from testbed.machine import inventory as inventories
 from testbed.machine.build import build_programs
-from testbed.machine.provisioning import LOG, Played, play
+from testbed.machine.provisioning import LOG, play
 from testbed.message import Lines
 from testbed.runtime.progress import Progress
 from testbed.study.hosts import cluster as clusters
 from testbed.study.hosts import fitness
-from testbed.study.hosts.cluster import Can, Cluster, Host, Ssh
+from testbed.study.hosts.cluster import Cluster, Host
 
 PORT = 8786
 """The scheduler's."""
 TIME_LIMIT_S = 3600.0
-REAL = ("containers", "processes")
-"""What runs on real packets are made in."""
 INVENTORY = "inventory.json"
 """Beside the cluster's file, the hosts with all their variables, by which ``down`` finds them again; also where ``up``
 failed. It tells how to log in, so only its owner may read it."""
@@ -67,50 +66,45 @@ def up(file: Path, progress: Progress, *, go_on: bool = False, check: bool = Fal
     inventory = inventories.read(file)
     make_ready(progress, "cluster")
     own = clusters.file().parent
-    own.mkdir(parents=True, exist_ok=True, mode=0o700)
-    pushed = own / "push"
-    commit, wheels = _prepare(pushed, progress)
-    _refuse_another(own, inventory, commit)
-    kernel = guest_kernel.built()
-    (own / "tls").mkdir(exist_ok=True, mode=0o700)
-    told = pushed / "hosts"
+    push, told = own / "push", own / "push" / "hosts"
     shutil.rmtree(told, ignore_errors=True)
-    told.mkdir()
+    for folder in (own, own / "tls", push, told):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    commit, wheels = _prepare(push, progress)
+    _refuse_another(own, inventory, commit)
+    hosts_file = (push if check else own) / INVENTORY
+    inventory.write(hosts_file)
+    if not check:
+        (own / COMMIT).write_text(commit)
     variables = {
         "commit": commit,
-        "push": str(pushed),
+        "push": str(push),
         "wheels": str(wheels),
         "own": str(own),
         "programs": str(paths.BINARIES),
-        "kernel": str(kernel or ""),
+        "kernel": str(guest_kernel.built() or ""),
         "expected": fitness.versions(),
         "port": PORT,
         "wanted_scheduler": inventory.scheduler,
     }
-    hosts_file = pushed / INVENTORY if check else own / INVENTORY
-    inventory.write(hosts_file)
-    if not check:
-        (own / COMMIT).write_text(commit)
-    arguments = ["--check"] if check else []
-    played = _play("cluster.yml", hosts_file, variables, progress, arguments, all_or_none=not go_on)
-    off = _off(played)
-    changed = sum(recap.changed for recap in played.hosts.values())
-    if off and not go_on:
+    off, changed = _play("cluster.yml", hosts_file, variables, progress, ["--check"] * check, all_or_none=not go_on)
+    hosts = [
+        json.loads((told / f"{name}.json").read_text()) for name in inventory.hosts if name not in off and not check
+    ]
+    if off and not (go_on and (hosts or check)):
         raise CannotRun(
             "cluster.hosts-failed",
             "{hosts}",
-            "--keep-going makes the cluster without them. Log: {log}",
+            "--keep-going makes the cluster without them, if any host is left. Log: {log}",
             hosts=_told(off),
             log=LOG,
         )
-    if played.code and not off:
-        raise _failed(played)
     if check:
         return Deployed(None, changed, off)
-    hosts = [json.loads((told / f"{name}.json").read_text()) for name in inventory.hosts if name not in off]
-    if not hosts:
-        raise CannotRun("cluster.no-host-left", "{hosts}", "No host is left. Log: {log}", hosts=_told(off), log=LOG)
-    cluster = _cluster(commit, own, hosts)
+    tls = {"ca": own / "tls" / "ca.crt", "cert": own / "tls" / "submitter.crt", "key": own / "tls" / "submitter.key"}
+    cluster = Cluster(
+        commit=commit, scheduler=hosts[0]["scheduler"], **tls, hosts=[Host(**one["host"]) for one in hosts]
+    )
     clusters.write(cluster)
     return Deployed(cluster, changed, off)
 
@@ -135,8 +129,8 @@ def down(progress: Progress, *, go_on: bool = False) -> int:
         "commit": (own / COMMIT).read_text(),
         "authority": fitness.sha256(authority) if authority.exists() else "",
     }
-    played = _play("cluster-down.yml", inventory, variables, progress, [])
-    if (off := _off(played)) and not go_on:
+    off, changed = _play("cluster-down.yml", inventory, variables, progress)
+    if off and not go_on:
         raise CannotRun(
             "cluster.hosts-not-cleaned",
             "{hosts}",
@@ -144,10 +138,8 @@ def down(progress: Progress, *, go_on: bool = False) -> int:
             hosts=_told(off),
             log=LOG,
         )
-    if not played.hosts:
-        raise _failed(played)
     shutil.rmtree(own)
-    return sum(recap.changed for recap in played.hosts.values())
+    return changed
 
 
 def _play(
@@ -155,76 +147,38 @@ def _play(
     inventory: Path,
     variables: dict[str, Any],
     progress: Progress,
-    more: list[str],
+    more: Sequence[str] = (),
     *,
     all_or_none: bool = False,
-) -> Played:
+) -> tuple[dict[str, str], int]:
+    """Hosts that were not reached, or failed, with the last thing that was said of each; and how many tasks changed
+    something. Raises CannotRun where the playbook failed, and on no host."""
     arguments = ["-i", str(inventory), "-e", json.dumps(variables), *more]
-    return play(progress, playbook, arguments, TIME_LIMIT_S, all_or_none=all_or_none)
-
-
-def _off(played: Played) -> dict[str, str]:
-    """Hosts that were not reached, or failed, with the last thing that was said of each."""
-    off = {}
-    for name, recap in played.hosts.items():
-        if recap.unreachable or recap.failed:
-            said = [failure.said for failure in played.errors if failure.host == name]
-            off[name] = said[-1] if said else "failed"
-    return off
+    played = play(progress, playbook, arguments, TIME_LIMIT_S, all_or_none=all_or_none)
+    said = {failure.host: failure.said for failure in played.errors}
+    off = {name: said.get(name, "failed") for name, end in played.hosts.items() if end.unreachable or end.failed}
+    if played.code and not off:
+        words = Lines(played.errors) or f"ansible-playbook ended with {played.code}"
+        raise CannotRun("cluster.playbook-failed", "{said}", "Log: {log}", said=words, log=LOG)
+    return off, sum(end.changed for end in played.hosts.values())
 
 
 def _told(off: dict[str, str]) -> Lines:
     return Lines(f"{name}: {reason}" for name, reason in off.items())
 
 
-def _failed(played: Played) -> CannotRun:
-    """The playbook failed, and on no host."""
-    said = Lines(played.errors) or f"ansible-playbook ended with {played.code}"
-    return CannotRun("cluster.playbook-failed", "{said}", "Log: {log}", said=said, log=LOG)
-
-
 def _refuse_another(own: Path, inventory: inventories.Inventory, commit: str) -> None:
     """A cluster of another commit, or with other hosts, is taken down first: else it would be left on the hosts."""
     if not (own / COMMIT).exists():
         return
-    there, hosts = (own / COMMIT).read_text(), inventories.names(own / INVENTORY)
-    gone = sorted(hosts - set(inventory.hosts))
+    there, gone = (own / COMMIT).read_text(), sorted(inventories.names(own / INVENTORY) - set(inventory.hosts))
     if there != commit or gone:
-        what = f"of commit {there[:12]}" if there != commit else f"with {', '.join(gone)}"
         raise CannotRun(
             "cluster.exists",
             "there is a cluster {what} already",
             "Take it down first: ./run.sh cluster down",
-            what=what,
+            what=f"of commit {there[:12]}" if there != commit else f"with {', '.join(gone)}",
         )
-
-
-def _cluster(commit: str, own: Path, hosts: list[dict[str, Any]]) -> Cluster:
-    tls = own / "tls"
-    return Cluster(
-        commit=commit,
-        scheduler=hosts[0]["scheduler"],
-        ca=tls / "ca.crt",
-        cert=tls / "submitter.crt",
-        key=tls / "submitter.key",
-        hosts=[_host(told) for told in hosts],
-    )
-
-
-def _host(told: dict[str, Any]) -> Host:
-    can, why_not = dict(told["versions"]["can"]), dict(told["versions"]["why_not"])
-    if not told["real_packets"]:
-        for name in REAL:
-            can[name], why_not[name] = False, "the inventory says ncp_testbed_real_packets: false"
-    key = Path(told["key"]) if told["key"] else None
-    return Host(
-        name=told["name"],
-        address=told["address"],
-        ssh=Ssh(port=told["port"], user=told["user"], key=key),
-        cores=told["cores"],
-        can=Can(**can),
-        why_not=why_not,
-    )
 
 
 def _prepare(folder: Path, progress: Progress) -> tuple[str, Path]:
@@ -236,18 +190,16 @@ def _prepare(folder: Path, progress: Progress) -> tuple[str, Path]:
         CannotRun: files of the checkout are changed, so that the hosts would not run what is here; or the registry of
             packages can't be reached.
     """
-    own, bundle, wheels = head_commit(), folder / "commit.bundle", _cached_wheels()
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    commit, bundle = head_commit(), folder / "commit.bundle"
     with progress.step("bundle of the commit") as step:
         _git("bundle", "create", "--quiet", str(bundle), "HEAD")
-        step.note = f"{own[:12]}, {bundle.stat().st_size / 2**20:.1f} MiB"
+        step.note = f"{commit[:12]}, {bundle.stat().st_size / 2**20:.1f} MiB"
     with progress.step("wheels of the packages") as step:
-        if not wheels.exists():
-            _fetch(wheels)
+        wheels = _wheels()
         step.note = f"{wheels.stat().st_size / 2**20:.0f} MiB"
     with progress.step("Go programs"):
         build_programs()
-    return own, wheels
+    return commit, wheels
 
 
 def head_commit() -> str:
@@ -263,22 +215,19 @@ def head_commit() -> str:
     return _git("rev-parse", "HEAD")
 
 
-def _cached_wheels() -> Path:
-    """Where the archive for these locks and this Python is, or will be."""
-    wanted = hashlib.sha256(sys.version.encode())
-    for lock in (packages.OF_UV, packages.LOCK):
-        wanted.update(lock.read_bytes())
-    return guest_kernel.own_cache() / "wheels" / f"{wanted.hexdigest()[:16]}.tar"
-
-
-def _fetch(archive: Path) -> None:
+def _wheels() -> Path:
+    """An archive of the packages for these locks and this Python, fetched where there is none yet."""
+    key = hashlib.sha256(sys.version.encode() + packages.OF_UV.read_bytes() + packages.LOCK.read_bytes()).hexdigest()
+    archive = guest_kernel.own_cache() / "wheels" / f"{key[:16]}.tar"
+    if archive.exists():
+        return archive
     archive.parent.mkdir(parents=True, exist_ok=True)
-    options = ["--only-binary", ":all:", "--require-hashes", "--disable-pip-version-check", "--retries", "2"]
     with tempfile.TemporaryDirectory(dir=archive.parent) as folder:
         wanted, fetched, packed = Path(folder, "packages.txt"), Path(folder, "wheels"), Path(folder, "wheels.tar")
         wanted.write_text(packages.export(*fitness.GROUPS, hashes=True))
-        options += ["--requirement", str(packages.OF_UV), "--requirement", str(wanted)]
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(fetched), *options]
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(fetched)]
+        command += ["--only-binary", ":all:", "--require-hashes", "--disable-pip-version-check", "--retries", "2"]
+        command += ["--requirement", str(packages.OF_UV), "--requirement", str(wanted)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise CannotRun(
@@ -289,6 +238,7 @@ def _fetch(archive: Path) -> None:
         with tarfile.open(packed, "w") as opened:
             opened.add(fetched, arcname="wheels")
         packed.rename(archive)
+    return archive
 
 
 def _git(*arguments: str) -> str:

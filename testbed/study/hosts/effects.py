@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,8 +36,7 @@ class Effect:
 
 def runs_by_host(outcomes: Outcomes) -> dict[str, int]:
     """How many each made; empty where no row tells a host."""
-    hosts = sorted(found["host"] for found in outcomes if found.get("host"))
-    return {host: hosts.count(host) for host in dict.fromkeys(hosts)}
+    return dict(sorted(Counter(found["host"] for found in outcomes if found.get("host")).items()))
 
 
 def effects(outcomes: Outcomes, figures: Sequence[str]) -> list[Effect]:
@@ -49,9 +49,9 @@ def effects(outcomes: Outcomes, figures: Sequence[str]) -> list[Effect]:
 
     found = []
     for figure in figures:
-        by_host: dict[str, list[float]] = {}
+        by_host = defaultdict[str, list[float]](list)
         for host, distance in _distances(outcomes, figure):
-            by_host.setdefault(host, []).append(distance)
+            by_host[host].append(distance)
         groups = {host: values for host, values in sorted(by_host.items()) if len(values) >= LEAST_N}
         if len(groups) < 2:
             continue
@@ -63,10 +63,10 @@ def effects(outcomes: Outcomes, figures: Sequence[str]) -> list[Effect]:
 
 
 def _distances(outcomes: Outcomes, figure: str) -> Iterator[tuple[str, float]]:
-    cells: dict[tuple[str, str], list[tuple[str, float]]] = {}
+    cells = defaultdict[tuple[str, str], list[tuple[str, float]]](list)
     for one in outcomes:
         if one.get("host") and one["verdict"] == Status.PASS and one["figures"].get(figure) is not None:
-            cells.setdefault((one["row"], one["column"]), []).append((one["host"], one["figures"][figure]))
+            cells[one["row"], one["column"]].append((one["host"], one["figures"][figure]))
     for runs in cells.values():
         middle = statistics.median(value for _, value in runs)
         if middle and len({host for host, _ in runs}) > 1:

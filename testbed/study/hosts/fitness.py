@@ -11,7 +11,6 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -19,9 +18,10 @@ from packaging.utils import canonicalize_name
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from testbed import engines, paths
-from testbed.documents import write_json
+from testbed.documents import explain, write_json
 from testbed.engines import Options, provenance
 from testbed.errors import BadInput, TestbedError
+from testbed.judge.verify import differences
 from testbed.lab.host_links import LIMITS, HostLinks
 from testbed.machine import guest_kernel, missing, packages
 from testbed.machine.build import PROGRAMS
@@ -32,7 +32,14 @@ from testbed.study.cell import Target
 
 GROUPS = ("setup", "testbed", "cluster")
 """Of dependencies: the packages of a host."""
-WORDS = {"code": "sources", "python": "Python", "programs": "Go programs", "kernel": "guest kernel"}
+WORDS = {
+    "code": "sources",
+    "python": "Python",
+    "packages": "package",
+    "programs": "Go program",
+    "kernel": "guest kernel",
+    "engines": "small run on",
+}
 """What is called otherwise than its key."""
 TARGETS = {
     "containers": Target("mininet", "docker"),
@@ -42,7 +49,9 @@ TARGETS = {
 }
 """What each field of :class:`testbed.study.hosts.cluster.Can` requires of a host."""
 SCENARIO, SETTINGS = "startup", ("transfer=1MiB",)
-"""The canary's; every host makes it in the simulator, whatever the study's engine."""
+"""The small run's; every host makes it in the simulator, whatever the study's engine."""
+POSSIBLE = "possible"
+"""In place of a digest, of an engine of which no two runs are the same bytes."""
 HOSTS_FILE = "hosts.json"
 
 
@@ -57,88 +66,60 @@ def environment() -> dict[str, Any]:
 
 
 def mismatches(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
-    """A phrase for each value of ``ours`` that ``theirs`` lacks or has otherwise, and for packages only there."""
+    """A phrase for each value of ``ours`` that ``theirs`` lacks or has otherwise; of values by name, also for those
+    that are only there."""
     found = []
     for key, here in ours.items():
-        there = theirs.get(key) or type(here)()
+        there, word = theirs.get(key) or type(here)(), WORDS.get(key, key)
         if isinstance(here, Mapping):
             found += [
-                f"package {name} {there.get(name, 'missing')} there, {here.get(name, 'missing')} here"
+                f"{word} {name} {there.get(name, 'missing')} there, {here.get(name, 'missing')} here"
                 for name in sorted({*here, *there})
                 if here.get(name) != there.get(name)
             ]
         elif there != here:
-            found.append(f"{WORDS.get(key, key)} {there[:16] or 'none'} there, {here[:16] or 'none'} here")
+            found.append(f"{word} {there[:16] or 'none'} there, {here[:16] or 'none'} here")
     return found
 
 
-@dataclass(frozen=True)
-class Fingerprint:
-    """What must be the same on all hosts of a study."""
-
-    environment: Mapping[str, Any]
-    hashes: Mapping[str, str]
-    """Engine → SHA-256 of the canary's telemetry; none of engines that are not exact."""
-    cannot: Mapping[str, str]
-    """Engine → why it makes no runs here."""
-
-    def mismatches(self, theirs: Fingerprint) -> list[str]:
-        """Why a host is unfit for the study; none if it is fit."""
-        found = mismatches(self.environment, theirs.environment)
-        found += [
-            f"its small run on {engine} is not the same bytes ({theirs.hashes[engine][:12]} there, {digest[:12]} here)"
-            if engine in theirs.hashes
-            else f"it made no small run on {engine}"
-            for engine, digest in self.hashes.items()
-            if engine not in theirs.cannot and theirs.hashes.get(engine) != digest
-        ]
-        return found + [f"{engine}: {why}" for engine, why in theirs.cannot.items()]
-
-
-def fingerprint(targets: Sequence[Target], results: Path) -> Fingerprint:
-    """This machine's, with canaries in ``results``. Builds programs, and removes what killed runs left."""
-    hashes, cannot = {}, {}
+def fingerprint(targets: Sequence[Target], results: Path) -> dict[str, Any]:
+    """What must be the same on all hosts of a study: the environment and, by ``engines``, the digest of a small run in
+    ``results``, :data:`POSSIBLE`, or why there is none. Builds programs, and removes what killed runs left."""
+    found = {}
     for name, runtime in {"sim": "virtual", **{target.engine: target.runtime for target in targets}}.items():
         try:
-            if digest := _canary(name, runtime, results / "canary" / name):
-                hashes[name] = digest
+            found[name] = _small_run(name, runtime, results / "canary" / name)
         except TestbedError as error:
-            cannot[name] = error.message
-    return Fingerprint(environment(), hashes, cannot)
+            found[name] = f"not possible ({error.message})"
+    return {**environment(), "engines": found}
 
 
-def _canary(name: str, runtime: str, folder: Path) -> str:
-    """The SHA-256 of a small run's telemetry, "" where the engine is not exact."""
+def _small_run(name: str, runtime: str, folder: Path) -> str:
+    """The digest of its telemetry."""
     engine = engines.named(name)
     engine.refuse_user("cluster")
     progress = QuietProgress()
     programs = engine.prepare(progress, runtime)
     engine.clear(progress.say)
     if not engine.deterministic():
-        return ""
+        return POSSIBLE
     loaded = load(SCENARIO, SETTINGS, quick=True)
     plan = engine.plan(loaded, programs, engine.choices(Options()))
     run = engine.run(plan, loaded, programs, progress, folder)
     run.without_database(None)
-    return hashlib.sha256((run.folder / "telemetry.lp").read_bytes()).hexdigest()
-
-
-def versions() -> dict[str, Any]:
-    """The environment, with SHA-256 of the Go ``programs`` and the guest ``kernel``, "" where there is none."""
-    kernel = guest_kernel.built()
-    programs = _digest(*(paths.BINARIES / name for name in sorted(PROGRAMS)))
-    return {**environment(), "programs": programs, "kernel": _digest(kernel) if kernel else ""}
-
-
-def _digest(*files: Path) -> str:
-    if not all(path.exists() for path in files):
-        return ""
-    return hashlib.sha256("".join(map(sha256, files)).encode()).hexdigest()[:16]
+    return sha256(run.folder / "telemetry.lp")[:16]
 
 
 def sha256(path: Path) -> str:
     """Of a file's bytes, in hexadecimal."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def versions() -> dict[str, Any]:
+    """The environment, with digests of the Go ``programs`` and the guest ``kernel``, "" where there is none."""
+    kernel, built = guest_kernel.built(), [paths.BINARIES / name for name in sorted(PROGRAMS)]
+    programs = {path.name: sha256(path)[:16] for path in built if path.exists()}
+    return {**environment(), "programs": programs, "kernel": sha256(kernel)[:16] if kernel else ""}
 
 
 def abilities() -> dict[str, Any]:
@@ -194,20 +175,16 @@ def measurements(folder: Path) -> Measurements:
     """Those of a study, none without a file; raises :class:`BadInput` where the file is damaged."""
     file = folder / HOSTS_FILE
     try:
-        return Measurements.model_validate_json(file.read_text(encoding="utf-8"))
+        return Measurements.model_validate_json(file.read_bytes())
     except FileNotFoundError:
         return Measurements(limits=LIMITS, hosts=[])
-    except (ValidationError, UnicodeDecodeError) as error:
-        why = f"{error}"
-        if isinstance(error, ValidationError):
-            first = error.errors()[0]
-            why = f"{'.'.join(map(str, first['loc'])) or 'the document'}: {first['input']!r:.60}: {first['msg']}"
+    except ValidationError as error:
         raise BadInput(
             "cluster.bad-hosts-file",
             "{file}: {why}",
             "It is what {name} of a cluster's study is not: damaged, or another.",
             file=file,
-            why=why,
+            why=explain(error),
             name=HOSTS_FILE,
         ) from error
 
@@ -215,30 +192,13 @@ def measurements(folder: Path) -> Measurements:
 def verify_measurements(folder: Path, outcomes: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
     """What does not follow from what was measured, and hosts that made runs (``host`` of ``outcomes``) without a
     measurement that says they were fit; raises :class:`BadInput` where the file is damaged."""
-    recorded, fit = measurements(folder), set()
-    if recorded.limits != LIMITS:
-        yield Message(
-            "hosts.other-limits",
-            "{file}: limits: {recorded} are recorded, {again} are those of this testbed",
-            file=HOSTS_FILE,
-            recorded=recorded.limits,
-            again=LIMITS,
-        )
-    for number, one in enumerate(recorded.hosts):
-        again = Measurement.of(one.host, one.links)
-        for key in ("figures", "off", "sha256"):
-            if getattr(one, key) != getattr(again, key):
-                yield Message(
-                    "hosts.does-not-follow",
-                    "{file}: hosts.{number}.{key}: {recorded} is recorded, {again} follows from the rest",
-                    file=HOSTS_FILE,
-                    number=number,
-                    key=key,
-                    recorded=getattr(one, key),
-                    again=getattr(again, key),
-                )
-        if not again.off:
-            fit.add(one.host)
+    recorded = measurements(folder)
+    again = Measurements(limits=LIMITS, hosts=[Measurement.of(one.host, one.links) for one in recorded.hosts])
+    # Fractions as texts, as they come from no other arithmetic than the recorded ones.
+    yield from differences(
+        HOSTS_FILE, *(json.loads(one.model_dump_json(), parse_float=str) for one in (recorded, again))
+    )
+    fit = {one.host for one in again.hosts if not one.off}
     for host in sorted({str(found["host"]) for found in outcomes if found.get("host")} - fit):
         yield Message(
             "hosts.not-measured",

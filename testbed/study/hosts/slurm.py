@@ -9,69 +9,56 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import dask.config
 from dask_jobqueue.slurm import SLURMCluster
 from distributed import Security
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from testbed import paths
+from testbed.documents import explain
 from testbed.errors import BadInput, CannotRun
 from testbed.machine import guest_kernel
 from testbed.machine.build import build_programs
 from testbed.study.hosts.cluster import CORE, configure_dask
-from testbed.study.hosts.dask import DaskExecutor, Endpoint, Site, dask_executor
+from testbed.study.hosts.dask import DaskExecutor, Site, dask_executor
 
 FOLDER = paths.CHECKOUT / ".build" / "slurm"
 """Keys while they are needed, and what the jobs said."""
 PATIENCE_S = 15.0
 """So long no worker and no job may be there."""
 
+Number = Annotated[int, Field(ge=1, le=4096)]
+Text = Annotated[str, Field(min_length=1)]
 
-@dataclass(frozen=True)
-class Request:
+
+class Request(BaseModel):
     """For jobs; "" is as the site's configuration of dask-jobqueue or Slurm itself has it."""
 
-    jobs: int = 1
-    cores: int = 1
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    jobs: Number = 1
+    cores: Number = 1
     """Of each job: so many runs go side by side there."""
-    partition: str = ""
-    time: str = ""
+    partition: Text = ""
+    time: Text = ""
     """The limit of each job, as ``sbatch --time`` has it."""
-    account: str = ""
+    account: Text = ""
 
 
 def parse_request(text: str) -> Request:
-    """``jobs=4,cores=8,partition=short,time=2:00:00,account=me``, all of it optional.
-
-    Raises:
-        BadInput: names what is wrong.
-    """
-    known = {field.name for field in fields(Request)}
-    found: dict[str, Any] = {}
-    for part in text.split(",") if text else ():
-        name, equals, value = part.partition("=")
-        if name not in known or not equals or not value:
-            raise BadInput(
-                "slurm.bad-option",
-                "--cluster slurm: {part!r} should be KEY=VALUE, with {keys} as keys",
-                part=part,
-                keys=", ".join(sorted(known)),
-            )
-        if name not in ("jobs", "cores"):
-            found[name] = value
-        elif value.isdecimal() and 1 <= int(value) <= 4096:
-            found[name] = int(value)
-        else:
-            raise BadInput(
-                "slurm.bad-number",
-                "--cluster slurm: {name}: {value!r} should be a number from 1 to 4096",
-                name=name,
-                value=value,
-            )
-    return Request(**found)
+    """``jobs=4,cores=8,partition=short,time=2:00:00,account=me``, all of it optional; raises BadInput."""
+    try:
+        return Request.model_validate(dict(part.partition("=")[::2] for part in text.split(",")) if text else {})
+    except ValidationError as error:
+        raise BadInput(
+            "slurm.bad-option",
+            "--cluster slurm: {why}; there should be KEY=VALUE,… with {keys} as keys",
+            why=explain(error),
+            keys=", ".join(Request.model_fields),
+        ) from error
 
 
 @contextmanager
@@ -92,40 +79,38 @@ def slurm_executor(request: Request) -> Iterator[DaskExecutor]:
     build_programs()
     FOLDER.mkdir(parents=True, exist_ok=True, mode=0o700)
     with tempfile.TemporaryDirectory(dir=FOLDER, prefix="job-") as folder:
-        jobs = SLURMCluster(
-            name="ncp-testbed",
-            job_name="ncp-testbed",
-            security=Security.temporary(),
-            shared_temp_directory=str(FOLDER),
-            scheduler_options={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
-            log_directory=str(FOLDER),
-            job_script_prologue=_prologue(Path(folder)),
-            worker_command="testbed.study.hosts",
-            worker_extra_args=["--name", '"$(hostname)-$SLURM_JOB_ID"', "--resources", f"{CORE}={request.cores}"],
-            **_options(request),
-        )
+        jobs = _cluster(request, Path(folder))
         try:
             _refuse_where_slurm_does(jobs.job_script(), Path(folder))
-            endpoint = Endpoint(jobs.scheduler_address, jobs.security, request.jobs * request.cores, 0)
             jobs.scale(jobs=request.jobs)
-            hint = f"What the jobs said: {FOLDER}"
-            with dask_executor(Site(lambda: endpoint, lambda: _is_queued(jobs), PATIENCE_S, hint)) as executor:
+            cores, hint = request.jobs * request.cores, f"What the jobs said: {FOLDER}"
+            site = Site(jobs.scheduler_address, jobs.security, cores, 0, lambda: _is_queued(jobs), PATIENCE_S, hint)
+            with dask_executor(lambda: site) as executor:
                 yield executor
         finally:
             jobs.close()
 
 
-def _options(request: Request) -> dict[str, Any]:
-    """Of dask-jobqueue, without those that the site's configuration is to give. It wants to know a worker's memory,
-    which nobody here limits: Slurm gives what is usual."""
-    site = dask.config.get("jobqueue.slurm.memory", None)
-    given = {"queue": request.partition, "walltime": request.time, "account": request.account}
-    return {
-        "cores": request.cores,
-        "processes": 1,
-        **({} if site else {"memory": "1GiB", "job_directives_skip": ["--mem"]}),
-        **{name: value for name, value in given.items() if value},
-    }
+def _cluster(request: Request, folder: Path) -> SLURMCluster:
+    """dask-jobqueue's. It wants to know a worker's memory, which nobody here limits: Slurm gives what is usual."""
+    given: dict[str, Any] = {"queue": request.partition, "walltime": request.time, "account": request.account}
+    given = {name: value for name, value in given.items() if value}  # the site's configuration may have the others
+    if not dask.config.get("jobqueue.slurm.memory", None):
+        given |= {"memory": "1GiB", "job_directives_skip": ["--mem"]}
+    return SLURMCluster(
+        name="ncp-testbed",
+        job_name="ncp-testbed",
+        cores=request.cores,
+        processes=1,
+        security=Security.temporary(),
+        shared_temp_directory=str(FOLDER),
+        scheduler_options={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
+        log_directory=str(FOLDER),
+        job_script_prologue=_prologue(folder),
+        worker_command="testbed.study.hosts",
+        worker_extra_args=["--name", '"$(hostname)-$SLURM_JOB_ID"', "--resources", f"{CORE}={request.cores}"],
+        **given,
+    )
 
 
 def _prologue(folder: Path) -> list[str]:

@@ -8,7 +8,6 @@ import pickle
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,13 +18,10 @@ RUN = "plan.json"
 """A folder with this file is a run's: it is replaced as a whole."""
 
 
-def roots(results: Path) -> dict[str, Path]:
-    """What each name stands for in this process."""
-    return {"results": results, "checkout": paths.CHECKOUT}
-
-
 class _Pickler(pickle.Pickler):
-    roots: Mapping[str, Path]
+    def __init__(self, file: io.BytesIO, results: Path) -> None:
+        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
+        self.roots = {"results": results, "checkout": paths.CHECKOUT}
 
     def persistent_id(self, obj: Any) -> tuple[str, str] | None:
         if isinstance(obj, Path):
@@ -36,26 +32,24 @@ class _Pickler(pickle.Pickler):
 
 
 class _Unpickler(pickle.Unpickler):
-    roots: Mapping[str, Path]
+    def __init__(self, file: io.BytesIO, results: Path) -> None:
+        super().__init__(file)
+        self.roots = {"results": results, "checkout": paths.CHECKOUT}
 
     def persistent_load(self, pid: tuple[str, str]) -> Path:
         return self.roots[pid[0]] / pid[1]
 
 
-def dumps(value: Any, roots: Mapping[str, Path]) -> bytes:
-    """Pickle a value, with paths below the roots by their names."""
+def dumps(value: Any, results: Path) -> bytes:
+    """Pickle a value, with paths below results and checkout by their names."""
     file = io.BytesIO()
-    pickler = _Pickler(file, protocol=pickle.HIGHEST_PROTOCOL)
-    pickler.roots = roots
-    pickler.dump(value)
+    _Pickler(file, results).dump(value)
     return file.getvalue()
 
 
-def loads(data: bytes, roots: Mapping[str, Path]) -> Any:
-    """Unpickle a value, with paths below the roots of this process."""
-    unpickler = _Unpickler(io.BytesIO(data))
-    unpickler.roots = roots
-    return unpickler.load()
+def loads(data: bytes, results: Path) -> Any:
+    """Unpickle a value, with paths below the results and the checkout of this process."""
+    return _Unpickler(io.BytesIO(data), results).load()
 
 
 class Damaged(Exception):
@@ -97,21 +91,17 @@ def unpack(data: bytes, into: Path) -> None:
     if not data:
         return
     into.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=into, prefix=".arriving-") as folder:
-        arriving = Path(folder)
-        with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as tar:
-            for member in tar.getmembers():
-                _refuse_outside(member)
-            tar.extractall(arriving)
-        _merge(arriving, into)
-
-
-def _refuse_outside(member: tarfile.TarInfo) -> None:
-    """Raise Damaged but for folders, files, and links like ``latest``."""
-    is_plain = member.isdir() or member.isreg()
-    is_sibling = member.issym() and "/" not in member.linkname and member.linkname not in ("", ".", "..")
-    if not (is_plain or is_sibling) or member.name.startswith("/") or ".." in Path(member.name).parts:
-        raise Damaged(f"{member.name}: not a file of a run")
+    with (
+        tempfile.TemporaryDirectory(dir=into, prefix=".arriving-") as folder,
+        tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as tar,
+    ):
+        for member in tar.getmembers():  # folders, files, and links like ``latest``
+            is_sibling = member.issym() and "/" not in member.linkname and member.linkname not in ("", ".", "..")
+            is_inside = not member.name.startswith("/") and ".." not in Path(member.name).parts
+            if not (is_inside and (member.isdir() or member.isreg() or is_sibling)):
+                raise Damaged(f"{member.name}: not a file of a run")
+        tar.extractall(folder)
+        _merge(Path(folder), into)
 
 
 def _merge(source: Path, target: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import multiprocessing
 import os
 import pickle
@@ -17,7 +18,7 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
@@ -34,8 +35,8 @@ from testbed.runtime.interrupts import interruptible
 from testbed.runtime.progress import QuietProgress
 from testbed.study.cell import Target
 from testbed.study.hosts.cluster import configure_dask
-from testbed.study.hosts.fitness import fingerprint
-from testbed.study.hosts.transfer import Packed, dumps, loads, pack, roots
+from testbed.study.hosts.fitness import POSSIBLE, fingerprint
+from testbed.study.hosts.transfer import Packed, dumps, loads, pack
 from testbed.study.job import when_free
 from testbed.study.pool import PRELOADED
 
@@ -51,9 +52,20 @@ class Failed:
     trace: str
     of_the_host: bool
 
+    @classmethod
+    def of(cls, error: BaseException) -> Failed:
+        """The one that is being handled."""
+        of_the_host = isinstance(error, CannotRun) or bool(of_the_machine(error)) or not isinstance(error, Exception)
+        trace = traceback.format_exc()
+        if isinstance(error, Exception):
+            with contextlib.suppress(Exception):
+                pickle.loads(pickle.dumps(error))
+                return cls(error, trace, of_the_host)
+        return cls(RunFailed("cluster.job-broke", "{error!r}", error=error), trace, of_the_host)
+
 
 Answer = Packed | Failed
-"""Of one process: what it returned, pickled; or why it returned nothing."""
+"""Of one process: what it returned, or why it returned nothing."""
 
 
 @dataclass
@@ -65,8 +77,7 @@ class State:
     running: dict[ForkServerProcess, str] = field(default_factory=dict)
     """Processes, with their submitters."""
     gone: set[str] = field(default_factory=set)
-    """Submitters."""
-    closing: bool = False
+    """Submitters; "" where the worker itself ends."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -79,14 +90,14 @@ def main() -> None:
 
     configure_dask()
     options = ["--no-nanny", "--no-dashboard", "--dashboard-address=127.0.0.1:0", "--memory-limit=0"]
-    code: object = 1
+    code = 1
     try:
-        dask_worker([*sys.argv[1:], *options, f"--preload={__name__}"])
-    except SystemExit as ended:
-        code = ended.code
+        dask_worker([*sys.argv[1:], *options, f"--preload={__name__}"], standalone_mode=False)
+        code = 0
     except Exception:
         traceback.print_exc()
-    _exit(code if isinstance(code, int) else 0)
+    finally:
+        _exit(code)
 
 
 def dask_setup(worker: Worker) -> None:
@@ -97,7 +108,7 @@ def dask_setup(worker: Worker) -> None:
 
 
 def _exit(code: int) -> NoReturn:
-    end_all()
+    end_runs()
     shutil.rmtree(STATE.scratch, ignore_errors=True)
     sys.stdout.flush()
     os._exit(code)  # threads wait for runs that were ended
@@ -105,7 +116,7 @@ def _exit(code: int) -> NoReturn:
 
 async def dask_teardown(_: Worker) -> None:
     """End the runs of a worker that has lost its scheduler."""
-    await asyncio.to_thread(end_all)
+    await asyncio.to_thread(end_runs)
 
 
 def runs(jobs: Sequence[bytes], submitter: str) -> list[tuple[Answer, float]]:
@@ -118,88 +129,78 @@ def runs(jobs: Sequence[bytes], submitter: str) -> list[tuple[Answer, float]]:
     return found
 
 
-def canary(targets: Sequence[Target], submitter: str) -> Answer:
-    """This host's :class:`Fingerprint`."""
-    return _in_a_process(_fingerprint, (tuple(targets),), submitter)
+def examine(targets: Sequence[Target], middle: Middle | None, submitter: str) -> list[tuple[Answer, float]]:
+    """This host's ``fingerprint`` and, where a ``middle`` is given and such runs can be made, its ``links`` as JSON
+    (:class:`HostLinks`), measured while no other run is in progress."""
+    return [(_in_a_process(_examine, (tuple(targets), middle), submitter), 0.0)]
 
 
-def links(middle: Middle, submitter: str) -> Answer:
-    """This host's :class:`HostLinks`, measured while no other run is in progress."""
-    return _in_a_process(_links, (middle,), submitter)
-
-
-def forget(submitter: str) -> None:
-    """End a submitter's runs."""
+def forget(submitter: str = "") -> None:
+    """End the runs of a submitter or, without one, every run, and begin no more; they tear down what they built."""
     STATE.gone.add(submitter)
-    _interrupt(process for process, of in list(STATE.running.items()) if of == submitter)
+    for process, of in list(STATE.running.items()):
+        if submitter in ("", of):
+            with contextlib.suppress(ProcessLookupError, ValueError):
+                os.kill(process.pid or 0, signal.SIGINT)
 
 
-def end_all() -> None:
-    """End every run, which tears down what it built, and wait for it."""
-    STATE.closing = True
+def end_runs() -> None:
+    """End every run, and wait for it."""
     processes = list(STATE.running)
-    _interrupt(processes)
+    forget()
     for process in processes:
         process.join(60)
 
 
-def _interrupt(processes: Iterable[ForkServerProcess]) -> None:
-    for process in processes:
-        with contextlib.suppress(ProcessLookupError, ValueError):
-            os.kill(process.pid or 0, signal.SIGINT)
-
-
 def _in_a_process(do: Callable[..., bytes], given: tuple[Any, ...], submitter: str) -> Answer:
-    if STATE.closing or submitter in STATE.gone:
-        return Failed(RunFailed("cluster.submitter-gone", "the submitter has gone"), "", of_the_host=STATE.closing)
-    try:
-        return _answer(do, given, submitter)
-    except OSError as error:  # no room, no more processes, or one that ended while it spoke
-        return Failed(RunFailed("cluster.job-failed", "{error}", error=error), traceback.format_exc(), of_the_host=True)
-
-
-def _answer(do: Callable[..., bytes], given: tuple[Any, ...], submitter: str) -> Answer:
-    place = Path(tempfile.mkdtemp(dir=STATE.scratch, prefix="run-"))
+    """What a function returns in a process of its own, with a folder of its own for results."""
+    process = place = None
     context = multiprocessing.get_context("forkserver")
-    ours, theirs = context.Pipe()
     try:
-        with STATE.lock:  # the fork server is started by one thread
-            context.set_forkserver_preload([*PRELOADED, __name__])
-            process = context.Process(target=_child, args=(do, given, place, theirs, dict(os.environ)))
-            process.start()
-            STATE.running[process] = submitter
-        theirs.close()
-        try:
-            answer: Answer = ours.recv()
-        except EOFError:
+        if STATE.gone & {"", submitter}:
+            raise CannotRun("cluster.submitter-gone", "the submitter or the worker ends")
+        place = tempfile.mkdtemp(dir=STATE.scratch, prefix="run-")
+        ours, theirs = context.Pipe()
+        with ours:
+            with theirs, STATE.lock:  # the fork server is started by one thread
+                context.set_forkserver_preload([*PRELOADED, __name__])
+                process = context.Process(target=_child, args=(do, given, place, theirs, dict(os.environ)))
+                process.start()
+                STATE.running[process] = submitter
+            try:
+                answer: Answer = ours.recv()
+            except EOFError:
+                process.join()
+                code = process.exitcode
+                raise CannotRun(
+                    "cluster.job-silent", "its process ended ({code}) without a message", code=code
+                ) from None
             process.join()
-            silent = RunFailed(
-                "cluster.job-silent", "its process ended ({exitcode}) without a message", exitcode=process.exitcode
-            )
-            answer = Failed(silent, "", of_the_host=True)
-        process.join()
-        return answer
+            return answer
+    except (OSError, CannotRun) as error:  # no room, no more processes, or one that ended
+        return Failed(error, traceback.format_exc(), of_the_host=True)
     finally:
-        STATE.running.pop(process, None)
-        ours.close()
-        shutil.rmtree(place, ignore_errors=True)
+        if process is not None:
+            STATE.running.pop(process, None)
+        if place is not None:
+            shutil.rmtree(place, ignore_errors=True)
 
 
 def _child(
-    do: Callable[..., bytes], given: tuple[Any, ...], place: Path, pipe: Connection, environment: Mapping[str, str]
+    do: Callable[..., bytes], given: tuple[Any, ...], place: str, pipe: Connection, environment: Mapping[str, str]
 ) -> None:
     """Run in a session of its own, which ends when its worker does, however that ends."""
     with interruptible():
         os.setsid()
         os.environ.clear()
         # What a run needs is set up with the cluster, not in the midst of a study.
-        os.environ.update(environment, NCP_TESTBED_RESULTS=str(place), NCP_TESTBED_NO_SETUP="1")
+        os.environ.update(environment, NCP_TESTBED_RESULTS=place, NCP_TESTBED_NO_SETUP="1")
         threading.Thread(target=_end_with_the_worker, args=(pipe,), daemon=True).start()
         answer: Answer
         try:
             answer = Packed.of(do(*given))
         except BaseException as error:
-            answer = _failed(error)
+            answer = Failed.of(error)
         with contextlib.suppress(BrokenPipeError):
             pipe.send(answer)
 
@@ -210,32 +211,20 @@ def _end_with_the_worker(pipe: Connection) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _failed(error: BaseException) -> Failed:
-    of_the_host = isinstance(error, CannotRun) or bool(of_the_machine(error)) or not isinstance(error, Exception)
-    trace = traceback.format_exc()
-    if isinstance(error, Exception):
-        with contextlib.suppress(Exception):
-            pickle.loads(pickle.dumps(error))
-            return Failed(error, trace, of_the_host)
-    return Failed(RunFailed("cluster.job-broke", "{error!r}", error=error), trace, of_the_host)
-
-
 def _run(job: bytes, host: str) -> bytes:
     """Do a job; returns its record, and the files."""
     results = Path(os.environ["NCP_TESTBED_RESULTS"])
-    here = roots(results)
     provenance.worker = host  # before there is a page, which shows it
-    record = loads(job, here).run(QuietProgress())
+    record = loads(job, results).run(QuietProgress())
     for file in results.rglob("provenance.json"):  # of runs without pages, that of machine and code is the submitter's
         if (document := read_json(file)).get("worker") != host:
             write_json(file, {**document, "worker": host})
-    return dumps((record, pack(results)), here)
+    return dumps((record, pack(results)), results)
 
 
-def _fingerprint(targets: Sequence[Target]) -> bytes:
-    return pickle.dumps(fingerprint(targets, Path(os.environ["NCP_TESTBED_RESULTS"])))
-
-
-def _links(middle: Middle) -> bytes:
-    binary = build_programs("ncp-link")["ncp-link"]
-    return pickle.dumps(when_free(lambda: measure_host.measure(binary, middle), lambda _: None))
+def _examine(targets: Sequence[Target], middle: Middle | None) -> bytes:
+    found: dict[str, Any] = {"fingerprint": fingerprint(targets, Path(os.environ["NCP_TESTBED_RESULTS"])), "links": ""}
+    if middle is not None and POSSIBLE in found["fingerprint"]["engines"].values():
+        binary = build_programs("ncp-link")["ncp-link"]
+        found["links"] = when_free(lambda: measure_host.measure(binary, middle), lambda _: None).model_dump_json()
+    return json.dumps(found).encode()

@@ -1,27 +1,27 @@
 """A worker that says that it is of another commit, with another package."""
 
-import pickle
+import json
 from collections.abc import Sequence
-from dataclasses import replace
 
+from testbed.plan.model import Middle
 from testbed.study.cell import Target
 from testbed.study.hosts import worker
 from testbed.study.hosts.transfer import Packed
 from testbed.study.hosts.worker import Answer, Failed
 
-sound = worker.canary
+sound = worker.examine
 
 
-def canary(targets: Sequence[Target], submitter: str) -> Answer:
-    answer = sound(targets, submitter)
+def examine(targets: Sequence[Target], middle: Middle | None, submitter: str) -> list[tuple[Answer, float]]:
+    [(answer, seconds)] = sound(targets, middle, submitter)
     if isinstance(answer, Failed):
-        return answer
-    found = pickle.loads(answer.checked())
-    packages = {**found.environment["packages"], "numpy": "0.0.1"}
-    environment = {**found.environment, "commit": "0123456789abcdef0123", "packages": packages}
-    return Packed.of(pickle.dumps(replace(found, environment=environment)))
+        return [(answer, seconds)]
+    found = json.loads(answer.checked())
+    found["fingerprint"]["commit"] = "0123456789abcdef0123"
+    found["fingerprint"]["packages"]["numpy"] = "0.0.1"
+    return [(Packed.of(json.dumps(found).encode()), seconds)]
 
 
 if __name__ == "__main__":
-    worker.canary = canary
+    worker.examine = examine
     worker.main()
