@@ -15,7 +15,6 @@ from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.judge import expected_failures
 from testbed.judge.checks.result import Trust, Verdict
-from testbed.judge.expected_failures import ExpectedFailure
 from testbed.judge.judge import judge
 from testbed.message import Message
 from testbed.plan.read import read_plan
@@ -85,18 +84,13 @@ def unlisted(run: str, engine: str, form: str, recorded: Verdict) -> Iterator[Di
     listed = expected_failures.read().of_run(run, engine, form)
     for name, expected in recorded.expected.items():
         if expected != listed.get(name):
-            yield not_listed(f"checks[{name}].xfail", expected, listed.get(name))
-
-
-def not_listed(where: str, recorded: ExpectedFailure, listed: ExpectedFailure | None) -> Difference:
-    """That what was expected to fail is not what is ``listed`` here."""
-    return Difference(
-        "difference.expected-failure",
-        "{where}: {recorded!r} is recorded, {again!r} is listed here",
-        where=where,
-        recorded=recorded.model_dump(mode="json"),
-        again=listed and listed.model_dump(mode="json"),
-    )
+            yield Difference(
+                "difference.expected-failure",
+                "{where}: {recorded!r} is recorded, {again!r} is listed here",
+                where=f"checks[{name}].xfail",
+                recorded=expected.model_dump(mode="json"),
+                again=listed[name].model_dump(mode="json") if name in listed else None,
+            )
 
 
 def read_verdict(result_dir: Path) -> Verdict:
