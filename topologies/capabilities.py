@@ -11,7 +11,7 @@ from typing import Literal
 
 from topologies.commands import CommandFailed, run
 from topologies.impairments import IMPAIRMENTS, jitter
-from topologies.link import Link, shaped_at_hosts
+from topologies.link import Link, rate_pps, shaped_at_hosts
 
 RELAY_FRAMES = 1 << 17
 """Frames that ``ncp-link relay`` can hold, all links together (``internal/relay``, ``poolFrames``)."""
@@ -95,7 +95,7 @@ def _relay_refusals(links: Sequence[Link]) -> list[str]:
 def _frames_held(link: Link) -> int:
     """Full-size frames of both directions in a link's middle."""
     queued = 0 if shaped_at_hosts(link) else link["queue"]["packets"]
-    line = link["rate_pps"] * (link["delay_ms"] + 4 * link.get("jitter_ms", 0.0)) / 1000
+    line = rate_pps(link) * (link["delay_ms"] + 4 * link.get("jitter_ms", 0.0)) / 1000
     return 2 * (queued + int(line))
 
 

@@ -80,11 +80,11 @@ class UnimpairedLink(Offloading):
     index: int
     a: LinkEnd
     b: LinkEnd
-    rate_bps: int
-    """Bits per second of Ethernet frames without FCS, as a qdisc counts them."""
-    rate_pps: float
-    """Full-size frames (``frame_bytes``) per second."""
+    rate_bps: float
+    """Bits per second of Ethernet frames without FCS, as a qdisc counts them; not rounded, an int where it is whole.
+    Engines take whole bits per second of it."""
     frame_bytes: int
+    """A full-size frame."""
     burst_bytes: int
     queue: Queue
     delay_ms: DelayMs
@@ -99,6 +99,11 @@ class Link(UnimpairedLink, Impairments):
 def shaped_at_hosts(link: Link) -> bool:
     """Whether rate and queue are at the hosts' egress (back-pressure), hence not in the middle."""
     return link["queue"]["mode"] == "backpressure"
+
+
+def rate_pps(link: Link) -> float:
+    """The link's rate in full-size frames per second."""
+    return Rate(bps=link["rate_bps"]).to_pps(link["frame_bytes"])
 
 
 def burst_bytes_at(link: Link, rate_bps: float) -> int:
@@ -141,7 +146,7 @@ def resolve_link(
     least_burst_bytes: int = 0,
 ) -> Link:
     """Link number ``index`` (from 1) between two hosts."""
-    rate_pps = rate.to_pps(frame_bytes)
+    rate_bps = rate.to_bps(frame_bytes)
 
     def end(host: str, number: int) -> LinkEnd:
         return {
@@ -158,11 +163,10 @@ def resolve_link(
         "index": index,
         "a": end(host_a, 1),
         "b": end(host_b, 2),
-        "rate_bps": round(rate.to_bps(frame_bytes)),
-        "rate_pps": rate_pps,
+        "rate_bps": rate_bps,
         "frame_bytes": frame_bytes,
-        "burst_bytes": max(bucket_bytes(rate.to_bps(frame_bytes), frame_bytes), least_burst_bytes),
-        "queue": {"mode": queue_mode, "packets": queue.to_packets(rate_pps, 2 * delay_ms, frame_bytes)},
+        "burst_bytes": max(bucket_bytes(rate_bps, frame_bytes), least_burst_bytes),
+        "queue": {"mode": queue_mode, "packets": queue.to_packets(rate.to_pps(frame_bytes), 2 * delay_ms, frame_bytes)},
         "delay_ms": delay_ms,
         "loss": loss,
         "seed": link_seed(seed, name),

@@ -185,7 +185,7 @@ def links_only_plan(directory: Path, links: Sequence[Link]) -> Path:
     """A plan (docs/contracts.md) of nothing but links, as a file in the directory."""
     plan = directory / "plan.json"
     document = {
-        "schema": 1,
+        "schema": 2,
         "run": "interactive",
         "scenario": "interactive",
         "middle": "relay",

@@ -7,6 +7,7 @@ Standard library only.
 from __future__ import annotations
 
 from topologies.link import Link
+from topologies.units import whole_bps
 
 ROOT_HANDLE, CLASS_HANDLE = 0x10000, 0x10001
 """``1:``, the HTB, and ``1:1``, its class that has the rate."""
@@ -20,7 +21,7 @@ def rate_class(rate_bps: float, burst_bytes: int, frame_bytes: int) -> dict[str,
     less in the bucket that is the same for full-size frames.
     """
     burst = str(max(burst_bytes - frame_bytes, 1))
-    rate = f"{round(rate_bps)}bit"
+    rate = f"{whole_bps(rate_bps)}bit"
     return {
         "rate": rate,
         "ceil": rate,

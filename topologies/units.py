@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from fractions import Fraction
 
 from testbed.message import InvalidValue
 
 _NUMBER = re.compile(r"^\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-zµ%/]*)(.*?)\s*$")
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
-_BITS_PER_SECOND = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
+_BITS_PER_SECOND = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 _BYTES = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
@@ -36,6 +37,21 @@ class UnitError(InvalidValue):
     """A quantity that can't be read; the message says what would be right."""
 
 
+def as_written(value: float) -> Fraction:
+    """The exact value of a number's shortest decimal text: 102.4 is 1024/10."""
+    return Fraction(repr(value))
+
+
+def as_number(exact: Fraction) -> float:
+    """An int where it is whole, else the nearest float."""
+    return exact.numerator if exact.denominator == 1 else float(exact)
+
+
+def whole_bps(rate_bps: float) -> int:
+    """A rate as every engine takes it, in whole bits per second: the kernel's shaper knows no other."""
+    return max(1, round(rate_bps))
+
+
 @dataclass(frozen=True)
 class Rate:
     """A link's rate, in bits per second or in full-size packets per second (exactly one is set)."""
@@ -44,15 +60,15 @@ class Rate:
     pps: float | None = None
 
     def to_bps(self, frame_bytes: int) -> float:
-        """Bits per second on the wire, for full-size frames of ``frame_bytes`` (no FCS)."""
+        """Bits per second on the wire, for full-size frames of ``frame_bytes`` (no FCS), not rounded."""
         if self.bps is not None:
-            return self.bps
+            return as_number(as_written(self.bps))
         assert self.pps is not None
-        return self.pps * frame_bytes * 8
+        return as_number(as_written(self.pps) * frame_bytes * 8)
 
     def to_pps(self, frame_bytes: int) -> float:
         """Full-size packets per second."""
-        return self.to_bps(frame_bytes) / (frame_bytes * 8)
+        return float(as_written(self.to_bps(frame_bytes)) / (frame_bytes * 8))
 
 
 @dataclass(frozen=True)
@@ -169,12 +185,12 @@ def parse_rate(text: object) -> Rate:
     """A rate in ``pps`` (full-size packets per second, 0.01 to 10 million) or bit/s (``kbit``, ``mbit``, ``gbit``;
     8 bit/s to 100 Gbit/s)."""
     example = "1024pps or 8mbit"
-    number, unit = _split(text, example)
+    value, unit = _split(text, example)
     if not unit:
         raise UnitError(
             "quantity.no-unit", "{text!r} has no unit; write for example {example}", text=text, example=example
         )
-    if number <= 0:
+    if value <= 0:
         raise UnitError(
             "quantity.not-above-zero",
             "{text!r} is not above 0; write for example {example}",
@@ -182,7 +198,7 @@ def parse_rate(text: object) -> Rate:
             example=example,
         )
     if unit.lower() in ("pps", "packets/s"):
-        if not LEAST_PPS <= number <= MOST_PPS:
+        if not LEAST_PPS <= value <= MOST_PPS:
             raise UnitError(
                 "quantity.rate-outside-pps",
                 "{text!r} is outside {least_pps:g}pps to {most_pps:.0f}pps",
@@ -190,7 +206,7 @@ def parse_rate(text: object) -> Rate:
                 least_pps=LEAST_PPS,
                 most_pps=MOST_PPS,
             )
-        return Rate(pps=number)
+        return Rate(pps=value)
     unit_bits = unit.lower().removesuffix("/s").removesuffix("ps")
     if unit_bits not in _BITS_PER_SECOND:
         raise UnitError(
@@ -199,7 +215,7 @@ def parse_rate(text: object) -> Rate:
             text=text,
             unit=unit,
         )
-    bps = number * _BITS_PER_SECOND[unit_bits]
+    bps = as_number(as_written(value) * _BITS_PER_SECOND[unit_bits])
     if not LEAST_BPS <= bps <= MOST_BPS:
         raise UnitError(
             "quantity.rate-outside-bits",

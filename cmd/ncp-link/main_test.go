@@ -43,7 +43,7 @@ func TestBadInputEndsWithTwoAndOneLine(t *testing.T) {
 	end := func(host string) string {
 		return `{"host": "` + host + `", "interface": "i", "address": "198.18.1.1", "middle_interface": "nonesuch"}`
 	}
-	good := file("good.json", `{"schema": 1, "run": "r", "scenario": "s", "links": [{"name": "k", "a": `+end("h1")+`, "b": `+end("h2")+`}],
+	good := file("good.json", `{"schema": 2, "run": "r", "scenario": "s", "links": [{"name": "k", "a": `+end("h1")+`, "b": `+end("h2")+`}],
 		"telemetry": {"interval_ms": 100}}`)
 	for _, c := range []struct {
 		arguments string
@@ -55,7 +55,7 @@ func TestBadInputEndsWithTwoAndOneLine(t *testing.T) {
 		{"relay", 2, "--plan"},
 		{"relay --plan " + good, 2, "--dir"},
 		{"relay --plan " + filepath.Join(directory, "nonexistent") + " --dir .", 2, "/nonexistent"},
-		{"relay --plan " + file("bad.json", `{"schema": 7}`) + " --dir .", 2, "schema: 7, want 1"},
+		{"relay --plan " + file("bad.json", `{"schema": 7}`) + " --dir .", 2, "schema: 7, want 1 to 2"},
 		{"relay --plan " + good + " --dir " + filepath.Join(directory, "nonexistent"), 2, "--dir"},
 		{"relay --plan " + good + " --dir . --what", 2, "what"},
 		{"relay --plan " + good + " --dir . --credentials /nonexistent", 2, "/nonexistent"},

@@ -67,7 +67,7 @@ func files(t *testing.T, url string) (plan, credentials string) {
 	t.Helper()
 	dir := t.TempDir()
 	plan, credentials = filepath.Join(dir, "plan.json"), filepath.Join(dir, "credentials.json")
-	write(t, plan, fmt.Sprintf(`{"schema": 1, "run": "r", "scenario": "s", "telemetry": {"interval_ms": 100, "url": %q, "database": "d"}}`, url))
+	write(t, plan, fmt.Sprintf(`{"schema": 2, "run": "r", "scenario": "s", "telemetry": {"interval_ms": 100, "url": %q, "database": "d"}}`, url))
 	write(t, credentials, `{"username": "u", "password": "p"}`)
 	return plan, credentials
 }

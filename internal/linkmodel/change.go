@@ -104,6 +104,12 @@ func (c Change) With(p Properties) Change {
 	return c
 }
 
+// InWholeBPS returns the change with its rate as [WholeBPS] has it.
+func (c Change) InWholeBPS() Change {
+	c.to.RateBPS = WholeBPS(c.to.RateBPS)
+	return c
+}
+
 // MarshalJSON writes what is set.
 func (c Change) MarshalJSON() ([]byte, error) {
 	set := map[string]any{}

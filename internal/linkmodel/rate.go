@@ -18,6 +18,15 @@ type pace struct {
 	burst                 time.Duration
 }
 
+// WholeBPS rounds a rate to whole bits per second, at least one, so that a link of the model has the rate that the
+// kernel's shaper gives one: of two that are as near the even one, as topologies/units.py does. 0, no limit, stays.
+func WholeBPS(rate float64) float64 {
+	if rate == 0 {
+		return 0
+	}
+	return max(1, math.RoundToEven(rate))
+}
+
 // maxBurst, in nanoseconds, is a burst that no test outlives.
 const maxBurst = 1e17
 

@@ -28,5 +28,5 @@ func (c *Change) Resolve(directory string) (linkmodel.Change, error) {
 		return linkmodel.Change{}, err
 	}
 	change := c.change.With(found)
-	return change, change.Validate()
+	return change.InWholeBPS(), change.Validate()
 }

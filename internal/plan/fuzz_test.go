@@ -11,7 +11,7 @@ import (
 // Whatever a plan says, it is refused with its path, or frames go through its links.
 func FuzzParse(f *testing.F) {
 	plan := func(keys string) []byte {
-		return []byte(`{"schema": 1, "run": "r", "scenario": "s", "links": [` + link(keys) + `], "telemetry": {"interval_ms": 100}}`)
+		return []byte(`{"schema": 2, "run": "r", "scenario": "s", "links": [` + link(keys) + `], "telemetry": {"interval_ms": 100}}`)
 	}
 	f.Add(plan(`, "queue": {"mode": "backpressure", "packets": 103}, "delay_ms": 50.0, "loss": 0.01`))
 	f.Add(plan(`, "queue": {"mode": "codel", "packets": 103}, "jitter_ms": 5, "ba": {"delay_ms": 5, "frames_pps": 10}`))

@@ -98,6 +98,7 @@ func (l *Link) resolve(directory string) error {
 	if err := both.Validate(); err != nil {
 		return err
 	}
+	both.RateBPS, l.RateBPS = linkmodel.WholeBPS(both.RateBPS), linkmodel.WholeBPS(l.RateBPS)
 	if l.ShapedAtHosts() {
 		both.RateBPS, both.FramesPPS, both.BurstBytes, both.Queue = 0, 0, 0, linkmodel.Queue{}
 	}

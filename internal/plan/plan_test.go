@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,13 +22,13 @@ func link(keys string) string {
 	return `{"name": "fast", "index": 1,
     "a": {"host": "h1", "interface": "h1-eth1", "address": "198.18.1.1", "prefix": 30, "middle_interface": "l1a"},
     "b": {"host": "h2", "interface": "h2-eth1", "address": "198.18.1.2", "prefix": 30, "middle_interface": "l1b"},
-    "rate_bps": 8790016, "rate_pps": 1024, "frame_bytes": 1073, "burst_bytes": 3219, "seed": 17` + keys + `}`
+    "rate_bps": 8790016, "frame_bytes": 1073, "burst_bytes": 3219, "seed": 17` + keys + `}`
 }
 
 func read(t *testing.T, links string) (*Plan, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "plan.json")
-	text := `{"schema": 1, "run": "r", "scenario": "s", "links": [` + links + `], "telemetry": {"interval_ms": 100}}`
+	text := `{"schema": 2, "run": "r", "scenario": "s", "links": [` + links + `], "telemetry": {"interval_ms": 100}}`
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -166,8 +167,8 @@ func TestHeadersOfBadPlansAreNamed(t *testing.T) {
 	for text, want := range map[string]string{
 		`{`:                                "plan.json: line 1: not JSON",
 		"{\n\"sessions\": 1e999}":          "plan.json: line 2: sessions: number, want []plan.Session",
-		`{"schema": 7}`:                    "schema: 7, want 1",
-		`{"schema": 1, "run": "r"}`:        `run: "r", scenario: "", want both named`,
+		`{"schema": 7}`:                    "schema: 7, want 1 to 2",
+		`{"schema": 2, "run": "r"}`:        `run: "r", scenario: "", want both named`,
 		header(`{"interval_ms": 0}`):       "telemetry.interval_ms: 0, want 1 to 3600000 milliseconds",
 		header(`{"interval_ms": 0.5}`):     "telemetry.interval_ms: 0.5, want",
 		header(`{"interval_ms": -1}`):      "telemetry.interval_ms: -1, want",
@@ -181,7 +182,7 @@ func TestHeadersOfBadPlansAreNamed(t *testing.T) {
 }
 
 func header(telemetry string) string {
-	return `{"schema": 1, "run": "r", "scenario": "s", "telemetry": ` + telemetry + `}`
+	return `{"schema": 2, "run": "r", "scenario": "s", "telemetry": ` + telemetry + `}`
 }
 
 // Where nothing is pushed, a plan need not say where to.
@@ -264,5 +265,39 @@ func TestPlansOfTodayAndOfEarlierResults(t *testing.T) {
 	}
 	if read < 80 {
 		t.Errorf("%d plans, want those of all scenarios and results", read)
+	}
+}
+
+// A rate is not rounded in a plan; a link of the model has it in whole bits per second, as the kernel's shaper does.
+func TestRatesAreWholeBitsPerSecond(t *testing.T) {
+	for rate, want := range map[string]float64{"879001.6": 879002, "2832.5": 2832, "0.4": 1, "8790016": 8790016} {
+		for _, mode := range []string{"backpressure", "droptail"} {
+			p, err := read(t, link(`, "queue": {"mode": "`+mode+`", "packets": 9}, "rate_bps": `+rate+`, "ba": {"rate_bps": `+rate+`}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for d := range linkmodel.Directions {
+				if got := p.Links[0].EndToEnd(d).RateBPS; got != want {
+					t.Errorf("%s, %s: direction %d has %v bit/s, want %v", rate, mode, d, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestPlansOfTheFirstSchemaAreRead(t *testing.T) {
+	now := link(`, "queue": {"mode": "droptail", "packets": 9}, "delay_ms": 50.0`)
+	of := func(schema int, links string) *Plan {
+		p, err := parse([]byte(fmt.Sprintf(`{"schema": %d, "run": "r", "scenario": "s", "links": [%s], "telemetry": {"interval_ms": 100}}`, schema, links)), "p")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	before := of(1, strings.Replace(now, `"frame_bytes"`, `"rate_pps": 1024.0, "frame_bytes"`, 1))
+	for d := range linkmodel.Directions {
+		if got, want := before.Links[0].EndToEnd(d), of(2, now).Links[0].EndToEnd(d); !reflect.DeepEqual(got, want) {
+			t.Errorf("%+v, want %+v", got, want)
+		}
 	}
 }

@@ -15,7 +15,7 @@ func FuzzSessions(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(text)
-	f.Add([]byte(`{"schema": 1, "run": "r", "scenario": "s", "sessions": [null]}`))
+	f.Add([]byte(`{"schema": 2, "run": "r", "scenario": "s", "sessions": [null]}`))
 	f.Add([]byte("{\n\"sessions\": 1e999}"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var plans []*Plan

@@ -13,7 +13,7 @@ import (
 
 func good() map[string]any {
 	return map[string]any{
-		"schema": 1, "run": "r", "scenario": "startup", "seed": 7, "unknown": "ignored",
+		"schema": 2, "run": "r", "scenario": "startup", "seed": 7, "unknown": "ignored",
 		"telemetry": map[string]any{"interval_ms": 100, "url": "http://198.19.0.1:8086", "database": "d"},
 		"sessions": []any{map[string]any{
 			"name": "s1", "policy": "nkp24", "transport": "udp", "transfer_bytes": 1000,
@@ -62,7 +62,7 @@ func TestFaults(t *testing.T) {
 		value any
 		want  string
 	}{
-		{"/schema", 2, "schema: 2, want 1"},
+		{"/schema", 3, "schema: 3, want 1 to 2"},
 		{"/run", "", `run: ""`},
 		{"policy", "reno", `sessions[0].policy: "reno", want one of previous, nkp24`},
 		{"transport", "sctp", `sessions[0].transport: "sctp", want udp or tcp`},

@@ -101,7 +101,7 @@ func TestPlansThatMakeNoSense(t *testing.T) {
 		`no link "nowhere"`:                                {`"link": "slow",`, `"link": "nowhere",`},
 		`timeline[0].direction: "up", want ab, ba or both`: {`"direction": "both"`, `"direction": "up"`},
 		"sessions: none":                                   {`"sessions": [`, `"sessions": [], "unread": [`},
-		"schema":                                           {`"schema": 1`, `"schema": 9`},
+		"schema":                                           {`"schema": 2`, `"schema": 9`},
 	} {
 		file := filepath.Join(t.TempDir(), "plan.json")
 		if !strings.Contains(string(good), change[0]) {

@@ -7,7 +7,7 @@ import (
 	"ncp-testbed/internal/plan"
 )
 
-const good = `{"schema": 1, "run": "r", "scenario": "ndn", "seed": 1, "sessions": [{"name": "s1"}],
+const good = `{"schema": 2, "run": "r", "scenario": "ndn", "seed": 1, "sessions": [{"name": "s1"}],
 	"telemetry": {"interval_ms": 100, "url": "http://198.19.0.1:8086", "database": "d"},
 	"ndn": {"prefix": "/file", "object_bytes": 1000, "segment_bytes": 100, "nodes": [
 		{"host": "h1", "role": "ROLE",
@@ -29,7 +29,7 @@ func FuzzNode(f *testing.F) {
 	for role, routes := range map[string]string{Consumer: "[]", Producer: "[]", Forwarder: `[{"prefix": "/file", "face": "f"}]`} {
 		f.Add([]byte(strings.NewReplacer("ROLE", role, "ROUTES", routes).Replace(good)))
 	}
-	f.Add([]byte(`{"schema": 1, "ndn": {"nodes": [null]}}`))
+	f.Add([]byte(`{"schema": 2, "ndn": {"nodes": [null]}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		p, err := node(text)
 		if err != nil {

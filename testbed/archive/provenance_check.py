@@ -21,6 +21,7 @@ from testbed.judge.history import commit_of, git
 from testbed.judge.verify import differences
 from testbed.machine import build
 from testbed.message import Message
+from testbed.plan import old
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from testbed.planning.resolve import Choices, resolve
@@ -139,7 +140,11 @@ def _plan_again(folder: Path, plan: Plan, verified: Verification) -> tuple[Plan,
             )
         )
         return None
-    told = [list(differences("plan.json", _named_files(plan), _named_files(again))) for again, _ in made]
+    recorded = read_json(folder / "plan.json")
+    told = [
+        list(differences("plan.json", _named_files(recorded), _named_files(old.as_in(recorded, again))))
+        for again, _ in made
+    ]
     least = min(range(len(told)), key=lambda place: len(told[place]))
     verified.differences.extend(told[least])
     if paths_of(plan) != paths_of(made[least][0]):
@@ -232,7 +237,7 @@ def paths_of(plan: Plan) -> list[str]:
     return [*named, *([plan["topology"]["file"]] if "file" in plan["topology"] else [])]
 
 
-def _named_files(plan: Plan) -> dict[str, Any]:
+def _named_files(plan: Mapping[str, Any]) -> dict[str, Any]:
     """With files of the machine by their names alone."""
     links = [
         {key: PurePosixPath(str(value)).name if key in FILES else value for key, value in link.items()}
@@ -246,7 +251,7 @@ def _named_files(plan: Plan) -> dict[str, Any]:
 
 def check_commit(folder: Path, plan: Plan, recorded: Mapping[str, Any], verified: Verification) -> None:
     """Whether the recorded commit may be the one that the result was made by: its sources give the run its name (in
-    the simulator), and the scenario in the folder is the commit's."""
+    the simulator), and the scenario in the folder is the commit's. ``plan`` is as it is recorded."""
     commit = commit_of(recorded)
     if why := _why_not_checkable(commit, recorded):
         verified.unchecked.append(why)

@@ -10,6 +10,7 @@ from typing import Any
 
 from testbed import engines
 from testbed.archive import provenance_check
+from testbed.documents import read_json
 from testbed.engines import Engine, Programs, Run
 from testbed.errors import TestbedError
 from testbed.judge.verify import read_verdict, recorded_database_points
@@ -53,9 +54,12 @@ def rerun(folder: Path, verified: Verification) -> None:
                 Message("rerun.broke-down", "rerun: the run broke down: {error}", error=error.message)
             )
             return
-        both = judge(
-            folder.name, [_without_paths(digests(place), plan, again) for place in (folder, run.folder)], [], {}
-        )
+        found = [digests(place) for place in (folder, run.folder)]
+        other_schema = read_json(folder / PLAN)["schema"] != again["schema"]
+        if other_schema or provenance_check.paths_of(plan) != provenance_check.paths_of(again):
+            for digested in found:  # its fields have been compared
+                del digested[PLAN]
+        both = judge(folder.name, found, [], {})
     _tell(both, run, engine, recorded, verified)
     if not both.differing:
         _tell_commit(run.plan, engine, programs, recorded, verified)
@@ -83,15 +87,6 @@ def _why_not(plan: Plan, recorded: dict[str, Any]) -> Message | None:
             "rerun.no-kernel", "the guest kernel with virtual time is not built here (./run.sh doctor --build)"
         )
     return None
-
-
-def _without_paths(found: dict[str, str], plan: Plan, again: Plan) -> dict[str, str]:
-    """Without the plan where it names files of the machine: its fields have been compared."""
-    return {
-        name: digest
-        for name, digest in found.items()
-        if name != PLAN or provenance_check.paths_of(plan) == provenance_check.paths_of(again)
-    }
 
 
 def _tell(both: Repetition, run: Run, engine: Engine, recorded: dict[str, Any], verified: Verification) -> None:

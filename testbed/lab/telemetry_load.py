@@ -69,7 +69,7 @@ def run(endpoint: influx.Endpoint, push: Path, rate_pps: int, for_s: float, stop
         spool, plan, credentials = folder / "points.lp", folder / "plan.json", folder / "credentials.json"
         own.logins["admin"].write(credentials)
         telemetry = {"interval_ms": 100, "url": own.url, "database": own.database}
-        plan.write_text(json.dumps({"schema": 1, "run": "bench", "scenario": "telemetry", "telemetry": telemetry}))
+        plan.write_text(json.dumps({"schema": 2, "run": "bench", "scenario": "telemetry", "telemetry": telemetry}))
         pusher = subprocess.Popen(
             [push, "--plan", plan, "--spool", spool, "--credentials", credentials, "--drain", f"{DRAIN_S:g}s"],
             stdin=subprocess.DEVNULL,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from testbed.plan.model import Plan, Session
+from topologies.link import rate_pps
 
 BEYOND = 1.05
 """A time that is shown ends later than the transfer would at the full rate, in parts of it."""
@@ -14,8 +15,8 @@ AFTER_S = 2.0
 
 def expected_transfer_s(plan: Plan) -> float:
     """Seconds that the plan's largest transfer takes at the full rate of its links, or is told to take."""
-    rate_pps = {link["name"]: float(link["rate_pps"] * (1 - link["loss"])) for link in plan["links"]}
-    return at_full_rate_s(plan["sessions"], rate_pps)
+    rates_pps = {link["name"]: rate_pps(link) * (1 - link["loss"]) for link in plan["links"]}
+    return at_full_rate_s(plan["sessions"], rates_pps)
 
 
 def shown_s(plan: Plan) -> float:
@@ -24,12 +25,12 @@ def shown_s(plan: Plan) -> float:
     return max(1.0, BEYOND * expected_transfer_s(plan), *changes)
 
 
-def at_full_rate_s(sessions: Sequence[Session], rate_pps: Mapping[str, float]) -> float:
+def at_full_rate_s(sessions: Sequence[Session], rates_pps: Mapping[str, float]) -> float:
     """Seconds until the last session's end, if all that share a link fill it."""
     return max(
         float(session["expected_s"])
         if "expected_s" in session
-        else float(session["start_s"]) + _packets_beside(session, sessions) / sum(rate_pps[x] for x in _links(session))
+        else float(session["start_s"]) + _packets_beside(session, sessions) / sum(rates_pps[x] for x in _links(session))
         for session in sessions
     )
 

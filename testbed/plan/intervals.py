@@ -10,11 +10,10 @@ from typing import NamedTuple, cast
 from testbed.plan.model import Action, Direction
 from topologies.impairments.loss import with_change
 from topologies.link import Link
-from topologies.units import Rate
 
 
 class LinkInterval(NamedTuple):
-    """Seconds since the transfer's start in which a link has the same properties, ``rate_pps`` included."""
+    """Seconds since the transfer's start in which a link has the same properties."""
 
     from_s: float
     to_s: float
@@ -35,10 +34,7 @@ def link_intervals(link: Link, timeline: Sequence[Action], direction: Direction)
         if action["kind"] == "carrier":
             up = action["up"]
             continue
-        changed = with_change(link, action["properties"])
-        if "rate_bps" in action["properties"]:
-            changed["rate_pps"] = Rate(bps=changed["rate_bps"]).to_pps(link["frame_bytes"])
-        link = cast(Link, changed)
+        link = cast(Link, with_change(link, action["properties"]))
     yield LinkInterval(from_s, math.inf, link, up)
 
 

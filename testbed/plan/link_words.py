@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from topologies.impairments import NUMBERS
 from topologies.impairments.impairment import SHARE
-from topologies.link import Link
+from topologies.link import Link, rate_pps
 
 
 def bits_per_second(value: float) -> str:
@@ -19,7 +19,7 @@ def rate(link: Link, unit: str = " packets/s") -> str:
     """As it was asked for: in full-size packets or in bits, whichever of the two is the round number."""
     if link.get("trace_file"):
         return "rate by a trace"
-    pps = link["rate_pps"]
+    pps = rate_pps(link)
     return f"{pps:g}{unit}" if pps == round(pps, 2) else bits_per_second(link["rate_bps"])
 
 

@@ -17,6 +17,8 @@ from topologies.impairments.loss import GilbertElliott
 from topologies.layout import Route
 from topologies.link import Link
 
+SCHEMA: Literal[2] = 2
+"""The version of plans. Those of earlier ones are read as :mod:`testbed.plan.old` says."""
 Runtime: TypeAlias = Literal["docker", "process", "virtual"]
 Middle: TypeAlias = Literal["netem", "relay", "model"]
 Traffic: TypeAlias = Literal["ncp", "tcp", "ndn", "program"]
@@ -52,7 +54,7 @@ class Node(TypedDict):
 class SetProperties(TypedDict, total=False):
     """What an action sets of a link; named as in ``internal/linkmodel``."""
 
-    rate_bps: int
+    rate_bps: float
     delay_ms: DelayMs
     jitter_ms: DelayMs
     loss: Share
@@ -344,7 +346,7 @@ class Sections(TypedDict, total=False):
 class Plan(Sections):
     """All that a run does: the scenario, what was chosen on the command line and the machine, resolved."""
 
-    schema: Literal[1]
+    schema: Literal[2]
     run: str
     scenario: str
     title: str

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 from testbed.errors import BadInput
-from topologies.link import Link
+from topologies.link import Link, rate_pps
 
 HERE = ""
 """The machine that leads the run."""
@@ -118,9 +118,9 @@ def middles(links: Sequence[Link], place: Mapping[str, str]) -> dict[str, str]:
     packets per second so far, links with most of them first; of equal ones that of the end ``a``."""
     load: dict[str, float] = {}
     found = {}
-    for link in sorted(links, key=lambda link: -link["rate_pps"]):
+    for link in sorted(links, key=lambda link: -rate_pps(link)):
         machine = min(machines_of(link, place), key=lambda name: load.get(name, 0.0))
-        load[machine] = load.get(machine, 0.0) + link["rate_pps"]
+        load[machine] = load.get(machine, 0.0) + rate_pps(link)
         found[link["name"]] = machine
     return {link["name"]: found[link["name"]] for link in links if found[link["name"]] != HERE}
 

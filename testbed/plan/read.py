@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from testbed.documents import read_json
 from testbed.errors import BadInput
+from testbed.plan import old
 from testbed.plan.model import Plan
 
 
@@ -22,8 +23,9 @@ def adapter() -> TypeAdapter[Plan]:
 
 
 def read_plan(path: Path) -> Plan:
-    """A folder's ``plan.json``, unchanged; BadInput names file, key, value and what would be right."""
-    return valid(read_json(path), str(path))
+    """A folder's ``plan.json``, one of an earlier schema as one of today; BadInput names file, key, value and what
+    would be right."""
+    return valid(old.current(read_json(path)), str(path))
 
 
 def valid(document: Any, where: str) -> Plan:

@@ -13,7 +13,7 @@ from testbed.errors import BadInput
 from testbed.plan import model
 from testbed.plan.default_engine import DEFAULT
 from testbed.plan.duration import at_full_rate_s
-from testbed.plan.model import Action, Middle, Plan, Runtime, Session, Traces
+from testbed.plan.model import SCHEMA, Action, Middle, Plan, Runtime, Session, Traces
 from testbed.plan.place import middles, placed
 from testbed.plan.read import valid
 from testbed.plan.traffic_types import traffic_of
@@ -25,7 +25,7 @@ from testbed.planning.topology import resolve_topology
 from testbed.scenario.load import LoadedScenario
 from testbed.scenario.model import Scenario
 from testbed.scenario.quick import variant_of
-from topologies.link import FILES, Link
+from topologies.link import FILES, Link, rate_pps
 from topologies.link_files import why_unfit
 
 DATABASE = "ncp_testbed"
@@ -86,7 +86,7 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
     limit_s = transfer_limit_s(scenario, sessions, topology.links)
     _refuse_events_after(limit_s, loaded)
     plan: Plan = {
-        "schema": 1,
+        "schema": SCHEMA,
         "run": run,
         "scenario": scenario.name,
         "title": scenario.title,
@@ -254,5 +254,5 @@ def transfer_limit_s(scenario: Scenario, sessions: Sequence[Session], links: Seq
     if scenario.limits.transfer_s is not None:
         return scenario.limits.transfer_s
     beside_s = max((cross.from_s + cross.for_s for cross in scenario.cross_traffic), default=0.0)
-    full_rate_s = at_full_rate_s(sessions, {link["name"]: link["rate_pps"] for link in links})
+    full_rate_s = at_full_rate_s(sessions, {link["name"]: rate_pps(link) for link in links})
     return round(3 * full_rate_s + beside_s + 30, 1)

@@ -12,6 +12,7 @@ from testbed.scenario.load import LoadedScenario
 from testbed.scenario.model import NcpSession, Scenario
 from testbed.scenario.sessions import Session
 from topologies.layout import Path
+from topologies.link import rate_pps
 
 FIRST_PORT = 30001
 
@@ -123,7 +124,7 @@ def connection_of(topology: Topology, path: Path, number: int, ports: Sequence[i
     return {
         "index": number,
         # The link that its rate is limited by: the least share among those that cross it, the first of equals.
-        "link": min(crossed, key=lambda link: link["rate_pps"] / topology.connections_over(link["name"]))["name"],
+        "link": min(crossed, key=lambda link: rate_pps(link) / topology.connections_over(link["name"]))["name"],
         "path": list(path.edges),
         "send_buffer_packets": crossed[0]["queue"]["packets"],
         "sender": f"{sender}:{ports[0]}",

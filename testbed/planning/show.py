@@ -7,7 +7,7 @@ from testbed.plan.duration import expected_transfer_s
 from testbed.plan.link_words import delay, impairments
 from testbed.plan.model import Plan, Session
 from testbed.plan.place import HERE, machines_of
-from topologies.link import Link
+from topologies.link import Link, rate_pps
 
 
 def plan_text(plan: Plan) -> str:
@@ -66,7 +66,7 @@ def _middles(plan: Plan) -> str:
         where.setdefault(plan.get("middles", {}).get(link["name"], HERE), []).append(link)
     return "; ".join(
         f"{', '.join(link['name'] for link in links)} {f'on {machine}' if machine else 'here'}, "
-        f"{sum(link['rate_pps'] for link in links):g} packets/s"
+        f"{sum(rate_pps(link) for link in links):g} packets/s"
         for machine, links in sorted(where.items())
     )
 
@@ -76,7 +76,7 @@ def _link(plan: Plan, link: Link) -> str:
     ends = f" ({link['a']['host']}–{link['b']['host']})" if plan["nodes"] else ""
     mode = link["queue"]["mode"]
     where = "at the sender" if mode == "backpressure" else f"in the middle ({mode})"
-    rate = f"{link['rate_pps']:g} packets/s of {link['frame_bytes']} B ({link['rate_bps'] / 1e6:.3f} Mbit/s)"
+    rate = f"{rate_pps(link):g} packets/s of {link['frame_bytes']} B ({link['rate_bps'] / 1e6:.3f} Mbit/s)"
     queue = f"{link['queue']['packets']} packets queued {where}"
     return f"{link['name']}{ends}: " + ", ".join([rate, f"{delay(link)} one-way", *impairments(link), queue])
 

@@ -8,7 +8,8 @@ unfolded into them here, so that whoever carries them out needs no state.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from fractions import Fraction
+from typing import Any, TypeVar, cast
 
 from testbed.message import InvalidValue
 from testbed.plan.intervals import at, link_intervals
@@ -16,8 +17,9 @@ from testbed.plan.model import DIRECTIONS, Action, CarrierAction, Directions, Pr
 from testbed.scenario.timeline import Blackhole, Carrier, Flap, PauseRead, Ramp, SetLink, TimelineEvent
 from topologies.impairments import NUMBERS
 from topologies.link import Link
-from topologies.units import Rate
+from topologies.units import as_number, as_written
 
+_Number = TypeVar("_Number", float, Fraction)
 _AS_ASKED = ("delay_ms", "jitter_ms", "loss", *NUMBERS)
 """Properties that a plan has as the event does."""
 
@@ -155,14 +157,10 @@ def _properties(event: SetLink, link: Link) -> Properties:
     numbers = {name: value for name in _AS_ASKED if (value := getattr(event, name)) is not None}
     asked = cast(Properties, numbers)
     if event.rate is not None:
-        asked["rate_bps"] = _bps(event.rate, link)
+        asked["rate_bps"] = event.rate.to_bps(link["frame_bytes"])
     if event.burst_loss is not None:
         asked["gilbert_elliott"] = event.burst_loss.as_planned()
     return asked
-
-
-def _bps(rate: Rate, link: Link) -> int:
-    return round(rate.to_bps(link["frame_bytes"]))
 
 
 def _flap(event: Flap, link: Link) -> Iterator[Action]:
@@ -201,8 +199,8 @@ def _ramp(event: Ramp, link: Link) -> Iterator[Action]:
     for step in range(steps + 1):
         properties = Properties()
         if event.rate is not None:
-            first, last = (float(_bps(rate, link)) for rate in event.rate)
-            properties["rate_bps"] = round(_between(first, last, step, steps))
+            first, last = (as_written(rate.to_bps(link["frame_bytes"])) for rate in event.rate)
+            properties["rate_bps"] = as_number(_between(first, last, step, steps))
         if event.delay_ms is not None:
             properties["delay_ms"] = round(_between(*event.delay_ms, step, steps), 9)
         if event.loss is not None:
@@ -210,5 +208,5 @@ def _ramp(event: Ramp, link: Link) -> Iterator[Action]:
         yield _set(event.at_s + event.over_s * step / steps, link, event.direction, properties)
 
 
-def _between(first: float, last: float, step: int, steps: int) -> float:
+def _between(first: _Number, last: _Number, step: int, steps: int) -> _Number:
     return first + (last - first) * step / steps

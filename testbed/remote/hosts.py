@@ -36,6 +36,7 @@ from topologies import shaper
 from topologies.fabric import Tunnel, namespace_of
 from topologies.link import Link, LinkEnd, burst_bytes_at, shaped_at_hosts
 from topologies.live_change import set_plug
+from topologies.units import whole_bps
 
 RELAY_PLAN = "relay-plan.json"
 LINK_MTU_BYTES = 1500
@@ -268,7 +269,7 @@ class FarHosts:
             "prefix": end["prefix"],
             "peer_mac": peer["mac"],
             "peer": peer["address"],
-            "shaping": _shaping(link, round(link["rate_bps"])) if shaped_at_hosts(link) else None,
+            "shaping": _shaping(link, link["rate_bps"]) if shaped_at_hosts(link) else None,
             **wired,
         }
 
@@ -288,7 +289,7 @@ class FarHosts:
         """One at a host, see :class:`FarProgram`."""
         return FarProgram(self.machines[self.place[host]], host, name, command, at_unix_ns, log)
 
-    def change_rate(self, link: Link, direction: str, rate_bps: int, at_unix_ns: int) -> list[Future[int]]:
+    def change_rate(self, link: Link, direction: str, rate_bps: float, at_unix_ns: int) -> list[Future[int]]:
         """At the ends that are theirs and send that way. The helper of each keeps the time itself; the answers, when it
         was done, come from threads of their own."""
         return [
@@ -460,10 +461,10 @@ def _tunnel(tunnel: Tunnel) -> dict[str, Any]:
     return {"vni": tunnel.vni, "local": tunnel.local, "remote": tunnel.remote, "port": tunnel.port}
 
 
-def _shaping(link: Link, rate_bps: int) -> dict[str, int]:
+def _shaping(link: Link, rate_bps: float) -> dict[str, int]:
     options = shaper.rate_class(rate_bps, burst_bytes_at(link, rate_bps), link["frame_bytes"])
     return {
-        "rate_bps": rate_bps,
+        "rate_bps": whole_bps(rate_bps),
         "burst_bytes": int(options["burst"]),
         "quantum_bytes": int(options["quantum"]),
         "limit_bytes": shaper.limit_bytes(link),

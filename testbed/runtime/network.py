@@ -86,7 +86,7 @@ class Elsewhere(Protocol):
         """One at a host of theirs, at a time or at once if that has passed; ``log`` gets its errors."""
         ...
 
-    def change_rate(self, link: Link, direction: str, rate_bps: int, at_unix_ns: int) -> Sequence[Future[int]]:
+    def change_rate(self, link: Link, direction: str, rate_bps: float, at_unix_ns: int) -> Sequence[Future[int]]:
         """At a link's ends that are theirs and send that way, at a time; when each did it, in Unix nanoseconds."""
         ...
 

@@ -14,6 +14,7 @@ from typing import Any
 from testbed.judge.checks import Trust
 from testbed.judge.judge import judge
 from testbed.series import FromFile
+from topologies.link import rate_pps
 
 START_NS = 1_795_000_000_123_456_789
 _STEP_S = 0.01
@@ -30,7 +31,7 @@ def make_plan(
     start = 16 if policy == "previous" else 2048
     rates = {"fast": 1024.0, "slow": 128.0}
     return {
-        "schema": 1,
+        "schema": 2,
         "run": "20261121-035200-3f9a",
         "scenario": "startup",
         "title": "Windows that start equal follow the throughput of their connections",
@@ -58,7 +59,6 @@ def make_plan(
             {
                 "name": name,
                 "index": index,
-                "rate_pps": rate,
                 "rate_bps": int(rate * 1073 * 8),
                 "frame_bytes": 1073,
                 "burst_bytes": 3000,
@@ -156,7 +156,7 @@ def make_plan(
 def telemetry(plan: Any, *, noise: float = 0.0, seconds: float | None = None) -> list[str]:
     """The run's lines, in time order; ``noise`` shakes RTTs and lateness, ``seconds`` cuts the run short."""
     session = plan["sessions"][0]
-    rates = [link["rate_pps"] for link in plan["links"]]
+    rates = [rate_pps(link) for link in plan["links"]]
     total = session["transfer_bytes"] / session["mtu_bytes"]
     window = session["send_window_bytes"] / session["mtu_bytes"]
     windows = [float(w) for w in session["initial_windows"]]
@@ -203,7 +203,7 @@ def _sample(plan, t_s, windows, acked, pps, rtt_s, lateness) -> list[str]:
     lines = []
     for index in (0, 1):
         tags = f"{run},session=s1,connection={index + 1},policy={policy}"
-        in_flight = min(windows[index], plan["links"][index]["rate_pps"] * rtt_s[index])
+        in_flight = min(windows[index], rate_pps(plan["links"][index]) * rtt_s[index])
         share = pps[index] / sum(pps) if sum(pps) else 0.0
         delivered = f"delivered_pps={pps[index]!r},delivered_share={share!r}"
         lines.append(

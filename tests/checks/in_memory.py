@@ -72,7 +72,6 @@ def small_plan(**changes: Any) -> Any:
     links = [
         {
             "name": name,
-            "rate_pps": pps,
             "rate_bps": pps * 8000,
             "frame_bytes": 1000,
             "burst_bytes": 3000,

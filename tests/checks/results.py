@@ -35,7 +35,7 @@ LATER_NS = START_NS + 2_000_000_000
 WHOLE = {"bytes": 10_000_000, "sha256": "c" * 64}
 TWO = {"sessions": [small_session("s1", policy="previous"), small_session("s2")]}
 S2_STARTS = [event("transfer_start", 2.0, "s2"), event("transfer_end", 12.0, "s2")]
-EQUAL = [{**link, "rate_pps": 250, "rate_bps": 2_000_000} for link in small_plan()["links"]]
+EQUAL = [{**link, "rate_bps": 2_000_000} for link in small_plan()["links"]]
 
 
 def of_law(t_s: float) -> float:
@@ -137,7 +137,7 @@ def core(
     rate_pps: int = 1000,
 ) -> Evidence:
     """Sessions, each from its own start on, that deliver so many packets/s of 1000 bytes over a link of so many."""
-    link = {"name": "core", "rate_pps": rate_pps, "rate_bps": 8000 * rate_pps, "frame_bytes": 1000}
+    link = {"name": "core", "rate_bps": 8000 * rate_pps, "frame_bytes": 1000}
     sessions = [
         small_session(name, connections=[{"index": 1, "link": "core"}, {"index": 2, "link": "edge", "path": ["edge"]}])
         for name in rates

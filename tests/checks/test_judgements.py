@@ -112,7 +112,7 @@ def test_law_starting_later_fits_the_reversed_extreme(tmp_path):
 def test_a_slow_link_is_named(tmp_path):
     plan = make_plan()
     lines = telemetry(plan)
-    plan["links"][1]["rate_pps"] = 256.0  # asked for twice what it gave
+    plan["links"][1]["rate_bps"] = 256 * 1073 * 8  # asked for twice what it gave
     checks, _ = judged(tmp_path / "r", plan, lines)
     underused = sentences(checks["windows follow the law"].said)["link.underused"]
     assert (underused["connection"], underused["link_pps"]) == ("2", 256.0)

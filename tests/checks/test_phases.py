@@ -26,7 +26,6 @@ PAUSE = [{"at_s": 5.0, "kind": "pause_read", "connection": 2, "for_s": 1.0, "tex
 
 def equal_plan(timeline: list[dict[str, Any]], policy: str = "nkp24") -> Any:
     plan = make_plan(policy)
-    plan["links"][1]["rate_pps"] = 1024.0
     plan["links"][1]["rate_bps"] = plan["links"][0]["rate_bps"]
     return {**plan, "timeline": timeline}
 

@@ -25,9 +25,9 @@ SESSION: Any = {
     "connections": [{"index": 1, "link": "near"}, {"index": 2, "link": "far", "path": ["access", "far"]}],
 }
 LINKS: Any = [
-    {"name": "near", "rate_pps": 1024, "rate_bps": 8_790_016, "delay_ms": 50.0},
-    {"name": "access", "rate_pps": 1024, "rate_bps": 8_790_016, "delay_ms": 5.0},
-    {"name": "far", "rate_pps": 128, "rate_bps": 1_098_752, "delay_ms": 500.0},
+    {"name": "near", "rate_bps": 8_790_016, "delay_ms": 50.0},
+    {"name": "access", "rate_bps": 8_790_016, "delay_ms": 5.0},
+    {"name": "far", "rate_bps": 1_098_752, "delay_ms": 500.0},
 ]
 
 

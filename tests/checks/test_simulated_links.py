@@ -166,6 +166,15 @@ def test_each_property_at_its_limit(told: Told, says: Saying | None) -> None:
     assert off(told, **LIMITS) == ([says] if says else [])
 
 
+def test_a_link_of_the_simulator_is_told_whole_bits_per_second() -> None:
+    links = small_plan()["links"]
+    asked = {"links": [links[0] | {"rate_bps": 8_000_000.4}, *links[1:]], **LIMITS}
+    slow = {**LIMITS, "links": [links[0] | {"rate_bps": 100.5}, *links[1:]]}
+    assert off({"rate asked": 8_000_000.0}, **asked) == []
+    assert off({"rate asked": 100.0, "rate": None}, **slow) == []
+    assert off({"rate asked": 100.5, "rate": None}, **slow) == [told_otherwise("rate_bps", 100.5, 100.0)]
+
+
 @pytest.mark.parametrize(
     ("told", "link", "says"),
     [
@@ -210,7 +219,7 @@ def test_a_queue_before_a_slower_link_may_be_empty_too_unless_it_lasts_until_the
     # 50,000 bytes on the line, 2,500 of doubt, four packets, and 125 ms of 1000 packets a second.
     assert off({"rate": 2e6, "backlog": 181_500.0}, **asked) == []
     assert off({"rate": 2e6, "backlog": 181_501.0}, **asked) == [too_slow(2.0)]
-    equal = [links[0], links[1] | {"rate_pps": 1000, "rate_bps": 8_000_000}]
+    equal = [links[0], links[1] | {"rate_bps": 8_000_000}]
     assert off({"rate": 2e6}, **asked | {"links": equal}) != [], "windows may wait here as well as there"
     slowed = {"kind": "set", "at_s": 9.0, "link": "slow", "direction": "both", "properties": {"rate_bps": 1_000_000}}
     assert off({"rate": 2e6}, timeline=[slowed], **asked | {"links": equal}) == []

@@ -39,7 +39,7 @@ def judged(
 ) -> CheckResult:
     """A check of sessions that each deliver so many packets a second for ten seconds, over a link of 512."""
     starts_s = starts_s or {}
-    link = {"name": "core", "rate_bps": 512 * FRAME_BYTES * 8, "rate_pps": 512, "frame_bytes": FRAME_BYTES}
+    link = {"name": "core", "rate_bps": 512 * FRAME_BYTES * 8, "frame_bytes": FRAME_BYTES}
     plan: Any = {
         "scenario": "s",
         "run": "r",

@@ -18,6 +18,7 @@ from testbed.study.kinds import sweep_file as sweeps
 from testbed.study.kinds import table_file as tables
 from testbed.study.kinds.claims_file import Claim, Claims, Difference, FromColumn, OfRows, RunSpec, Setup, kind_of
 from testbed.study.kinds.table_file import Row, Table
+from topologies.link import rate_pps
 
 RUN = "claim-0000"
 
@@ -108,8 +109,9 @@ def _value(of: FromColumn, row: Mapping[str, str]) -> Any:
 def differing(setup: Setup, plan: Plan, row: str = "", published_row: str = "", column: str = "") -> dict[str, str]:
     """The keys whose value in the plan is not the source's, with both in words."""
     found = {}
+    by_packets = {"links": [{**link, "rate_pps": rate_pps(link)} for link in plan.get("links", [])]}
     for key, theirs in _asked(setup, row, published_row, column).items():
-        ours = value_at(plan, key)
+        ours = value_at({**plan, **by_packets}, key)
         if not _same(ours, theirs):
             shown = "nothing" if theirs is NOT_THERE else repr(theirs)
             found[key] = f"{ours!r}, the source has {shown}"

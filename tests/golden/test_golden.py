@@ -55,14 +55,14 @@ def test_a_change_of_one_cell_alone_is_seen(monkeypatch: pytest.MonkeyPatch) -> 
 
     def with_one_changed(*arguments: Any) -> Sequence[Any]:
         found = of_table(*arguments)
-        found[1][1]["links"][0]["rate_pps"] += 0.001
+        found[1][1]["links"][0]["rate_bps"] += 0.001
         return found
 
     monkeypatch.setattr(table_run, "plans_of", with_one_changed)
     lines = recorded.difference("plans/tables/bdp-buffer.json").splitlines()
     changed = [line for line in lines if line.startswith("+ ")]
     assert len(changed) == 2, "one of the full form, one of the quick form"
-    assert all('"links.0.rate_pps": ' in line for line in changed)
+    assert all('"links.0.rate_bps": ' in line for line in changed)
 
 
 def test_a_scenario_that_changes_is_seen_in_plan_run_id_and_telemetry(monkeypatch: pytest.MonkeyPatch) -> None:

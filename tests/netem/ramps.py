@@ -12,7 +12,7 @@ from testbed.engines.mininet.host_rates import HostRates
 from testbed.lab.ends import Between, End
 from testbed.lab.instrument import Instrument
 from testbed.lab.ours import hosts
-from topologies.link import Link, resolve_link
+from topologies.link import Link, rate_pps, resolve_link
 from topologies.middle import NetemMiddle
 from topologies.units import QueueLength, Rate
 
@@ -25,7 +25,7 @@ def ramps(rates: HostRates, link: Link) -> float:
     begun = time.monotonic()
     asked: list[tuple[float, float]] = []
     for step in range(round((SECONDS + 1) / STEP_S)):
-        pps = link["rate_pps"] - 15 + 3 * (step % STEPS)
+        pps = rate_pps(link) - 15 + 3 * (step % STEPS)
         rates.set(link, link["a"], round(pps * link["frame_bytes"] * 8))
         asked.append((time.monotonic(), pps))
         time.sleep(max(0.0, begun + (step + 1) * STEP_S - time.monotonic()))

@@ -17,7 +17,7 @@ def link(a: str, b: str, rate_bps: float = 1_000_000, *, name: str = "", delay_m
         "a": {"host": a},
         "b": {"host": b},
         "rate_bps": rate_bps,
-        "rate_pps": rate_bps / 1e4,
+        "frame_bytes": 1250,
         "delay_ms": delay_ms,
     }
 

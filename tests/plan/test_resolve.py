@@ -13,7 +13,7 @@ from testbed.planning.show import plan_text
 from testbed.scenario.load import load
 from tests.raises import Containing, raises
 from topologies.impairments.jitter import read_samples_ms
-from topologies.link import burst_bytes_at, link_seed, resolve_link
+from topologies.link import burst_bytes_at, link_seed, rate_pps, resolve_link
 from topologies.link_files import LARGEST_BYTES
 from topologies.units import Rate
 
@@ -29,7 +29,7 @@ def plan_of(*assignments: str, **choices):
 
 def test_startup_as_the_proposal_has_it() -> None:
     plan = plan_of()
-    assert [link["rate_pps"] for link in plan["links"]] == [1024, 128]
+    assert [rate_pps(link) for link in plan["links"]] == [1024, 128]
     assert [link["delay_ms"] for link in plan["links"]] == [50, 50]
     assert plan["links"][0]["frame_bytes"] == 1073
     assert plan["links"][0]["rate_bps"] == 1024 * 1073 * 8

@@ -106,6 +106,13 @@ def test_a_ramp_reaches_both_ends(actions_of) -> None:
     ]
 
 
+def test_a_ramp_of_rates_has_each_in_full(actions_of) -> None:
+    found = actions_of("at: 1s, do: ramp, link: fast, rate: [102.4pps, 1mbit], over: 1s, step: 250ms")
+    rates = [a["properties"]["rate_bps"] for a in found]
+    assert rates == [879001.6, 909251.2, 939500.8, 969750.4, 1_000_000]
+    assert isinstance(rates[-1], int)
+
+
 def test_a_paused_reader(actions_of) -> None:
     (pause,) = actions_of("at: 5s, do: pause_read, connection: 2, for: 1s")
     assert (pause["kind"], pause["connection"], pause["for_s"]) == ("pause_read", 2, 1.0)

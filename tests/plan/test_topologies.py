@@ -18,6 +18,7 @@ from testbed.scenario.load import load
 from tests.raises import Containing, Said, raises
 from topologies.layout import Ambiguous, Edge, Layout
 from topologies.layout import Path as LayoutPath
+from topologies.link import rate_pps
 from topologies.shapes.chain import chain
 from topologies.shapes.relays import relays
 
@@ -78,7 +79,7 @@ def test_a_relayed_path_is_two_links_with_half_of_the_delay_each() -> None:
         ("slow-2", "r2", "h2"),
     ]
     assert [link["delay_ms"] for link in plan["links"]] == [25, 25, 12.5, 12.5]
-    assert [link["rate_pps"] for link in plan["links"]] == [1024, 1024, 128, 128]
+    assert [rate_pps(link) for link in plan["links"]] == [1024, 1024, 128, 128]
     # Sized to the path's delay, not to the hop's.
     assert plan["links"][0]["queue"] == {"mode": "backpressure", "packets": 102}
     assert [host["name"] for host in plan["hosts"]] == ["h1", "h2"]

@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from tests.raises import Containing, Said, raises
 from topologies.units import (
     LONGEST_S,
     QueueLength,
+    Rate,
     UnitError,
     parse_delay_ms,
     parse_duration_s,
@@ -18,6 +20,7 @@ from topologies.units import (
     parse_queue,
     parse_rate,
     parse_size_bytes,
+    whole_bps,
 )
 
 
@@ -38,6 +41,32 @@ def test_a_packet_rate_depends_on_the_frame() -> None:
     rate = parse_rate("1024pps")
     assert rate.to_bps(1073) == 1024 * 1073 * 8
     assert rate.to_pps(1073) == 1024
+
+
+@pytest.mark.parametrize(
+    ("text", "bps", "whole"),
+    [
+        ("22857.143kbit", 22857143, 22857143),
+        ("1.0000001mbit", 1000000.1, 1000000),
+        ("102.4pps", 879001.6, 879002),
+        ("0.01pps", 85.84, 86),
+        ("0.1pps", 858.4, 858),
+    ],
+)
+def test_a_rate_is_not_rounded_and_an_engine_takes_whole_bits(text: str, bps: float, whole: int) -> None:
+    found = parse_rate(text).to_bps(1073)
+    assert (found, type(found)) == (bps, type(bps))
+    assert whole_bps(found) == whole
+
+
+def test_an_engine_has_one_bit_per_second_at_least() -> None:
+    assert [whole_bps(rate) for rate in (0.2, 0.5, 1.5, 2.5, 3.5)] == [1, 1, 2, 2, 4]
+
+
+@given(st.decimals("0.01", "10000000", places=4), st.integers(60, 9000))
+def test_packets_per_second_come_back(pps: Decimal, frame_bytes: int) -> None:
+    rate = Rate(pps=float(pps))
+    assert Rate(bps=rate.to_bps(frame_bytes)).to_pps(frame_bytes) == pytest.approx(float(pps), rel=1e-15)
 
 
 @pytest.mark.parametrize(("text", "size"), [("48MiB", 48 << 20), ("1MB", 10**6), ("64KiB", 65536), ("1024B", 1024)])

@@ -21,6 +21,7 @@ from testbed.study.kinds.table_file import Column, Row, Selection, load, scenari
 from testbed.study.record import read_record
 from tests.raises import Containing, Said, raises
 from tests.tables.small_table import POLICIES, matrix_of, write_run
+from topologies.link import rate_pps
 
 
 def all_scenarios(name: str) -> None:
@@ -53,7 +54,7 @@ def test_the_speed_table_is_the_proposals() -> None:
     assert [row["row"] for row in rows] == list(matrix.selection.rows)
     for row in rows:
         plan = matrix.cell(row["row"], "nkp24").plan
-        links = [f"{x['rate_pps']:g}@{x['delay_ms']:g}:{x['loss']:g}" for x in plan["links"]]
+        links = [f"{rate_pps(x):g}@{x['delay_ms']:g}:{x['loss']:g}" for x in plan["links"]]
         assert " ".join(links) == row["links"]
         assert plan["sessions"][0]["transfer_bytes"] == (80 if row["row"] == "6" else 8) << 20
         assert {x["queue"]["packets"] for x in plan["links"]} == {2}

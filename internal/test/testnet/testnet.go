@@ -113,7 +113,7 @@ func (n *Net) wire(t testing.TB, index int, link Link) map[string]any {
 func (n *Net) writePlan(t testing.TB, links []map[string]any) {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{
-		"schema": 1, "run": "test", "scenario": "test", "links": links,
+		"schema": 2, "run": "test", "scenario": "test", "links": links,
 		"telemetry": map[string]any{"interval_ms": 100},
 	})
 	if err != nil {

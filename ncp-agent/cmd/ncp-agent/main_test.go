@@ -55,7 +55,7 @@ func writePlan(t *testing.T, bytes int, url string, change func(session map[stri
 		change(session)
 	}
 	return agenttest.WritePlan(t, map[string]any{
-		"schema": 1, "run": "r", "scenario": "test", "seed": 3, "sessions": []any{session},
+		"schema": 2, "run": "r", "scenario": "test", "seed": 3, "sessions": []any{session},
 		"telemetry": map[string]any{"interval_ms": 20, "url": url, "database": "d"},
 	})
 }

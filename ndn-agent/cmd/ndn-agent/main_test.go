@@ -49,7 +49,7 @@ func writePlan(t *testing.T, transport string, bytes int, change func(plan, ndn 
 		{"host": "h3", "role": "producer", "faces": []object{face("h2", d, c, true)}},
 	}}
 	plan := object{
-		"schema": 1, "run": "r", "scenario": "test", "seed": 3, "sessions": []object{{"name": "s1"}}, "ndn": ndn,
+		"schema": 2, "run": "r", "scenario": "test", "seed": 3, "sessions": []object{{"name": "s1"}}, "ndn": ndn,
 		"telemetry": object{"interval_ms": 20, "url": "http://127.0.0.1:1", "database": "d"},
 	}
 	if change != nil {

@@ -20,6 +20,7 @@ from testbed.message import Lines, Message
 from testbed.plan.model import Limits, Plan
 from topologies.commands import dies_with_us
 from topologies.link import Link
+from topologies.units import whole_bps
 
 PROBE = "probe.json"
 """What the probe said, in the result folder: ``links.csv`` is made of it."""
@@ -155,7 +156,7 @@ def _reading(link: Link, measured: dict[str, Any]) -> LinkReading:
     return LinkReading(
         link=link["name"],
         direction=measured["direction"],
-        rate_bps_asked=link["rate_bps"],
+        rate_bps_asked=whole_bps(link["rate_bps"]),
         rate_bps=measured["rate_bps"],
         delay_ms_asked=link["delay_ms"],
         delay_ms=measured["delay_ms"],

@@ -30,7 +30,7 @@ class HostRates:
         for link, end in shaped:
             self.set(link, end, link["rate_bps"])
 
-    def set(self, link: Link, end: LinkEnd, rate_bps: int) -> None:
+    def set(self, link: Link, end: LinkEnd, rate_bps: float) -> None:
         """Change the rate of one end's shaper in place, keeping what is queued and what it has left to send; nothing
         where it is at another host."""
         if end["host"] not in self._handles:

@@ -44,7 +44,7 @@ class LiveTarget:
         done_ns = 0
         if shaped_at_hosts(plan) and "rate_bps" in rest:
             assert self._rates is not None
-            rate_bps = int(rest.pop("rate_bps"))
+            rate_bps = float(rest.pop("rate_bps"))
             others = self._network.elsewhere
             elsewhere = others.change_rate(plan, direction, rate_bps, at_unix_ns) if others else ()
             wait_until(at_unix_ns)

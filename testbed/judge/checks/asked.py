@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 
 from testbed.message import Message
 from testbed.plan.model import Connection, Plan, Session
-from topologies.link import Link
+from topologies.link import Link, rate_pps
 
 
 class NoSuchSession(ValueError):
@@ -54,7 +54,7 @@ def link_of(plan: Plan, session: Session, connection: str) -> Link:
 def rates_pps(plan: Plan, session: Session) -> dict[str, float]:
     """Each connection's rate in full-size packets per second: the least on its path, where a link that several of
     the session's connections cross is shared evenly."""
-    rates = {link["name"]: float(link["rate_pps"]) for link in plan["links"]}
+    rates = {link["name"]: rate_pps(link) for link in plan["links"]}
     over = connections_over(session)
     return {str(c["index"]): min(rates[x] / over[x] for x in path_of(c)) for c in session["connections"]}
 
@@ -72,7 +72,7 @@ def connections_over(session: Session) -> Counter[str]:
 def bound_bps(plan: Plan, session: Session, links: Collection[str] | None = None) -> float:
     """Payload bits/s that a session's links (or only ``links``) carry at their rates, less what they lose."""
     used = {link["name"]: link for c in connections(session) for link in [link_of(plan, session, c)]}
-    pps = sum(x["rate_pps"] * (1 - x["loss"]) for x in used.values() if links is None or x["name"] in links)
+    pps = sum(rate_pps(x) * (1 - x["loss"]) for x in used.values() if links is None or x["name"] in links)
     return float(pps * payload_bytes(session) * 8)
 
 

@@ -13,6 +13,7 @@ from testbed.judge.checks.evidence import Evidence
 from testbed.judge.checks.law import Law, law_of
 from testbed.plan.intervals import LinkInterval, at, link_intervals
 from testbed.plan.model import Action, Connection, Plan, Session
+from topologies.link import rate_pps
 
 Rates = Mapping[str, float]
 RatesOf = Literal["plan", "acknowledged"]
@@ -65,7 +66,7 @@ def rate_changes(plan: Plan, session: Session) -> list[tuple[float, Rates]]:
 def _brought_pps(interval: LinkInterval) -> float:
     bursts = interval.link.get("gilbert_elliott")
     least_loss = min(bursts["loss_good"], bursts["loss_bad"]) if bursts else interval.link["loss"]
-    return float(interval.link["rate_pps"]) if interval.up and least_loss < 1 else 0.0
+    return rate_pps(interval.link) if interval.up and least_loss < 1 else 0.0
 
 
 def _is_paused(connection: Connection, timeline: Sequence[Action], at_s: float) -> bool:

@@ -19,6 +19,7 @@ from testbed.judge.checks.together import session_rates_bps
 from testbed.judge.status import Status
 from testbed.message import InvalidValue, Message
 from testbed.plan.model import Plan, Session
+from topologies.link import rate_pps
 
 MOST = 1.1
 """Times the optimum, beyond which a goodput can't be: a run may lose fewer packets than its links do on average."""
@@ -137,7 +138,7 @@ def _reused_s(evidence: Evidence, session: Session, connection: str, at_s: float
     found = evidence.samples("delivered_pps", session["name"])
     if not found:
         return {}
-    rate = float(asked.link_of(evidence.plan, session, connection)["rate_pps"])
+    rate = rate_pps(asked.link_of(evidence.plan, session, connection))
     after = found[connection].between(at_s, float("inf")) if connection in found else None
     if after is None or not after.t_s.size:
         raise CannotJudge(

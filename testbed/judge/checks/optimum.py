@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from testbed.plan.intervals import link_intervals
 from testbed.plan.model import Action
-from topologies.link import Link
+from topologies.link import Link, rate_pps
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Capacity:
     def of(cls, link: Link, timeline: Sequence[Action], bits_per_packet: float, delay_s: float) -> Capacity:
         """A link that loses, is unplugged or changes its rate, as the timeline has it from its sender's end."""
         steps = [
-            (each.from_s, each.up * each.link["rate_pps"] * (1 - each.link["loss"]) * bits_per_packet)
+            (each.from_s, each.up * rate_pps(each.link) * (1 - each.link["loss"]) * bits_per_packet)
             for each in link_intervals(link, timeline, "ab")
         ]
         return cls(steps, delay_s)

@@ -10,6 +10,7 @@ from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from topologies.impairments import keys_that
+from topologies.units import whole_bps
 
 LOSING = keys_that("drops", "spoils")
 """Properties by which a link loses packets that the probe sends."""
@@ -59,7 +60,8 @@ def violations(plan: Plan, table: Path) -> list[Message]:
                     )
                 )
             for column, key in ASKED.items():
-                if abs(float(row[column]) - float(link[key])) > 1e-6 * max(1.0, float(link[key])):
+                asked = float(whole_bps(link[key]) if key == "rate_bps" else link[key])
+                if abs(float(row[column]) - asked) > 1e-6 * max(1.0, asked):
                     found.append(
                         Message(
                             "link.measured-for-another-plan",
@@ -70,7 +72,7 @@ def violations(plan: Plan, table: Path) -> list[Message]:
                             direction=direction,
                             key=key,
                             measured_for=row[column],
-                            asked=link[key],
+                            asked=asked,
                         )
                     )
     return found

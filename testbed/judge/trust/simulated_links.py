@@ -23,6 +23,7 @@ from testbed.plan.model import DIRECTIONS, Direction, Limits, Plan, Session
 from testbed.series import named
 from topologies.impairments import keys_that
 from topologies.link import Link
+from topologies.units import whole_bps
 
 Array = NDArray[np.float64]
 CHANCE = statistics.NormalDist().inv_cdf(0.9995)
@@ -133,14 +134,15 @@ def _configured(asked: Mapping[str, Any], part: Mapping[str, Array]) -> Iterator
     """What the link itself says that it was told."""
     for name, key in (("loss asked", "loss"), ("delay asked", "delay_ms"), ("rate asked", "rate_bps")):
         told = part.get(name, np.empty(0))
-        if told.size and float(np.abs(told - float(asked[key])).max()) > 1e-6 * max(1.0, float(asked[key])):
-            farthest = float(told[int(np.abs(told - float(asked[key])).argmax())])
+        wanted = whole_bps(asked[key]) if key == "rate_bps" else float(asked[key])
+        if told.size and float(np.abs(told - wanted).max()) > 1e-6 * max(1.0, wanted):
+            farthest = float(told[int(np.abs(told - wanted).argmax())])
             yield Message(
                 "link.told-otherwise",
                 "it was told {key} {told:g}, asked {asked:g}",
                 key=key,
                 told=farthest,
-                asked=asked[key],
+                asked=wanted,
             )
 
 

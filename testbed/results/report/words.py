@@ -12,6 +12,7 @@ from testbed.plan.engines import is_exact
 from testbed.plan.link_words import bits_per_second
 from testbed.plan.model import Plan, Session
 from testbed.plan.traffic_types import sent_by, traffic_of
+from topologies.link import rate_pps
 
 STATUS: Mapping[Status, str] = {
     Status.PASS: "holds",
@@ -48,7 +49,7 @@ def the_links(plan: Plan) -> list[str]:
         if traffic_of(plan).waits_in_sockets and queue.get("mode") == "backpressure":
             waiting = ", what is above the rate waits in the sender's socket"
         sentences.append(
-            f"{link['name']}: {link['rate_pps']:g} packets/s ({bits_per_second(link['rate_bps'])} on the wire), "
+            f"{link['name']}: {rate_pps(link):g} packets/s ({bits_per_second(link['rate_bps'])} on the wire), "
             f"{link['delay_ms']:g} ms each way, {loss}{waiting}."
         )
     return sentences
