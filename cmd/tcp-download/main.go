@@ -1,4 +1,4 @@
-// Command tcp-download is a server that sends one object over kernel TCP and tells when it was acknowledged, and its
+// Command tcp-download is a server that sends one object over kernel TCP and reports when it was acknowledged, and its
 // client. See docs/contracts.md.
 package main
 

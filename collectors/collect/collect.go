@@ -1,5 +1,5 @@
 // Package collect samples what the agents don't see of themselves: interfaces and queues of the links' ends, what
-// is queued in sockets, and TCP_INFO. Each collector has a thread and a spool of its own and tells its own cost.
+// is queued in sockets, and TCP_INFO. Each collector has a thread and a spool of its own and reports its own cost.
 package collect
 
 import (

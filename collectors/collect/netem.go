@@ -11,7 +11,7 @@ import (
 	"ncp-testbed/internal/telemetry"
 )
 
-// netem tells of one direction of a link whose middle is the kernel's, as the relay does of its own. What the
+// netem reports one direction of a link whose middle is the kernel's, as the relay does of its own. What the
 // kernel does not count is left out: the delay achieved, and lateness.
 type netem struct {
 	watched watch.Netem

@@ -31,20 +31,20 @@ func OfTheMachine(err error) bool {
 }
 
 // Failed says why, and returns the exit code for it.
-func Failed(why any) int { return told(ExitFailed, why) }
+func Failed(why any) int { return report(ExitFailed, why) }
 
 // BadInput says what is wrong with what the caller gave, and returns the exit code for it.
-func BadInput(why any) int { return told(ExitBadInput, why) }
+func BadInput(why any) int { return report(ExitBadInput, why) }
 
 // Unsupported says what this machine lacks, and returns the exit code for it.
-func Unsupported(why any) int { return told(ExitUnsupported, why) }
+func Unsupported(why any) int { return report(ExitUnsupported, why) }
 
-func told(code int, why any) int {
+func report(code int, why any) int {
 	fmt.Fprintf(os.Stderr, "%s: %v\n", filepath.Base(os.Args[0]), why)
 	return code
 }
 
-// UntilSignal returns a context that ends when the program is asked to: by SIGTERM, or SIGINT at a terminal.
+// UntilSignal returns a context that ends when the program has to end: by SIGTERM, or SIGINT at a terminal.
 func UntilSignal() (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 }

@@ -96,7 +96,7 @@ func Decode(r *http.Request, v any) error {
 // maxAhead is the most that something may be requested before its time.
 const maxAhead = 2 * time.Second
 
-// At returns the time that a request gives, or the zero time without one.
+// At returns the time in a request, or the zero time without one.
 func At(r *http.Request) (time.Time, error) {
 	text := r.URL.Query().Get("at_unix_ns")
 	if text == "" {

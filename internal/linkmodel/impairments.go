@@ -16,10 +16,10 @@ type Impairments struct {
 	Duplication
 }
 
-// impairment is what is asked of one of the Impairments, in exported fields: their tags say the key, as
+// impairment is the configuration of one of the Impairments, in exported fields: their tags say the key, as
 // [Properties] does, and the bounds. The zero value does nothing.
 type impairment interface {
-	// begin gives what is done to each frame of one direction, by what is asked at the time. It keeps what it
+	// begin returns what is done to each frame of one direction, by the configuration at the time. It keeps what it
 	// has to know from one frame to the next, and draws from streams of its own purposes alone.
 	begin(draws stream) func(*outcome)
 }
@@ -42,7 +42,7 @@ type lossModel interface{ meanLoss() float64 }
 // -Inf where it sets no bound.
 type delayBounder interface{ minMS(delayMS float64) float64 }
 
-// stream gives the draws of a purpose, the same whatever else is drawn.
+// stream returns the draws of a purpose, the same whatever else is drawn.
 type stream func(purpose string) *rand.Rand
 
 // each are pointers to the impairments, in their order.

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Cause tells why the model dropped a frame.
+// Cause is why the model dropped a frame.
 type Cause int
 
 // The causes of drops.
@@ -32,7 +32,7 @@ type Hooks[T any] struct {
 	// Copy makes the second of a duplicated frame; false if it cannot.
 	Copy func(T) (T, bool)
 	// Enter, unless nil, sees each frame as it enters the line, where nothing changes any more what becomes of it.
-	// It may put another handle into its place, which Pop then gives.
+	// It may put another handle into its place, which Pop then returns.
 	Enter func(*Delivery[T])
 }
 
@@ -51,7 +51,7 @@ type Pipe[T any] struct {
 	hooks      Hooks[T]
 	line       line[T]
 	begun      []func(*outcome) // of all impairments
-	impair     []func(*outcome) // of those that are asked for: what the line does to each frame, in this order
+	impair     []func(*outcome) // of those that are configured: what the line does to each frame, in this order
 	passing    outcome          // of the frame that enters the line
 	counts     Counts
 

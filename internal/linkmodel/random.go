@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 )
 
-// newStream gives every purpose its own draws, so that what one draws never moves another: with jitter turned
+// newStream has every purpose draw for itself, so that what one draws never moves another: with jitter turned
 // on, the same frames are lost as without. They follow from the seed, the link's name and the direction alone:
 // another link in the same run changes none of them.
 func newStream(seed uint64, link string, direction Direction) stream {

@@ -10,7 +10,7 @@ import (
 	"ncp-testbed/internal/linkmodel"
 )
 
-// Queue is a queueing discipline or a class of one: what has left it, what it holds, what it was told.
+// Queue is a queueing discipline or a class of one: what has left it, what it holds, how it is configured.
 type Queue struct {
 	Interface         int // index
 	Kind, Handle      string
@@ -24,7 +24,7 @@ type Queue struct {
 	Netem             *Netem
 }
 
-// Netem is what the kernel's netem was told.
+// Netem is how the kernel's netem is configured.
 type Netem struct {
 	DelayMS, Loss float64 // the mean, with bursty loss
 }

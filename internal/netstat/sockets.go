@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Socket is what the kernel tells of an IPv4 socket.
+// Socket is what the kernel reports of an IPv4 socket.
 type Socket struct {
 	Local, Remote      netip.AddrPort
 	Cookie             uint64 // tells it from any other, now and later

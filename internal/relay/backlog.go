@@ -6,7 +6,7 @@ import (
 	"ncp-testbed/internal/netstat"
 )
 
-// backlog tells of frames that got lost between the relay and a host, although the interface took them: the
+// backlog counts frames that got lost between the relay and a host, although the interface took them: the
 // receiving side of a veth pair has room for net.core.netdev_max_backlog frames on each processor.
 type backlog struct {
 	interfaces *netstat.Namespace

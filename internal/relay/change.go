@@ -10,7 +10,7 @@ import (
 	"ncp-testbed/internal/timing"
 )
 
-// Change is a change of a link's properties, asked for a time.
+// Change is a change of a link's properties, requested for a time.
 type Change struct {
 	Link      string              `json:"link"`
 	Direction linkmodel.Direction `json:"direction"`
@@ -85,7 +85,7 @@ func (r *Relay) Set(link string, wanted linkmodel.Direction, set linkmodel.Chang
 	}
 }
 
-// Changes are all that were asked for, in the order of asking.
+// Changes returns all that were requested, in the order of the requests.
 func (r *Relay) Changes() []Change {
 	var copies []Change
 	read := func() {

@@ -7,7 +7,7 @@ import (
 	"ncp-testbed/internal/timing"
 )
 
-// clock tells model time, and relates it to Unix time, by which the kernel stamps frames. The two are counted by
+// clock reads model time, and relates it to Unix time, by which the kernel stamps frames. The two are counted by
 // functions of their own, which a test replaces.
 type clock struct {
 	monotonic func() time.Duration // model time

@@ -1,4 +1,4 @@
-// Package relay is the user-space middle of a run's links: it drives one [model.Direction] for each direction
+// Package relay is the user-space middle of a run's links: it drives one [linkmodel.Pipe] for each direction
 // of each link with real Ethernet frames, taken from and given to the interfaces of the fabric's namespace by
 // packet sockets (packet(7)).
 //

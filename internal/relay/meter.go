@@ -10,7 +10,7 @@ import (
 	"ncp-testbed/internal/timing"
 )
 
-// Meter samples a relay, writes the samples as telemetry and adds up what the result tells.
+// Meter samples a relay, writes the samples as telemetry and adds up what the result reports.
 type Meter struct {
 	relay         *Relay
 	run, scenario string

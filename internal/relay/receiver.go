@@ -34,7 +34,7 @@ type receiver struct {
 	dropped uint64
 }
 
-// arrived is a frame in the ring. Bytes are valid until the next frame is asked for.
+// arrived is a frame in the ring. Bytes are valid until the next take.
 type arrived struct {
 	ifindex            int32
 	bytes              []byte
@@ -143,7 +143,7 @@ func (r *receiver) take(a *arrived) bool {
 	return true
 }
 
-// readTag takes what the kernel tells of the tag that it took off, by a frame's status.
+// readTag reads what the kernel reports of the tag that it took off, by a frame's status.
 func (a *arrived) readTag(status uint32, tci, tpid uint16) {
 	if a.vlan = status&unix.TP_STATUS_VLAN_VALID != 0; a.vlan {
 		a.vlanTCI, a.vlanTPID = tci, unix.ETH_P_8021Q

@@ -50,7 +50,7 @@ func Prepare() (Prepared, error) {
 }
 
 // Open binds to the middle interfaces of all links, in the current network namespace, with what is prepared if it is.
-// Frames that arrive from now on are kept until Run forwards them. warn is told, once each, of what should not be.
+// Frames that arrive from now on are kept until Run forwards them. warn is called, once each, with what should not be.
 func Open(links []plan.Link, prepared Prepared, warn func(format string, arguments ...any)) (_ *Relay, err error) {
 	l, err := newLoop(warn)
 	if err != nil {

@@ -67,8 +67,8 @@ func (h *vnetHeader) finish(frame []byte) bool {
 // that can be cut. ip is where its IP header begins.
 func (h *vnetHeader) frames(segment []byte, ip int) (frames, headers int) {
 	kind := h.kind &^ ecn
-	least := map[byte]int{tcp4: 20, tcp6: 40}[kind]
-	if least == 0 || h.size == 0 || h.checksum < ip+least || h.checksum+tcpBytes > len(segment) {
+	minHeader := map[byte]int{tcp4: 20, tcp6: 40}[kind]
+	if minHeader == 0 || h.size == 0 || h.checksum < ip+minHeader || h.checksum+tcpBytes > len(segment) {
 		return 0, 0
 	}
 	if kind == tcp4 && ip+int(segment[ip]&0x0f)*4 != h.checksum {

@@ -147,8 +147,8 @@ func (a *arrived) readControl(control []byte) {
 		case h.Level == unix.SOL_SOCKET && h.Type == unix.SCM_TIMESTAMPNS && len(data) >= int(unsafe.Sizeof(unix.Timespec{})):
 			a.wall = timing.Unix((*unix.Timespec)(unsafe.Pointer(&data[0])).Nano())
 		case h.Level == unix.SOL_PACKET && h.Type == unix.PACKET_AUXDATA && len(data) >= int(unsafe.Sizeof(unix.TpacketAuxdata{})):
-			told := (*unix.TpacketAuxdata)(unsafe.Pointer(&data[0]))
-			a.readTag(told.Status, told.Vlan_tci, told.Vlan_tpid)
+			auxiliary := (*unix.TpacketAuxdata)(unsafe.Pointer(&data[0]))
+			a.readTag(auxiliary.Status, auxiliary.Vlan_tci, auxiliary.Vlan_tpid)
 		}
 		control = control[min(len(control), (int(h.Len)+7)&^7):]
 	}

@@ -1,4 +1,4 @@
-// Package rusage tells what this process has used of the machine: the one thing
+// Package rusage reports what this process has used of the machine: the one thing
 // of a simulation that differs from run to run.
 package rusage
 

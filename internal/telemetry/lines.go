@@ -18,7 +18,7 @@ func WholeLines(buf []byte, limit int) (end, points int) {
 	return end, points
 }
 
-// IsPoint tells a point from an empty line or a comment.
+// IsPoint reports whether a line is a point, and neither empty nor a comment.
 func IsPoint(line []byte) bool {
 	line = bytes.TrimLeft(line, " \t\r")
 	return len(line) > 0 && line[0] != '#'

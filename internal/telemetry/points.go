@@ -117,7 +117,7 @@ func appendPoint(to []byte, measurement string, tags Tags, at time.Time, fields 
 	return append(to, '\n'), nil
 }
 
-// isWord tells a name that line protocol takes as it is, without escapes.
+// isWord reports whether a name is one that line protocol takes as it is, without escapes.
 func isWord(name string) bool {
 	for i := range len(name) {
 		if c := name[i]; (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9') && c != '_' {
@@ -135,7 +135,7 @@ func (p *Points) skip(measurement string, err error) {
 }
 
 // Take returns the lines added since the last Take and their number. The bytes
-// are good until the next Add. An error tells of points that were left out;
+// are good until the next Add. An error reports points that were left out;
 // the lines are good all the same.
 func (p *Points) Take() (lines []byte, count int, err error) {
 	lines, count = p.lines, p.count
@@ -147,7 +147,7 @@ func (p *Points) Take() (lines []byte, count int, err error) {
 	return lines, count, err
 }
 
-// SkippedError tells of points that could not be encoded.
+// SkippedError reports points that could not be encoded.
 type SkippedError struct {
 	Points int
 	First  error // why the first of them could not

@@ -134,7 +134,7 @@ func transfer(ctx context.Context, o Options, links []string, control *control, 
 	return err
 }
 
-// established waits for the handshake and gives its time by the wall clock.
+// established waits for the handshake and returns its time by the wall clock.
 func established(ctx context.Context, d *endpoint.Driver) (time.Time, error) {
 	select {
 	case <-d.Established():

@@ -69,7 +69,7 @@ func (c *control) set(state, message string, d *endpoint.Driver) {
 	}
 }
 
-// started tells when the session was established.
+// started records when the session was established.
 func (c *control) started(at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -30,17 +30,17 @@ func (b breaks) String() string {
 	return fmt.Sprintf("broke %d times, at last %v", b.count, b.last)
 }
 
-// Broken tells of connections that broke before the session's end.
+// Broken describes the connections that broke before the session's end.
 func (d *Driver) Broken() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var told []string
+	var all []string
 	for _, l := range d.links {
 		if l.breaks.count > 0 {
-			told = append(told, fmt.Sprintf("connection %d %v", l.index+1, l.breaks))
+			all = append(all, fmt.Sprintf("connection %d %v", l.index+1, l.breaks))
 		}
 	}
-	return told
+	return all
 }
 
 // broke notes that a connection's socket can't go on.
@@ -48,7 +48,7 @@ func (d *Driver) broke(l *link, s socket, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if l.socket != s {
-		return // the other goroutine has told it
+		return // the other goroutine was first
 	}
 	l.socket = nil
 	if d.session.State() == session.Closed || d.stopping() || d.left(err) {
@@ -126,7 +126,7 @@ func (d *Driver) reopen(l *link) bool {
 	return true
 }
 
-// attach gives a connection its socket. The lock is held.
+// attach sets a connection's socket. The lock is held.
 func (d *Driver) attach(l *link, s socket) {
 	l.socket = s
 	d.made++

@@ -177,7 +177,7 @@ func (d *Driver) Read(ctx context.Context, b []byte) (int, error) {
 	return d.read(ctx, b, d.session.Read)
 }
 
-// read waits until the session gives something, or the end.
+// read waits until the session has something to read, or its end.
 func (d *Driver) read(ctx context.Context, b []byte, from func(time.Duration, []byte) (int, error)) (int, error) {
 	for {
 		d.mu.Lock()
@@ -231,8 +231,8 @@ func (d *Driver) fail(err error) {
 	}
 }
 
-// Close closes the session, waits until the peer has been told, at most for
-// the session's linger and a little more, and gives the sockets back.
+// Close closes the session, waits until the close has been sent, at most for
+// the session's linger and a little more, and closes the sockets.
 func (d *Driver) Close(ctx context.Context) {
 	d.mu.Lock()
 	d.session.Close(d.now())

@@ -93,7 +93,7 @@ func (d *Driver) collect(l *link, n int) (s socket, taken int) {
 	return l.socket, taken
 }
 
-// transmit sends packets and tells the session what became of them. Full says
+// transmit sends packets and reports to the session what became of them. Full says
 // that the socket did not take them at once.
 func (d *Driver) transmit(l *link, s socket, packets [][]byte) (full bool, err error) {
 	refused := 0
@@ -153,7 +153,7 @@ func (d *Driver) readLoop(l *link) {
 	}
 }
 
-// deliver gives packets to the session, after a pause if reading is paused.
+// deliver passes packets to the session, after a pause if reading is paused.
 func (d *Driver) deliver(l *link, packets [][]byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

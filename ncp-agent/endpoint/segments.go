@@ -35,7 +35,7 @@ func (s *udpSocket) joinSegments() bool {
 	return err == nil
 }
 
-// refusesSegments tells errors of a device or of a packet size that goes
+// refusesSegments reports whether an error is of a device or packet size that goes
 // without segmentation only.
 func refusesSegments(err error) bool { return sockets.IsAny(err, unix.EIO, unix.EINVAL, unix.EMSGSIZE) }
 

@@ -38,13 +38,13 @@ type sizes struct{ full, largest int }
 
 // socket is an open Endpoint. One goroutine reads from it and one writes.
 type socket interface {
-	// read waits for packets and gives those that are there; they are good
+	// read waits for packets and returns those that are there; they are good
 	// until the next call.
 	read() (packets [][]byte, err error)
-	// write sends packets and gives how many were taken, fewer than asked when
+	// write sends packets and returns how many were taken, fewer than given when
 	// it would have to wait for more room, but at least one.
 	write(packets [][]byte) (taken int, err error)
-	// transient tells errors that are not the socket's own, but an earlier
+	// transient reports whether an error is not the socket's own, but an earlier
 	// packet's.
 	transient(error) bool
 	// closeWrite says that no packet will follow.
@@ -61,7 +61,7 @@ type socket interface {
 // opener makes an endpoint's sockets: the first, and for a stream another one
 // each time that it breaks.
 type opener interface {
-	// open waits until there is a socket, and tells what it waits for.
+	// open waits until there is a socket, and reports what it waits for.
 	open(ctx context.Context, waiting func(error)) (socket, error)
 	// waits: open waits for the peer to connect.
 	waits() bool

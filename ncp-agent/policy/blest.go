@@ -20,8 +20,8 @@ var blestEntry = entry{
 // slower connection, with and without the send window having been full.
 const (
 	startCorrection              = 1.2
-	leastCorrection              = 1.0
-	mostCorrection               = 1.3
+	minCorrection                = 1.0
+	maxCorrection                = 1.3
 	correctionUp, correctionDown = 0.04, 0.01
 )
 
@@ -63,6 +63,6 @@ func (p *blest) correct(c int, now time.Duration) {
 	if p.blocked {
 		step = correctionUp
 	}
-	p.correction = min(max(p.correction+step, leastCorrection), mostCorrection)
+	p.correction = min(max(p.correction+step, minCorrection), maxCorrection)
 	p.correctedAt, p.blocked = now, false
 }

@@ -79,7 +79,7 @@ type entry struct {
 // then others' published schedulers.
 var registry = []entry{previousEntry, nkp24Entry, deliveryRateEntry, minRTTEntry, blestEntry, ecfEntry}
 
-// Describe gives every policy's description.
+// Describe returns every policy's description.
 func Describe() []Description {
 	list := make([]Description, len(registry))
 	for i, e := range registry {
@@ -95,7 +95,7 @@ func Print(w io.Writer) error {
 	return encoder.Encode(Describe())
 }
 
-// Names gives every policy's name.
+// Names returns every policy's name.
 func Names() []string {
 	names := make([]string, len(registry))
 	for i, e := range registry {

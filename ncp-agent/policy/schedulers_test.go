@@ -104,5 +104,5 @@ func TestBLESTCorrects(t *testing.T) {
 		m.Blocked = false
 		p.Takes(1, m)
 	}
-	near(t, "least correction", p.correction, leastCorrection)
+	near(t, "least correction", p.correction, minCorrection)
 }

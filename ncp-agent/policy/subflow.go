@@ -18,10 +18,10 @@ type subflow struct {
 	cubic.Sender
 	cutAt time.Duration // the window was last cut for a loss
 
-	delivered uint64
-	roundEnds uint64 // when so many are delivered
-	most      int    // in flight in this round trip
-	before    int    // in the last one
+	delivered       uint64
+	roundEnds       uint64 // when so many are delivered
+	maxInFlight     int    // in this round trip
+	lastMaxInFlight int    // in the one before
 
 	rtt.Estimator[float64]
 	batch     float64 // seconds, sum of the RTTs of the batch
@@ -48,16 +48,16 @@ func (f *subflow) endBatch() {
 
 // grow follows Linux in leaving alone a window that is not used (RFC 7661).
 func (f *subflow) grow() {
-	most := max(f.most, f.before)
+	used := max(f.maxInFlight, f.lastMaxInFlight)
 	if f.SlowStart() {
-		if f.Packets < 2*float64(most) {
+		if f.Packets < 2*float64(used) {
 			f.Acked(float64(f.acked))
 		}
-	} else if f.roundOver && most >= int(f.Packets) {
+	} else if f.roundOver && used >= int(f.Packets) {
 		f.EndRound(f.at, f.SRTT)
 	}
 	if f.roundOver {
-		f.most, f.before = 0, f.most
+		f.maxInFlight, f.lastMaxInFlight = 0, f.maxInFlight
 	}
 }
 
@@ -75,8 +75,7 @@ func (f *subflow) onTimeout(now time.Duration) {
 	f.silent++
 }
 
-// subflows are a session's connections; which of them carries what is left to
-// whom embeds this.
+// subflows is the state that MPTCP's schedulers share: a session's connections. Each scheduler embeds it.
 type subflows struct {
 	timer   rtt.Timeout
 	flows   []*subflow
@@ -136,7 +135,7 @@ func (s *subflows) SendAt(c int, now time.Duration, inFlight int) time.Duration 
 
 func (s *subflows) Sent(c int, _ time.Duration, inFlight int, _ bool) Mark {
 	f := s.flows[c]
-	f.most = max(f.most, inFlight)
+	f.maxInFlight = max(f.maxInFlight, inFlight)
 	return Mark{Delivered: f.delivered}
 }
 

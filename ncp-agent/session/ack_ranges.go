@@ -83,15 +83,15 @@ func (c *connection) repeatAcks(ranges []ackRange, limit int) []ackRange {
 	return ranges
 }
 
-// rememberAcks keeps what is to be repeated, the newest ranges of at most so
-// many. An acknowledgement is not itself acknowledged, so none of them can be
+// rememberAcks keeps what is to be repeated, the newest ranges up to
+// the limit. An acknowledgement is not itself acknowledged, so none of them can be
 // known to have arrived.
-func (c *connection) rememberAcks(fresh []ackRange, most int) {
+func (c *connection) rememberAcks(fresh []ackRange, limit int) {
 	if len(fresh) == 0 || fresh[0].repeats == 0 {
 		return
 	}
 	c.recent = append(c.recent, fresh...)
-	if over := len(c.recent) - most; over > 0 {
+	if over := len(c.recent) - limit; over > 0 {
 		c.recent = c.recent[:copy(c.recent, c.recent[over:])]
 	}
 }

@@ -89,7 +89,7 @@ func (s *Session) acknowledge(now time.Duration, c *connection, position uint64)
 	s.sender.clear(g)
 }
 
-// clear marks a segment as acknowledged and gives its data back.
+// clear marks a segment as acknowledged and recycles its data.
 func (o *sender) clear(g *segment) {
 	o.acked += uint64(len(g.data))
 	o.buffers.put(g.data)
@@ -131,7 +131,7 @@ func (s *Session) checkTimeouts(now time.Duration, c *connection) {
 	}
 }
 
-// firstOrder returns the first flight that was handed out and not yet told of,
+// firstOrder returns the first flight that was handed out and not yet confirmed,
 // or end if there is none: it waits for its socket and can't time out.
 func (h *pendingSends) firstOrder(end uint64) uint64 {
 	for _, o := range h.queue {

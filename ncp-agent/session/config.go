@@ -18,10 +18,10 @@ import (
 	"ncp-testbed/ncp-agent/policy"
 )
 
-// MaxConnections is the most connections of one session.
+// MaxConnections bounds the connections of one session.
 const MaxConnections = 64
 
-// Config is one end's part of a session. Default gives what upstream uses.
+// Config is one end's part of a session. Default returns what upstream uses.
 type Config struct {
 	ClientIDs      []string // one per connection; both ends pair them by index
 	Dial           bool     // this end sends the first handshake
@@ -45,7 +45,7 @@ type Config struct {
 	Tracer  Tracer   // nil: none
 }
 
-// Default gives upstream's configuration for connections with these ids.
+// Default returns upstream's configuration for connections with these ids.
 func Default(clientIDs ...string) Config {
 	return Config{
 		ClientIDs: clientIDs, Policy: "nkp24",

@@ -18,7 +18,7 @@ type connection struct {
 	newestSent time.Duration // when that was sent
 	run        run
 	starved    bool // since its last packet it could have sent, and found nothing
-	busy       bool // it has not asked for a packet since it was given its last one
+	busy       bool // NextPacket was not called since it returned the last one
 	handed     pendingSends
 	rtt        rtt.Estimator[time.Duration] // for reports only
 	rto        time.Duration
@@ -71,7 +71,7 @@ type pendingSend struct {
 	wasWaiting bool   // it had, and the flight was marked as timed out
 }
 
-// maxPendingSends bounds the packets given out and not yet told of; beyond, the
+// maxPendingSends bounds the packets handed out and not yet confirmed; beyond, the
 // oldest counts as sent.
 const maxPendingSends = 256
 
@@ -91,7 +91,7 @@ func (h *pendingSends) drop(n int) {
 }
 
 // Sent says that the socket has taken the first n packets handed out by
-// NextPacket on a connection and not yet told of. Their RTT counts from now,
+// NextPacket on a connection and not yet confirmed. Their RTT counts from now,
 // as upstream's does from the end of its blocking write.
 func (s *Session) Sent(now time.Duration, conn, n int) {
 	now = s.observe(now)
@@ -106,7 +106,7 @@ func (s *Session) Sent(now time.Duration, conn, n int) {
 }
 
 // WriteError says that the socket refused the packets handed out on a
-// connection and not yet told of. Data goes to the resend queue, the policy
+// connection and not yet confirmed. Data goes to the resend queue, the policy
 // learns of one error, and the connection sends no data for a second.
 func (s *Session) WriteError(now time.Duration, conn int) {
 	now = s.observe(now)

@@ -7,7 +7,7 @@ import (
 )
 
 // A session carries a stream, or messages: upstream's non-stream mode, in
-// which a packet is a message. Nothing in the packets tells which; the
+// which a packet is a message. Nothing in the packets says which; the
 // applications of both ends have to agree, and may change between messages.
 
 // ErrMessage says that a message does not fit into a packet, or not into the
@@ -42,7 +42,7 @@ func (s *Session) WriteMessage(now time.Duration, b []byte) (taken bool, err err
 	return true, nil
 }
 
-// ReadMessage reads one message into b and gives its length, 0 when there is
+// ReadMessage reads one message into b and returns its length, 0 when there is
 // none yet. One that is longer than b stays, with io.ErrShortBuffer. After the
 // end it returns the errors of Read.
 func (s *Session) ReadMessage(now time.Duration, b []byte) (int, error) {

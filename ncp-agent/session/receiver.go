@@ -18,9 +18,9 @@ type receiver struct {
 
 	received        uint64        // bytes that have arrived, each once
 	read            uint64        // of these, bytes that the application has read
-	reported        uint64        // of these, bytes that the peer was told of
+	reported        uint64        // of these, bytes reported to the peer
 	unreportedSince time.Duration // when the application first read more than that
-	repeatAt        time.Duration // when the peer is told again
+	repeatAt        time.Duration // when the report is repeated
 	repeatIn        time.Duration // how long after the time before
 }
 
@@ -67,12 +67,12 @@ func (r *receiver) missing(position uint64) bool {
 	return position >= r.segments.end || position >= r.segments.base && !r.segments.at(position).present
 }
 
-// Readable reports whether Read would give data or io.EOF.
+// Readable reports whether Read would return data or io.EOF.
 func (s *Session) Readable() bool {
 	return s.receiver.head() != nil || s.state == Closed
 }
 
-// Read copies received bytes in order into b and gives their number, 0 when
+// Read copies received bytes in order into b and returns their number, 0 when
 // there are none yet. After the end it returns io.EOF if the peer closed the
 // session, ErrClosed if this end did.
 func (s *Session) Read(now time.Duration, b []byte) (int, error) {
@@ -136,7 +136,7 @@ func (r *receiver) take(a *arrival, b []byte) int {
 	return n
 }
 
-// release gives back the first unread packet's storage: all of it is read.
+// release recycles the first unread packet's storage: all of it is read.
 func (r *receiver) release(a *arrival) {
 	r.buffers.put(a.data)
 	*a = arrival{}
@@ -152,7 +152,7 @@ func (r *receiver) note(now time.Duration, n int) {
 	r.read += uint64(n)
 }
 
-// ended is what reading gives when all is read.
+// ended returns the error of a read when all is read.
 func (s *Session) ended() error {
 	switch {
 	case s.state != Closed:
@@ -164,15 +164,15 @@ func (s *Session) ended() error {
 	}
 }
 
-// report returns the bytes read, which the peer is told now.
+// report returns the bytes read, to be sent to the peer now.
 func (r *receiver) report(now time.Duration) uint64 {
 	r.reported = r.read
 	r.repeatAt = now + r.repeatIn
 	return r.read
 }
 
-// reportDue reports whether the peer has to be told of reading that no
-// acknowledgement has told it of. A peer whose window is full sends nothing
+// reportDue reports whether reading has to be reported to the peer that no
+// acknowledgement has reported. A peer whose window is full sends nothing
 // that could be acknowledged, and waits for ever if the report is lost; so,
 // when it may have filled its window and nothing has arrived since, the report
 // is repeated at growing intervals. Upstream sends it once.
@@ -184,7 +184,7 @@ func (r *receiver) reportDue(now, threshold time.Duration) bool {
 	if r.read == 0 || r.received+uint64(r.mtu) <= uint64(r.window) {
 		return false
 	}
-	if r.repeatIn == 0 { // an acknowledgement told it
+	if r.repeatIn == 0 { // an acknowledgement reported it
 		r.repeatIn = threshold
 		r.repeatAt = now + threshold
 	}

@@ -8,7 +8,7 @@ import (
 
 // This file finds what is lost for policies with Recovery. The peer
 // acknowledges each packet once, so a lost acknowledgement looks like lost
-// packets; what its application has read tells the difference where it can.
+// packets; what its application has read shows the difference where it can.
 
 // acknowledgeSending takes an acknowledgement of a packet on the connection
 // that carried it. Copies on other connections stay in flight.
@@ -32,7 +32,7 @@ func (s *Session) acknowledgeSending(now time.Duration, c *connection, position 
 	}
 }
 
-// landed tells the policy of a packet that arrived on its connection.
+// landed reports to the policy a packet that arrived on its connection.
 func (s *Session) landed(now time.Duration, c *connection, t *transmission) {
 	f := c.flights.at(t.order)
 	ack := policy.Ack{

@@ -125,7 +125,7 @@ func (o *sender) room() bool {
 func (s *Session) Writable() bool { return s.state == Established && s.sender.room() }
 
 // Write takes as much of b as flow control and the queue of unsent packets
-// allow, and gives the number of bytes taken. It takes nothing before the
+// allow, and returns the number of bytes taken. It takes nothing before the
 // handshake and after Close.
 func (s *Session) Write(now time.Duration, b []byte) int {
 	now = s.observe(now)

@@ -6,7 +6,7 @@ import (
 	"ncp-testbed/ncp-agent/wire"
 )
 
-// Tracer is told what a session does, as it does it: for traces packet by
+// Tracer observes what a session does, as it does it: for traces packet by
 // packet. What it is given is good until it returns; it may not call the
 // session. Without one nothing is made of this.
 type Tracer interface {
@@ -26,7 +26,7 @@ type Tracer interface {
 	Now(now time.Duration, state State, connections []ConnectionStats)
 }
 
-// trace tells the tracer what a step has come to.
+// trace shows the tracer the state after a step.
 func (s *Session) trace(now time.Duration) {
 	if s.cfg.Tracer == nil {
 		return

@@ -20,20 +20,20 @@ type division struct {
 	ahead time.Duration
 }
 
-// leastAhead is the delay below which a direction and what is behind it are in
+// minAhead is the delay below which a direction and what is behind it are in
 // one part: parts that wait for each other all the time gain nothing.
-const leastAhead = 500 * time.Microsecond
+const minAhead = 500 * time.Microsecond
 
 // divide makes at most so many parts, of about the same work as far as the
 // connections tell that cross a direction. What shares no link is apart first of
 // all; the first transfer is in the first part.
-func divide(run *Run, routes [][]route, events []event, most int) *division {
+func divide(run *Run, routes [][]route, events []event, maxParts int) *division {
 	d := &division{parts: 1, transfers: make([]int, len(run.Transfers)), directions: make([]int, 2*len(run.Links)), ahead: timing.Never}
-	if most < 2 {
+	if maxParts < 2 {
 		return d
 	}
-	least := leastDelays(run, events)
-	groups := newGroups(len(run.Transfers) + len(least))
+	delays := minDelays(run, events)
+	groups := newGroups(len(run.Transfers) + len(delays))
 	direction := func(i int) int { return len(run.Transfers) + i }
 	for t := range routes {
 		for _, r := range routes[t] {
@@ -41,7 +41,7 @@ func divide(run *Run, routes [][]route, events []event, most int) *division {
 			groups.join(t, direction(r.back[0]))
 			r.hops(func(from, to int) {
 				switch {
-				case least[from] >= leastAhead:
+				case delays[from] >= minAhead:
 				case to < 0:
 					groups.join(direction(from), t)
 				default:
@@ -50,12 +50,12 @@ func divide(run *Run, routes [][]route, events []event, most int) *division {
 			})
 		}
 	}
-	d.share(groups, routes, most)
+	d.share(groups, routes, maxParts)
 	for t := range routes {
 		for _, r := range routes[t] {
 			r.hops(func(from, to int) {
 				if d.directions[from] != d.behind(t, to) {
-					d.ahead = min(d.ahead, least[from])
+					d.ahead = min(d.ahead, delays[from])
 				}
 			})
 		}
@@ -74,7 +74,7 @@ func (d *division) behind(transfer, direction int) int {
 
 // share returns the parts groups of equal weight, in the order in which the
 // transfers' routes come to them.
-func (d *division) share(groups groups, routes [][]route, most int) {
+func (d *division) share(groups groups, routes [][]route, maxParts int) {
 	direction := func(i int) int { return len(routes) + i }
 	weights, sum := make([]int, len(groups)), 0
 	var order []int
@@ -98,7 +98,7 @@ func (d *division) share(groups groups, routes [][]route, most int) {
 	parts := make([]int, len(groups)) // by root; what no route comes to is in the first
 	before, share := 0, 0
 	for _, root := range order {
-		if next := before * most / sum; next > share {
+		if next := before * maxParts / sum; next > share {
 			share = next
 			d.parts++
 		}
@@ -113,10 +113,10 @@ func (d *division) share(groups groups, routes [][]route, most int) {
 	}
 }
 
-// leastDelays returns the least time that a packet is on the line of each
+// minDelays returns the least time that a packet is on the line of each
 // direction, whatever the events change; 0 where packets may overtake.
-func leastDelays(run *Run, events []event) []time.Duration {
-	properties, least := make([]linkmodel.Properties, 2*len(run.Links)), make([]time.Duration, 2*len(run.Links))
+func minDelays(run *Run, events []event) []time.Duration {
+	properties, delays := make([]linkmodel.Properties, 2*len(run.Links)), make([]time.Duration, 2*len(run.Links))
 	look := func(i int) time.Duration {
 		p := &properties[i]
 		if p.JitterReorders {
@@ -124,19 +124,19 @@ func leastDelays(run *Run, events []event) []time.Duration {
 		}
 		return time.Duration(p.MinDelay())
 	}
-	for i := range least {
+	for i := range delays {
 		properties[i] = run.properties(i)
-		least[i] = look(i)
+		delays[i] = look(i)
 	}
 	for _, e := range events {
 		for _, i := range e.directions {
 			if e.Set != nil {
 				properties[i] = properties[i].Apply(e.Set)
-				least[i] = min(least[i], look(i))
+				delays[i] = min(delays[i], look(i))
 			}
 		}
 	}
-	return least
+	return delays
 }
 
 // groups are disjoint sets of numbers: of each number another one of its set,

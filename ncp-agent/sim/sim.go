@@ -31,7 +31,7 @@ type Transfer struct {
 	Paths [][]string
 	Bytes int64
 	Start time.Duration
-	// Source gives the next part of the payload, good until the next call;
+	// Source returns the next part of the payload, good until the next call;
 	// Sink takes what arrives. Without them the payload is all zeros.
 	Source func() []byte
 	Sink   func([]byte)
@@ -68,11 +68,11 @@ type Run struct {
 	// Workers is how many cores it may use: 0 is all. The result is the same.
 	// Of several transfers sources and sinks are called side by side.
 	Workers int
-	// Observer is told what happens.
+	// Observer sees what happens.
 	Observer Observer
 }
 
-// Observer is told what happens, in the order of time. What it is given is good
+// Observer sees what happens, in the order of time. What it is given is good
 // until it returns. Any of its functions may be nil.
 type Observer struct {
 	// Packet: an end hands a packet to the network.
@@ -134,7 +134,7 @@ type LinkResult struct {
 	AB, BA linkmodel.Counts
 }
 
-// Result is what a simulation gives.
+// Result is what came of a simulation.
 type Result struct {
 	EndedAt   time.Duration
 	Transfers []TransferResult

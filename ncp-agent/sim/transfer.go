@@ -28,17 +28,17 @@ type end struct {
 
 // transfer is one session and its application.
 type transfer struct {
-	number  int // in the run
-	place   int // in its part; there in the same order
-	config  *Transfer
-	sink    func([]byte)
-	ends    [2]*end
-	written int64
-	part    []byte // of the payload, not yet written
-	result  TransferResult
-	started bool
-	told    bool // that it is established
-	over    bool // all is received and acknowledged
+	number    int // in the run
+	place     int // in its part; there in the same order
+	config    *Transfer
+	sink      func([]byte)
+	ends      [2]*end
+	written   int64
+	part      []byte // of the payload, not yet written
+	result    TransferResult
+	started   bool
+	announced bool // that it is established
+	over      bool // all is received and acknowledged
 }
 
 // newTransfer makes a transfer of a part, whose directions are there.
@@ -126,8 +126,8 @@ func (t *transfer) step(p *part, now time.Duration) {
 		t.ends[0].session.Dial(now)
 	}
 	from, to := t.ends[0].session, t.ends[1].session
-	if !t.told && from.State() >= session.Established {
-		t.told = true
+	if !t.announced && from.State() >= session.Established {
+		t.announced = true
 		p.notices = append(p.notices, notice{now, established, t.number})
 	}
 	for t.written < t.config.Bytes && from.Writable() {
@@ -191,21 +191,21 @@ func (t *transfer) next(now time.Duration) (time.Duration, bool) {
 
 // pump lets every connection send while its first link takes packets.
 func (e *end) pump(p *part, now time.Duration) {
-	asked := e.dirty
-	e.stale, e.dirty = e.stale || asked, false
+	active := e.dirty
+	e.stale, e.dirty = e.stale || active, false
 	for conn, route := range e.routes {
 		if e.stopped[conn] && !route[0].wakes() {
-			e.dirty = asked
+			e.dirty = active
 			continue
 		}
 		e.stopped[conn] = false
 		for {
 			if !route[0].room() {
 				e.stopped[conn] = true
-				e.dirty = asked
+				e.dirty = active
 				break
 			}
-			if !asked {
+			if !active {
 				break
 			}
 			buf, ok := e.session.NextPacket(now, conn, p.network.storage())

@@ -57,11 +57,11 @@ func newWorld(run *Run) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	most := 1
+	maxParts := 1
 	if w.workers > 1 {
-		most = w.workers * partsPerWorker
+		maxParts = w.workers * partsPerWorker
 	}
-	division := divide(run, routes, events, most)
+	division := divide(run, routes, events, maxParts)
 	w.ahead = division.ahead
 	for range division.parts {
 		w.parts = append(w.parts, newPart(run, events))
@@ -158,7 +158,7 @@ func (w *world) end(begin time.Duration) moment {
 }
 
 // window has every part go to the end of a window, or to the moment at which
-// the last transfer of all came to its end, if that is earlier. It gives that.
+// the last transfer of all came to its end, if that is earlier. It returns that.
 func (w *world) window(end moment) moment {
 	moments := 0
 	for _, p := range w.parts {
@@ -222,7 +222,7 @@ func (w *world) each(parts []*part, do func(*part)) {
 	all.Wait()
 }
 
-// exchange gives every part what has left others for it. For each packet that
+// exchange passes to every part what has left others for it. For each packet that
 // comes a free one goes back: what many lose others would have to make anew.
 func (w *world) exchange(end time.Duration) error {
 	for _, from := range w.parts {
@@ -244,7 +244,7 @@ func (w *world) exchange(end time.Duration) error {
 	return nil
 }
 
-// tell tells the observer what the parts have noticed, in the order of time.
+// tell shows the observer what the parts have noticed, in the order of time.
 func (w *world) tell() {
 	var all []notice
 	for _, p := range w.parts {

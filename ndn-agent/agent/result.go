@@ -55,7 +55,7 @@ type ConsumerResult struct {
 	Figures         map[string]float64 `json:"figures"`
 }
 
-// RTT is of the segments that were asked for once.
+// RTT is of the segments that were requested once.
 type RTT struct {
 	Mean   float64 `json:"mean"`
 	Median float64 `json:"median"`
@@ -77,7 +77,7 @@ type MarkingResult struct {
 	IntervalMS      float64 `json:"interval_ms,omitempty"`
 }
 
-// ProducerResult is what a producer was asked.
+// ProducerResult counts a producer's requests.
 type ProducerResult struct {
 	ObjectBytes int64  `json:"object_bytes"`
 	Interests   uint64 `json:"interests"`

@@ -185,7 +185,7 @@ func (p *Plan) completeConsumer() error {
 	return CheckFetch(f)
 }
 
-// CheckFetch tells what is wrong with a fetch's parameters, by the names that
+// CheckFetch returns what is wrong with a fetch's parameters, by the names that
 // the plan has for them.
 func CheckFetch(f fetch.Config) error {
 	if f.Algorithm != fetch.AIMD && f.Algorithm != fetch.Cubic {

@@ -1,4 +1,4 @@
-// Package faces gives a node without I/O its sockets, its clock and its turns.
+// Package faces drives a node, which does no I/O, with sockets and a clock.
 package faces
 
 import (
@@ -40,7 +40,7 @@ type Engine struct {
 	ended   sync.WaitGroup
 }
 
-// New makes an engine; waiting is told what the faces wait for.
+// New makes an engine; waiting is called with what the faces wait for.
 func New(ctx context.Context, waiting func(error)) *Engine {
 	e := &Engine{origin: time.Now(), failure: make(chan error, 1), waiting: waiting}
 	e.ctx, e.cancel = context.WithCancel(ctx)
@@ -162,7 +162,7 @@ func (e *Engine) Gone() Counters {
 	return e.gone
 }
 
-// Failure tells of a face that can't go on.
+// Failure returns the error of a face that can't go on.
 func (e *Engine) Failure() <-chan error { return e.failure }
 
 func (e *Engine) fail(err error) {

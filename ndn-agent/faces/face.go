@@ -133,7 +133,7 @@ func (f *Face) send(now time.Duration, p lp.Packet) {
 	}
 }
 
-// receive takes a link packet and gives what it completes to the node.
+// receive takes a link packet and passes what it completes to the node.
 func (f *Face) receive(now time.Duration, frame []byte) {
 	f.counters.InBytes += uint64(len(frame))
 	f.lastSeen = now
@@ -190,7 +190,7 @@ func (f *Face) state() State {
 	return s
 }
 
-// up gives the face its socket; false when there is one already.
+// up sets the face's socket; false when there is one already.
 func (f *Face) up(t transport) bool {
 	f.engine.mu.Lock()
 	defer f.engine.mu.Unlock()

@@ -41,7 +41,7 @@ type Stats struct {
 
 // Fetcher gets one object.
 type Fetcher struct {
-	// Observe is told of each segment as it arrives; may be nil.
+	// Observe is called with each segment as it arrives; may be nil.
 	Observe func(Arrival)
 
 	config  Config
@@ -57,7 +57,7 @@ type Fetcher struct {
 	timer       timer
 	stats       Stats
 
-	next         uint64 // the lowest segment that was never asked for
+	next         uint64 // the lowest segment that was never requested
 	delivered    uint64 // segments below it are delivered
 	waiting      map[uint64][]byte
 	waitingBytes int
@@ -65,7 +65,7 @@ type Fetcher struct {
 	hasFinal     bool
 	requests     map[uint64]*request
 	order        []sent   // as they were sent, what is answered included
-	retransmit   []uint64 // to be asked for once more
+	retransmit   []uint64 // to be requested once more
 	recovery     uint64   // a segment below it stands for a cut that was made
 	backedOff    time.Duration
 	roundEnds    uint64 // the round trip ends when this segment or one after it arrives
@@ -76,7 +76,7 @@ type Fetcher struct {
 // request is a segment that is not there yet.
 type request struct {
 	at       time.Duration
-	inFlight bool // else it waits to be asked for again
+	inFlight bool // else it waits to be requested again
 	retries  int
 	lastNack uint64
 }

@@ -33,7 +33,7 @@ type entry struct {
 	at          int           // in the queue
 }
 
-// loops tells an Interest that came around: a nonce that another face, or the
+// loops reports whether an Interest came around: a nonce that another face, or the
 // forwarder itself, has used for it. The same one from the same face is a
 // duplicate on the way and stands for the same request.
 func (e *entry) loops(face int, nonce uint32) bool {

@@ -133,7 +133,7 @@ func (h *header) take(kind uint64, value []byte) (err error) {
 	return err
 }
 
-// ignorable tells headers that a receiver may leave unread: those of a range
+// ignorable reports whether a receiver may leave a header unread: those of a range
 // kept for it whose two lowest bits are 0, and those that this link protocol
 // defines and this program has no use for.
 func ignorable(kind uint64) bool {

@@ -20,7 +20,7 @@ const MaxSegmentBytes = 8000
 // DefaultSegmentBytes is about what a segment of ndnputchunks has.
 const DefaultSegmentBytes = 4400
 
-// Stats count what was asked.
+// Stats count the requests.
 type Stats struct {
 	Interests uint64
 	Answered  uint64

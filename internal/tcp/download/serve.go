@@ -77,12 +77,12 @@ func (s Server) serve(ctx context.Context, c *net.TCPConn, content []byte, resul
 		return err
 	}
 	result.OfferedWindowBytes = info.Snd_wnd
-	asked, err := readRequest(c)
+	requested, err := readRequest(c)
 	if err != nil {
 		return err
 	}
-	if asked != s.Bytes {
-		return fmt.Errorf("the client asks for %d B, this server has %d", asked, s.Bytes)
+	if requested != s.Bytes {
+		return fmt.Errorf("the client asks for %d B, this server has %d", requested, s.Bytes)
 	}
 	begun := time.Now()
 	result.StartedUnixNS = timing.Of(begun)

@@ -11,7 +11,7 @@ import (
 const maxSplits = 100
 
 // deliver writes lines of a spool until InfluxDB has taken or rejected them,
-// counts them and moves the spool's offset past them. It gives false when the
+// counts them and moves the spool's offset past them. It returns false when the
 // time to drain is over.
 //
 // When InfluxDB refuses a whole batch, the fault may be a single point's: the

@@ -39,7 +39,7 @@ func OpenOutput(spool string, cfg telemetry.Config, credentials *telemetry.Crede
 	return o, nil
 }
 
-// Append writes points to the spool. It tells of the first failure only: a full
+// Append writes points to the spool. It reports the first failure only: a full
 // disk would fill the log too.
 func (o *Output) Append(p *telemetry.Points) {
 	if err := o.spool.Append(p); err != nil {
@@ -48,7 +48,7 @@ func (o *Output) Append(p *telemetry.Points) {
 }
 
 // Close closes the spool and pushes the rest, for a shorter time where ctx is
-// cancelled. It gives what became of the points (without credentials how many
+// cancelled. It returns what became of the points (without credentials how many
 // there are), what to warn of, and the spool's error.
 func (o *Output) Close(ctx context.Context) (counts telemetry.Counts, warnings []string, err error) {
 	err = o.spool.Close()

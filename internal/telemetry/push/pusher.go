@@ -57,7 +57,7 @@ func Start(cfg telemetry.Config, credentials telemetry.Credentials, out io.Write
 }
 
 // Close pushes what the spools still hold, for at most the given time, and
-// gives the final counts. The writers of the spools must be done. A spool that
+// returns the final counts. The writers of the spools must be done. A spool that
 // never appeared has no points.
 func (p *Pusher) Close(drain time.Duration) telemetry.Counts {
 	close(p.closing)
@@ -85,7 +85,7 @@ func (p *Pusher) Close(drain time.Duration) telemetry.Counts {
 	return p.counts
 }
 
-// Err tells, after Close, of spools that could not be read to their end: no
+// Err reports, after Close, spools that could not be read to their end: no
 // permission, a last line without a newline, a file that shrank.
 func (p *Pusher) Err() error { return p.err }
 
@@ -105,7 +105,7 @@ func (p *Pusher) run() {
 	}
 }
 
-// push writes all whole lines that a file has now. It gives false when the
+// push writes all whole lines that a file has now. It returns false when the
 // time to drain is over.
 func (p *Pusher) push(t *tail) bool {
 	for {

@@ -42,7 +42,7 @@ func run(args []string) int {
 	}
 }
 
-// version tells the source revision, where the build knows it, and Go's.
+// version returns the source revision, where the build knows it, and Go's.
 func version() string {
 	revision := "unknown revision"
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -1,4 +1,4 @@
-// Command ncp-trace tells what the packets of an NCP session over TCP show, as
+// Command ncp-trace reports what the packets of an NCP session over TCP show, as
 // they were captured at its two ends. See docs/contracts.md for its arguments
 // and its answer.
 package main
