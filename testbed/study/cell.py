@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from typing_extensions import Self
+
 from testbed import engines, traffic
 from testbed.engines import Engine, Options, Programs, provenance
 from testbed.errors import BadInput, Unsupported
@@ -170,9 +172,9 @@ class ScenarioCell(Cell):
         today = {line.run: line for line in lines if line.rules == provenance.code()}
         return [*records_in(self.id, study / self.folder, study, today), *kept]
 
-    def with_seed(self, seed: int) -> ScenarioCell:
-        """Another run of it."""
-        return replace(self, choices=replace(self.choices, seed=seed))
+    def with_seed(self, at: Mapping[str, str], seed: int) -> Self:
+        """The same scenario with a seed, at other points."""
+        return replace(self, at=at, choices=replace(self.choices, seed=seed))
 
     def refuses(self, plan: Plan) -> list[str]:
         """A line for each thing that can't be made of its plan, whatever the engine."""

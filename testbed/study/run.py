@@ -77,18 +77,18 @@ def run_study(
     folder: Path,
     progress: Progress,
     *,
-    resume_by: str,
+    resume_by: str = "",
     ledger: Path | None = None,
     describe: Describe = lambda _result: "",
     each: Each | None = None,
 ) -> dict[str, CellResult]:
     """All cells' results by their ids, in order, from its beginning to its end; where it is stopped, the user is told
-    to resume it by ``resume_by``. All else as :func:`run_cells` has it."""
+    to resume it by ``resume_by``, usually with ``--resume``. All else as :func:`run_cells` has it."""
     engine = spec.cells[0].engine.name
     progress.begun(spec.name, folder.name, engine, folder, len(spec.cells), spec.expected_s)
     how = f", {spec.how}" if spec.how else ""
     progress.say(f"{spec.name} {folder.name}: {len(spec.cells)} runs{how}, results in {folder}")
-    with kept_when_stopped(progress, f"To go on, {resume_by}"):
+    with kept_when_stopped(progress, f"To go on, {resume_by or f'add --resume {folder.name} to the same command'}"):
         return run_cells(spec.cells, folder, progress, ledger=ledger, describe=describe, each=each)
 
 

@@ -15,6 +15,7 @@ from testbed.study.cell import ScenarioCell
 from testbed.study.kinds import same_bytes
 from testbed.study.kinds import table_file as tables
 from testbed.study.kinds.cross_check import WORDS, of_tables
+from testbed.study.ledger import LEDGER, Ledger
 from testbed.study.report import cross_check
 
 TABLE = ("speed-table", "--rows", "1", "--columns", "nkp24", "--repeat", "1", "--set", "ncp.transfer=512KiB")
@@ -72,6 +73,26 @@ def test_equal_runs_that_were_removed_are_known_by_the_ledger(results, monkeypat
     assert (again, same) == (first, folder)
 
 
+def test_a_table_of_a_cross_check_goes_on_in_its_folder(results, monkeypatch, capsys) -> None:
+    assert ask(monkeypatch, "table", *TABLE, "--engine", "sim") in (0, 1)
+    recorded = ("--results", f"vkernel={results / 'speed-table' / 'latest'}")
+    command = ("cross-check", "--engines", "sim,vkernel", *TABLE, *recorded)
+    assert ask(monkeypatch, *command[:5], "--columns", "no-such", *recorded) == 2
+    assert not (results / "cross-check").exists()
+    assert ask(monkeypatch, *command) == 0
+    folder = (results / "cross-check" / "latest").resolve()
+    document = (folder / "cross-check.json").read_text()
+    (run,) = folder.glob("parts/sim/speed-table/2*/cells/1/nkp24/1/sim-*")
+    shutil.rmtree(run)
+    capsys.readouterr()
+    assert ask(monkeypatch, *command, "--resume", "latest") == 0
+    (part,) = folder.glob("parts/sim/speed-table/2*")
+    assert [path.parent.parent for path in part.glob("cells/*/*/*/sim-*/plan.json")] == [run.parent]
+    assert (folder / "cross-check.json").read_text() == document
+    assert ask(monkeypatch, *command, "--resume", "latest") == 0
+    assert "1 of 1 runs are finished already, and kept" in capsys.readouterr().err
+
+
 def test_a_table_is_a_part_of_its_cross_check(results, monkeypatch) -> None:
     assert ask(monkeypatch, "table", *TABLE, "--engine", "sim") in (0, 1)
     there = list((results / "speed-table").iterdir())
@@ -80,6 +101,10 @@ def test_a_table_is_a_part_of_its_cross_check(results, monkeypatch) -> None:
     assert list((results / "speed-table").iterdir()) == there, "nothing was run outside of the study"
     folder = (results / "cross-check" / "latest").resolve()
     (part,) = (path.parent for path in folder.glob("parts/sim/speed-table/2*/table.json"))
+    (line,) = Ledger(folder / LEDGER).read()
+    assert line.cell == "speed-table/sim/1/nkp24/1", "its runs are in the cross-check's queue"
+    assert (folder / line.folder).parent == part / "cells" / "1" / "nkp24" / "1"
+    assert not (part / LEDGER).exists()
     assert ELSEWHERE in [one.code for one in verify_folder(folder).unchecked], "one of the two is"
 
     other = folder / "parts" / "vkernel" / "speed-table" / part.name

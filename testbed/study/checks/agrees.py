@@ -143,12 +143,9 @@ def compare_runs(first: Evidence, second: Evidence) -> list[Deviation]:
 
 def compare_figures(scenario: str, first: Mapping[str, float], second: Mapping[str, float]) -> list[Deviation]:
     """Two runs by the figures of their verdicts; one that a run has not is as far off as can be."""
-    spreads = ({name: Spread.of([value]) for name, value in run.items()} for run in (first, second))
-    mine, theirs = spreads
-    none = Spread.of([])
     return [
-        _figure(scenario, name, mine.get(name, none), theirs.get(name, none))
-        for name in dict.fromkeys([*mine, *theirs])
+        _figure(scenario, name, *(Spread.of([run[name]] if name in run else []) for run in (first, second)))
+        for name in dict.fromkeys([*first, *second])
     ]
 
 

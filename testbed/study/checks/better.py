@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.json_schema import SkipJsonSchema
 from scipy import stats
 
 from testbed.judge.checks.result import Verdict, rounded
@@ -81,8 +82,10 @@ SHOWN = ("scenario", "commit", "policy", "changed", "engine", "middle", "runtime
 """Facts of a group, in the order that they are shown in."""
 
 
-class RunEntry(BaseModel):
-    """A run in ``compare.json``; ``folder`` is relative where it is inside the comparison's."""
+class Run(BaseModel):
+    """A run of a group. ``case`` is its setting (the scenario, or a table's row and column), ``never`` the figures that
+    it did not reach: their value is then when the look for it ended, the least that it can be. In ``compare.json``
+    ``folder`` is relative where it is inside the comparison's, and neither checks nor facts are there."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -94,29 +97,15 @@ class RunEntry(BaseModel):
     figures: dict[str, float]
     never: list[str]
     without_figures: str
-
-
-class Run(RunEntry):
-    """A run of a group. ``case`` is its setting (the scenario, or a table's row and column), ``never`` the figures that
-    it did not reach: their value is then when the look for it ended, the least that it can be."""
-
-    checks: dict[str, Status] = {}
-    facts: dict[str, str] | None = None
+    checks: SkipJsonSchema[dict[str, Status]] = Field({}, exclude=True)
+    facts: SkipJsonSchema[dict[str, str] | None] = Field(None, exclude=True)
     """By :data:`SHOWN`; None where its folder is elsewhere, and is not read."""
 
 
-class GroupEntry(BaseModel):
-    """A group in ``compare.json``."""
+class Group(BaseModel):
+    """Runs of one version of what is compared, as in ``compare.json``."""
 
     name: str
-    facts: dict[str, str]
-    missing: int
-    runs: Sequence[RunEntry]
-
-
-class Group(GroupEntry):
-    """Runs of one version of what is compared."""
-
     facts: dict[str, str] = {}
     missing: int = 0
     """How many runs were requested of a table and are not there."""
@@ -144,10 +133,6 @@ class Group(GroupEntry):
         runs = [run.model_copy(update={"folder": f}) for run, f in zip(self.runs, folders, strict=True)]
         return self.model_copy(update={"runs": runs})
 
-    def of_case(self, case: str) -> list[Run]:
-        """The trusted runs of a setting; all with an empty name."""
-        return [run for run in self.trusted if case in ("", run.case)]
-
 
 @dataclass(frozen=True)
 class Sample:
@@ -158,6 +143,11 @@ class Sample:
     low: float
     high: float
     never: int
+
+    @classmethod
+    def of(cls, values: NDArray[np.float64], never: int) -> Sample:
+        """Of at least one value."""
+        return cls(values.size, rounded(values.mean()), rounded(values.min()), rounded(values.max()), never)
 
 
 @dataclass(frozen=True)
@@ -220,49 +210,52 @@ def differences(base: Group, others: Sequence[Group], confidence: float, only: S
     """All figures of all cases that both groups have. All intervals together are to hold with ``confidence``: each
     one's own (nominal) level is higher the more of them there are (Bonferroni)."""
     requested = [
-        (other, case, name)
+        (other.name, case, name, runs)
         for other in others
-        for case in cases(base, other)
-        for name in _figures_of_both(base.of_case(case), other.of_case(case), only)
+        for case, runs in by_case(base, other).items()
+        for name in _figures_of_both(*runs, only)
     ]
     level = 1 - (1 - confidence) / max(1, len(requested))
-    return [_difference(name, case, base, other, level) for other, case, name in requested]
+    return [_difference(group, case, name, *runs, level) for group, case, name, runs in requested]
 
 
-def cases(base: Group, other: Group) -> list[str]:
-    """The settings that both groups have; two groups of one setting each are compared whatever it is."""
+def by_case(base: Group, other: Group) -> dict[str, tuple[list[Run], list[Run]]]:
+    """The trusted runs of both groups by the settings that both have; two groups of one setting each are compared
+    whatever it is, and its name is empty."""
     if len(base.cases) == len(other.cases) == 1:
-        return [""]
-    return [case for case in base.cases if case in other.cases]
+        return {"": (base.trusted, other.trusted)}
+    return {
+        case: ([run for run in base.trusted if run.case == case], [run for run in other.trusted if run.case == case])
+        for case in base.cases
+        if case in other.cases
+    }
 
 
 def cases_of_one(base: Group, other: Group) -> list[str]:
     """The settings that only one of the two has, so that they are not compared."""
-    both = cases(base, other)
-    return [] if both == [""] else [case for group in (base, other) for case in group.cases if case not in both]
+    both = by_case(base, other)
+    return [] if "" in both else [case for group in (base, other) for case in group.cases if case not in both]
 
 
 def figure_of(name: str) -> Figure:
     """The figure; one that is not listed has the title and unit of its name, and no direction."""
-    judge, colon, check = name.partition(": ")
-    if colon and judge in MEASURED_BY:
+    judge, _, check = name.partition(": ")
+    if is_of_check(name):
         return replace(MEASURED_BY[judge], title=f"“{check}”: {MEASURED_BY[judge].title}")
     return FIGURES.get(name) or Figure(title_of(name), unit_of(name), None, 0.01)
 
 
 def is_of_check(name: str) -> bool:
     """Whether a figure is what one check measured."""
-    judge, colon, _ = name.partition(": ")
-    return bool(colon) and judge in MEASURED_BY
+    return ": " in name and name.partition(": ")[0] in MEASURED_BY
 
 
 def of_checks(verdict: Verdict) -> tuple[dict[str, float], list[str]]:
     """How many checks hold, what each that was decided has measured, whether it held or not, and which of these were
     never reached. A run's only check against the law is ``law_error``."""
     counted = [check for check in verdict.checks if check.status != Status.SKIPPED]
-    found: dict[str, float] = {}
-    if counted:
-        found["checks_held"] = sum(check.status == Status.PASS for check in counted) / len(counted)
+    holding = sum(check.status == Status.PASS for check in counted)
+    found = {"checks_held": holding / len(counted)} if counted else {}
     laws = [check for check in counted if check.judge == "follows_law"]
     if errors := [float(check.measured) for check in laws if isinstance(check.measured, (int, float))]:
         found["law_error"] = max(errors)
@@ -301,15 +294,13 @@ def changed_checks(base: Group, other: Group) -> list[str]:
     """Sentences about checks that hold more or less often than in the first group."""
     told = []
     for name in dict.fromkeys(name for run in base.trusted for name in run.checks):
-        (held, of), (held_now, of_now) = (_held(run.checks.get(name) for run in g.trusted) for g in (base, other))
+        found = [[run.checks.get(name, Status.SKIPPED) for run in group.trusted] for group in (base, other)]
+        (held, of), (held_now, of_now) = (
+            (statuses.count(Status.PASS), len(statuses) - statuses.count(Status.SKIPPED)) for statuses in found
+        )
         if of and of_now and held / of != held_now / of_now:
             told.append(f"“{name}” holds in {held_now} of {of_now} runs, in {held} of {of} of {base.name}")
     return told
-
-
-def _held(statuses: Iterable[Status | None]) -> tuple[int, int]:
-    counted = [status for status in statuses if status not in (None, Status.SKIPPED)]
-    return counted.count(Status.PASS), len(counted)
 
 
 def conclusion(found: Sequence[Difference]) -> str:
@@ -328,35 +319,27 @@ def _figures_of_both(a: Sequence[Run], b: Sequence[Run], only: Sequence[str]) ->
     return [name for name in ordered if name in reached and (not only or name in only)]
 
 
-def _difference(name: str, case: str, base: Group, other: Group, level: float) -> Difference:
-    first, second = ([run for run in group.of_case(case) if name in run.figures] for group in (base, other))
-    by_seed = {run.seed: run for run in second}
+def _difference(group: str, case: str, name: str, a: Sequence[Run], b: Sequence[Run], level: float) -> Difference:
+    first, second = ([run for run in runs if name in run.figures] for runs in (a, b))
+    seeds = [run.seed for run in first]
     # Where each run has exactly one of the same seed beside it.
-    paired = len({run.seed for run in first}) == len(first) and len(by_seed) == len(second)
-    if paired := paired and by_seed.keys() == {run.seed for run in first}:
-        second = [by_seed[run.seed] for run in first]
-    a, b = (np.array([run.figures[name] for run in side], dtype=np.float64) for side in (first, second))
-    difference = float(b.mean() - a.mean())
-    bounds = interval(a, b, paired=paired, level=level)
-    direction, why = _direction(name, a, difference, bounds, min(a.size, b.size))
+    if paired := len(set(seeds)) == len(seeds) and sorted(seeds) == sorted(run.seed for run in second):
+        second.sort(key=lambda run: seeds.index(run.seed))
+    base, new = (np.array([run.figures[name] for run in runs], dtype=np.float64) for runs in (first, second))
+    difference = float(new.mean() - base.mean())
+    bounds = interval(base, new, paired=paired, level=level)
     return Difference(
         case,
-        other.name,
+        group,
         name,
-        _sample(name, first, a),
-        _sample(name, second, b),
+        Sample.of(base, sum(name in run.never for run in first)),
+        Sample.of(new, sum(name in run.never for run in second)),
         rounded(difference),
         rounded(bounds.low) if bounds else None,
         rounded(bounds.high) if bounds else None,
         paired,
-        direction,
-        why,
+        *_direction(name, float(base.mean()), difference, bounds, min(base.size, new.size)),
     )
-
-
-def _sample(name: str, runs: Sequence[Run], values: NDArray[np.float64]) -> Sample:
-    never = sum(name in run.never for run in runs)
-    return Sample(int(values.size), rounded(values.mean()), rounded(values.min()), rounded(values.max()), never)
 
 
 def interval(a: NDArray[np.float64], b: NDArray[np.float64], *, paired: bool, level: float) -> Interval | None:
@@ -378,7 +361,7 @@ def interval(a: NDArray[np.float64], b: NDArray[np.float64], *, paired: bool, le
         warnings.simplefilter("ignore")  # they warn of values that are nearly alike, which is fine here
         again = stats.bootstrap(
             samples,
-            np.mean if paired else _mean_difference,
+            np.mean if paired else lambda b, a, axis: np.mean(b, axis) - np.mean(a, axis),
             n_resamples=RESAMPLES,
             confidence_level=level,
             method="percentile",
@@ -390,19 +373,13 @@ def interval(a: NDArray[np.float64], b: NDArray[np.float64], *, paired: bool, le
     return Interval(float(min(again.low, student.low)), float(max(again.high, student.high)), level)
 
 
-def _mean_difference(b: NDArray[np.float64], a: NDArray[np.float64], axis: int = -1) -> Any:
-    return np.mean(b, axis=axis) - np.mean(a, axis=axis)
-
-
-def _direction(
-    name: str, a: NDArray[np.float64], difference: float, bounds: Interval | None, runs: int
-) -> tuple[Direction, str]:
+def _direction(name: str, base: float, difference: float, bounds: Interval | None, runs: int) -> tuple[Direction, str]:
     if bounds is None:
         return NOT_SHOWN, f"{runs} run{'s' * (runs != 1)}: at least {LEAST_N} of each are needed"
     if bounds.low <= 0 <= bounds.high:
         return NOT_SHOWN, "the interval has 0 in it" if bounds.low != bounds.high else "the same in all runs"
     figure = figure_of(name)
-    least = max(figure.least_absolute, figure.least_relative * abs(float(a.mean())))
+    least = max(figure.least_absolute, figure.least_relative * abs(base))
     if abs(difference) < least and not math.isclose(abs(difference), least):
         return NOT_SHOWN, f"less than {least:.3g} {figure.unit}".strip() + ", which does not matter"
     if figure.better is None:

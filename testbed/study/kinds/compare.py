@@ -28,10 +28,9 @@ from testbed.scenario.load import LoadedScenario, load
 from testbed.study.cell import CELLS, ScenarioCell, ready
 from testbed.study.checks.better import SHOWN, Comparison, Group, Run, facts_of, judge, of_checks
 from testbed.study.kinds.table_file import requested_places
-from testbed.study.kinds.table_result import read_table
+from testbed.study.kinds.table_result import read_table, results_of
 from testbed.study.ledger import kind_of
 from testbed.study.programs import OfCommit, programs
-from testbed.study.record import finished
 from testbed.study.report import compare as page
 from testbed.study.result import CellResult, run_that_counts
 from testbed.study.run import StudySpec, run_study
@@ -121,43 +120,37 @@ def is_recorded(text: str) -> bool:
 
 def recorded(name: str, places: Sequence[str]) -> Group:
     """The group of all runs in the given folders: runs, tables, or folders of runs."""
-    runs: list[Run] = []
-    missing = 0
+    found: list[Run | None] = []
     for place in places:
         folders = [Path(place)] if Path(place).is_dir() else sorted(Path().glob(place)) if "*" in place else []
         folders = [folder.resolve() for folder in folders if folder.is_dir()]
         with confine.to_results(*folders):
-            found = [read_run(*run) for folder in folders for run in _runs_in(folder)]
-            if not found:
-                raise BadInput(
-                    "compare.no-result", "{folder}: there is no result folder of a run or table there", folder=place
-                )
-            runs += found
-            missing += sum(_missing(folder) for folder in folders if kind_of(folder) == "table")
-    return Group(name=name, facts=facts_of(runs), missing=missing, runs=runs)
+            here = [read_run(run, case) if run else None for folder in folders for run, case in _runs_in(folder)]
+        if not any(here):
+            raise BadInput(
+                "compare.no-result", "{folder}: there is no result folder of a run or table there", folder=place
+            )
+        found += here
+    runs = [run for run in found if run]
+    return Group(name=name, facts=facts_of(runs), missing=len(found) - len(runs), runs=runs)
 
 
-def _runs_in(folder: Path) -> Iterator[tuple[Path, str]]:
-    """The runs, and what a table calls their setting: of several attempts at a study's cell, the one that counts."""
+def _runs_in(folder: Path) -> Iterator[tuple[Path | None, str]]:
+    """The runs, and what a table calls their setting: of several attempts at a study's cell, the one that counts; None
+    of a table's cell without a run, though it was requested and this machine could have made it."""
     if (folder / "plan.json").is_file():
         yield folder, ""
     elif kind_of(folder) == "table":
+        document = read_table(folder) if (folder / "table.json").is_file() else {"outcomes": []}
+        not_here = {cell.cell for cell in results_of(document) if cell.status == Status.UNSUPPORTED}
         for place in requested_places(folder):
-            if run := run_that_counts(folder / place.folder):
+            run = run_that_counts(folder / place.folder)
+            if run or place.cell not in not_here:
                 yield run, f"row {place.row} {place.column}"
     else:
         runs = (path.parent.resolve() for path in sorted(folder.rglob("verdict.json")))
         counted = (run_that_counts(run.parent) or run if CELLS in run.parts[-5:-2] else run for run in runs)
         yield from ((run, "") for run in dict.fromkeys(counted) if (run / "plan.json").is_file())
-
-
-def _missing(folder: Path) -> int:
-    """How many of a table's cells have no run, though they were requested and this machine could have made them."""
-    table = read_table(folder) if (folder / "table.json").is_file() else {"outcomes": []}
-    not_here = {
-        (o["row"], o["column"], o["repetition"]) for o in table["outcomes"] if o["verdict"] == Status.UNSUPPORTED
-    }
-    return sum(not finished(folder / place.folder) and place not in not_here for place in requested_places(folder))
 
 
 def read_run(folder: Path, case: str = "") -> Run:
@@ -220,43 +213,37 @@ def groups(
 ) -> tuple[Path, list[Group]]:
     """The comparison's result folder, which may not be there yet, and the groups in their order: those that there are
     already, and those that are run. Raises BadInput before anything is run."""
-    order: list[str] = []
-    found: dict[str, Group] = {}
-    variants: list[Variant] = []
+    sources: list[tuple[str, list[str] | Variant]] = []
     for text in what:
         if is_recorded(text):
-            order.append(_short(text, order))
-            found[order[-1]] = recorded(order[-1], text.split(","))
+            sources.append((_short(text, [name for name, _ in sources]), text.split(",")))
         else:
-            variants.append(variant(text, scenario))
-            order.append(variants[-1].name)
-    for text in named:
-        name, places = named_places(text)
-        found[name] = recorded(name, places)
-        order.append(name)
+            version = variant(text, scenario)
+            sources.append((version.name, version))
+    sources += [named_places(text) for text in named]
     if commits and not scenario:
         raise BadInput(
             "compare.commit-without-scenario", "--commit needs --scenario: what the commits' agents should run"
         )
-    variants += [Variant(commit, scenario, (), commit) for commit in commits]
-    order += commits
-    if twice := {name for name in order if order.count(name) > 1}:
+    sources += [(commit, Variant(commit, scenario, (), commit)) for commit in commits]
+    names = [name for name, _ in sources]
+    if twice := {name for name in names if names.count(name) > 1}:
         raise BadInput(
             "compare.group-twice", "two groups are named {group!r}; give each a name of its own", group=twice.pop()
         )
-    if not order:
+    if not names:
         raise BadInput("compare.no-group", "nothing to compare", EXAMPLE)
-    if len(order) < 2:
+    if len(names) < 2:
         raise BadInput("compare.one-group", "there is only one group; name another to compare it with", EXAMPLE)
-    base = paths.results() / "compare"
-    if not variants:
-        if resume:
-            raise BadInput("compare.nothing-to-resume", "--resume: none of these groups is run; leave it out")
-        return base / new_run_id(), [found[name] for name in order]
-    progress = Progress()
-    ready(engines.named(request.engine), request.options, progress, "compare")
-    folder, made = run(versions(variants, request, progress), request, base, progress, resume)
-    return folder, [(found | made)[name] for name in order]
+    found = {name: recorded(name, source) for name, source in sources if not isinstance(source, Variant)}
+    versions = [source for _, source in sources if isinstance(source, Variant)]
+    folder = paths.results() / "compare" / new_run_id()
+    if versions:
+        folder, made = _run_versions(versions, request, folder.parent, resume)
+        found |= made
+    elif resume:
+        raise BadInput("compare.nothing-to-resume", "--resume: none of these groups is run; leave it out")
+    return folder, [found[name] for name in names]
 
 
 EXAMPLE = "E.g. ./run.sh compare --scenario startup base: new:policy=delivery-rate, or two result folders"
@@ -271,15 +258,14 @@ def _short(text: str, taken: Sequence[str]) -> str:
 
 def judge_known(groups: Sequence[Group], confidence: float, only: Sequence[str]) -> Comparison:
     """The comparison; raises BadInput where no run has a figure of ``only``, or groups have none in common."""
-    known = {name for group in groups for run in group.runs for name in run.figures}
-    for name in only:
-        if name not in known:
-            raise BadInput(
-                "compare.no-such-figure",
-                "--figures: there is no figure {figure!r}; figures: {figures}",
-                figure=name,
-                figures=", ".join(sorted(known)),
-            )
+    known = sorted({name for group in groups for run in group.runs for name in run.figures})
+    if unknown := [name for name in only if name not in known]:
+        raise BadInput(
+            "compare.no-such-figure",
+            "--figures: there is no figure {figure!r}; figures: {figures}",
+            figure=unknown[0],
+            figures=", ".join(known),
+        )
     found = judge(groups, confidence, only)
     if not found.differences and all(group.trusted for group in groups):
         raise BadInput(
@@ -289,18 +275,21 @@ def judge_known(groups: Sequence[Group], confidence: float, only: Sequence[str])
     return found
 
 
-def versions(variants: Sequence[Variant], request: Request, progress: Progress) -> dict[str, list[ScenarioCell]]:
-    """The runs of every variant, loaded, built and planned; raises before anything is run."""
-    engine, facts = engines.named(request.engine), provenance.of_machine_and_code()
-    found = {}
-    for one in variants:
+def _run_versions(
+    versions: Sequence[Variant], request: Request, base: Path, resume: str
+) -> tuple[Path, dict[str, Group]]:
+    """As :func:`run`, of versions that are loaded, built and planned first; raises before anything is run."""
+    progress, engine = Progress(), engines.named(request.engine)
+    ready(engine, request.options, progress, "compare")
+    facts, found = provenance.of_machine_and_code(), {}
+    for one in versions:
         loaded = load(one.scenario, [*request.assignments, *one.assignments], quick=request.quick)
         found[one.name] = cells(one.name, loaded, programs(one.commit, engine, progress), request, facts)
         try:
             engine.refuse(found[one.name][0].plan)
         except BadInput as error:
             raise error.at(one.name) from error
-    return found
+    return run(found, request, base, progress, resume)
 
 
 def cells(
@@ -309,24 +298,15 @@ def cells(
     """A version's runs, each with its seed."""
     folder = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "version"
     choices = replace(engines.named(request.engine).choices(request.options), occasion=OCCASION)
+    first = ScenarioCell({}, loaded, choices, made, machine_and_code=facts)
     return [
-        ScenarioCell(
-            {"version": folder, "repetition": str(n + 1)},
-            loaded,
-            replace(choices, seed=loaded.scenario.seed + n),
-            made,
-            machine_and_code=facts,
-        )
-        for n in range(request.seeds)
+        first.with_seed({"version": folder, "repetition": str(number + 1)}, first.seed + number)
+        for number in range(request.seeds)
     ]
 
 
 def run(
-    of_versions: Mapping[str, Sequence[ScenarioCell]],
-    request: Request,
-    base: Path,
-    progress: Progress,
-    resume: str = "",
+    versions: Mapping[str, Sequence[ScenarioCell]], request: Request, base: Path, progress: Progress, resume: str = ""
 ) -> tuple[Path, dict[str, Group]]:
     """The study's result folder and the groups: every version with every seed, the versions in turn, so that what
     changes on the machine meets all of them alike."""
@@ -337,17 +317,18 @@ def run(
                 "overrides": list(cell.loaded.overrides),
                 "commit": cell.programs.commit if isinstance(cell.programs, OfCommit) else None,
             }
-            for name, (cell, *_) in of_versions.items()
+            for name, (cell, *_) in versions.items()
         },
         **{key: getattr(request, key) for key in ("engine", "seeds", "quick", "runtime", "link")},
     }
-    in_turn = [cell for of_seed in zip(*of_versions.values(), strict=True) for cell in of_seed]
+    in_turn = [cell for of_seed in zip(*versions.values(), strict=True) for cell in of_seed]
     spec = StudySpec("comparison", "compare", in_turn, identity)
     folder = spec.begin(base, resume)
-    resume_by = f"add --resume {folder.name} to the same command"
-    results = run_study(spec, folder, progress, resume_by=resume_by, describe=_why_broken)
+    results = run_study(
+        spec, folder, progress, describe=lambda one: one.record.reason if one.status == Status.ERROR else ""
+    )
     groups = {}
-    for name, of in of_versions.items():
+    for name, of in versions.items():
         runs = [read_run(folder / results[cell.id].record.folder) for cell in of]
         groups[name] = Group(name=name, facts=facts_of(runs), runs=runs)
     return folder, groups
@@ -369,27 +350,25 @@ def write_again(request: VerifyRequest) -> Verification:
     """By the runs; those that are elsewhere are as recorded. Raises BadInput where a file is missing or broken."""
     folder = request.folder.resolve()  # the page names runs by their places, never by `latest`
     document = _read(folder / "compare.json")
+    name, confidence = document["name"], float(document["confidence"])
     unchecked: list[Message] = []
     groups = [_recorded_group(folder, entry, unchecked) for entry in document["groups"]]
-    only = list(dict.fromkeys(entry["figure"] for entry in document["differences"]))
-    again, confidence = judge(groups, float(document["confidence"]), only), float(document["confidence"])
-    page.write(request.into, again, document["name"], confidence, document["command"], folder)
-    said = ", ".join(f"{group} {word}" for group, word in page.words_of(again.statuses, again.directions).items())
-    name = f"comparison {document['name']}"
-    return Verification(name, said, unchecked=unchecked, has_page=not unchecked)
+    found = judge(groups, confidence, [entry["figure"] for entry in document["differences"]])
+    page.write(request.into, found, name, confidence, document["command"], folder)
+    words = ", ".join(f"{group} {word}" for group, word in page.words_of(found.statuses, found.directions).items())
+    return Verification(f"comparison {name}", words, unchecked=unchecked, has_page=not unchecked)
 
 
 def _recorded_group(folder: Path, entry: Mapping[str, Any], unchecked: list[Message]) -> Group:
-    runs, elsewhere = [], 0
+    runs = []
     for recorded_run in entry["runs"]:
         place = folder / recorded_run["folder"]
         if _may_be_read(place, folder) and (place / "plan.json").is_file():
             runs.append(read_run(place, recorded_run["case"]))
         else:
-            elsewhere += 1
             runs.append(Run(**{"standing": Status.PASS, **recorded_run, "folder": str(place)}))
     facts = facts_of(runs)
-    if elsewhere:
+    if elsewhere := sum(run.facts is None for run in runs):
         facts = {name: str(entry["facts"].get(name, "")) for name in SHOWN}
         unchecked.append(
             Message(

@@ -1,20 +1,21 @@
 """Cross-checks: scenarios and tables on several engines, or from result folders that there are. A table on an engine is
-a part, with a study's folder of its own."""
+a part, with a study's folder of its own; the cells of all are in one queue."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from testbed import confine, engines
 from testbed.documents import read_json, write_json
-from testbed.engines import Engine, Options
+from testbed.engines import Engine, Options, Programs
 from testbed.errors import BadInput, CannotRun
 from testbed.judge.checks.run_status import status_of_cell, status_of_run
 from testbed.judge.status import Status, verdict_of, worst
 from testbed.judge.verify import read_verdict
+from testbed.machine import Need
 from testbed.message import Message
 from testbed.plan.engines import ENGINES
 from testbed.plan.read import read_plan
@@ -23,22 +24,25 @@ from testbed.results.report.folder import ResultFolder, read_folder
 from testbed.runtime.progress import Progress
 from testbed.scenario.files import is_table
 from testbed.scenario.load import LoadedScenario, load
-from testbed.study.cell import CELLS, ScenarioCell, folder_of, ready
+from testbed.study import ledger
+from testbed.study.cell import CELLS, Cell, ScenarioCell, folder_of, ready
 from testbed.study.checks.agrees import Agreement, Deviation, compare_figures, compare_runs, compare_tables, with_first
-from testbed.study.kinds import table as table_run
-from testbed.study.kinds import table_file
-from testbed.study.kinds.table_file import Table, requested_places
+from testbed.study.kinds import table, table_file
+from testbed.study.kinds.claims import PartCell
+from testbed.study.kinds.table_file import LoadedTable, Table, requested_places
 from testbed.study.kinds.table_result import read_table, results_of
+from testbed.study.record import RunRecord
 from testbed.study.report import cross_check as page
 from testbed.study.report.compare_plots import share_plot
 from testbed.study.result import CellResult
-from testbed.study.run import StudySpec, run_study
+from testbed.study.run import Begun, StudySpec, run_study
 from testbed.study.verify import Documents, Verification, VerifyRequest
 
 WORDS: Mapping[str, str] = {name: facts.shows for name, facts in ENGINES.items()}
 """The engines, as the page calls them."""
 OF_THE_MACHINE = "limits."
 """Settings that say when a run is trusted, and change nothing of it."""
+Loaded = LoadedScenario | LoadedTable
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,24 @@ class Request:
         """How its runs are made."""
         return Options(None if engine.facts.virtual_time else self.runtime, quick=self.quick)
 
+    def of_table(self, engine: str, resume: str = "") -> table.TableRequest:
+        """What is requested of each table."""
+        chosen = (self.repeat, self.rows, self.columns, self.runtime)
+        return table.TableRequest(*chosen, engine=engine, quick=self.quick, resume=resume)
+
+
+@dataclass(frozen=True, eq=False)
+class TableCell(PartCell):
+    """A table's cell on an engine. What would end the table alone ends the cross-check, too."""
+
+    def run(self, study: Path, progress: Progress) -> RunRecord:
+        """One attempt."""
+        return self._placed(self.cell.run(study / self.place, progress))
+
+    def in_table(self, result: CellResult) -> CellResult:
+        """A result as the table has it."""
+        return CellResult(self.cell.id, self.cell.at, result.attempts, self.alone(result.record))
+
 
 def run(
     names: Sequence[str],
@@ -72,59 +94,94 @@ def run(
     gets as soon as it is there, and why scenarios are not carried by an engine, by name. ``strict``: that is refused,
     with CannotRun."""
     progress = Progress()
-    tables = [table_file.load(name, request.settings, quick=request.quick) for name in names if is_table(name)]
-    loaded = {name: load(name, request.settings, quick=request.quick) for name in names if not is_table(name)}
-    cells, refused = _cells(loaded, request, progress, strict=strict)
-    if not cells and not tables:
+    loaded = {name: _load(name, request) for name in names}
+    cells, programs, refused = _scenario_cells(loaded, request, progress, strict=strict)
+    if not cells:
         raise CannotRun(
             "compare.no-engine-carries", "these engines carry none of the scenarios, so there is nothing to compare"
         )
-    every = [cell for of in cells.values() for cell in of]
-    results = {engine: str(folder) for engine, folder in request.results.items()}
-    spec = StudySpec("cross-check", "cross-check", every, {"names": list(names), **asdict(request), "results": results})
-    folder = spec.begin(base, resume)
+    results_of = {engine: str(folder) for engine, folder in request.results.items()}
+    identity = {"names": list(names), **asdict(request), "results": results_of}
+    folder = ledger.begin(base, "cross-check", identity, resume)
+    tables: dict[tuple[str, str], Begun] = {}
+    for name, engine in [(name, engine) for name in cells for engine in programs]:
+        one = loaded[name]
+        if isinstance(one, LoadedTable):
+            base = folder / "parts" / engine
+            earlier = "latest" if resume and (base / one.table.name / "latest").exists() else ""
+            asked = request.of_table(engine, earlier)
+            begun = tables[name, engine] = table.begin(one, asked, programs[engine], base)
+            place = begun.folder.relative_to(folder)
+            cells[name].extend(TableCell(f"{one.table.name}/{engine}", place, cell) for cell in begun.spec.cells)
+    results: dict[str, CellResult] = {}
     found: dict[str, Agreement] = {}
-    runs: dict[str, Path] = {}
-
-    def judged(entry: Agreement) -> None:
-        found[entry.scenario] = entry
-        tell(entry)
-        page.write(folder, list(found.values()), {})  # whatever becomes of those that follow
 
     def judge_if_complete(name: str) -> None:
-        if all(cell.id in runs for cell in cells[name]):
-            made = {cell.engine.name: runs[cell.id] for cell in cells[name]}
-            judged(_of_scenario(loaded[name], {**request.results, **made}, request))
+        if any(cell.id not in results for cell in cells[name]):
+            return
+        folders = dict(request.results)
+        folders |= {cell.engine.name: folder / results[cell.id].record.folder for cell in cells[name]}
+        for (of, engine), begun in tables.items():
+            if of == name:
+                own = [cell for cell in cells[name] if isinstance(cell, TableCell) and cell.engine.name == engine]
+                begun.finish({cell.cell.id: cell.in_table(results[cell.id]) for cell in own})
+                folders[engine] = begun.folder
+        found[name] = agreement_of(loaded[name], {WORDS[engine]: folders[engine] for engine in request.engines})
+        tell(found[name])
+        page.write(folder, list(found.values()), {})  # whatever becomes of those that follow
 
     def ended(result: CellResult) -> None:
-        runs[result.cell] = folder / result.record.folder
+        results[result.cell] = result
         judge_if_complete(next(name for name, of in cells.items() if result.cell in [cell.id for cell in of]))
 
     for name in [name for name, of in cells.items() if not of]:
         judge_if_complete(name)
-    if every:
-        resume_by = f"add --resume {folder.name} to the same command"
-        run_study(spec, folder, progress, resume_by=resume_by, describe=lambda result: result.status, each=ended)
-    for table in tables:
-        judged(_of_table(table, request, folder / "parts", resume=bool(resume)))
+    if every := [cell for of in cells.values() for cell in of]:
+        spec = StudySpec("cross-check", "cross-check", every, identity)
+        run_study(spec, folder, progress, describe=lambda result: result.status, each=ended)
     page.write(folder, list(found.values()), refused)
     return folder, list(found.values()), refused
 
 
-def _cells(
-    loaded: Mapping[str, LoadedScenario], request: Request, progress: Progress, *, strict: bool
-) -> tuple[dict[str, list[ScenarioCell]], dict[str, str]]:
-    """The runs of each scenario, and why others are not carried by an engine."""
-    cells: dict[str, list[ScenarioCell]] = {name: [] for name in loaded}
+def _load(name: str, request: Request) -> Loaded:
+    """Raises BadInput, also where a result folder is of another one or of other settings."""
+    loaded = (table_file.load if is_table(name) else load)(name, request.settings, quick=request.quick)
+    key, of = ("name", loaded.table) if isinstance(loaded, LoadedTable) else ("scenario", loaded.scenario)
+    for folder in request.results.values():
+        document: Mapping[str, Any] = read_table(folder) if key == "name" else read_plan(folder / "plan.json")
+        both = (document["overrides"], loaded.overrides)
+        settings, requested = ({s for s in each if not s.startswith(OF_THE_MACHINE)} for each in both)
+        if (document[key], document["quick"], settings) != (of.name, request.quick, requested):
+            told = f"{document[key]}{' --quick' if document['quick'] else ''} {' '.join(sorted(settings))}".strip()
+            raise BadInput(
+                "compare.results-of-another",
+                "--results: {folder} is of {told}: give the same scenario and options",
+                folder=folder,
+                told=told,
+            )
+    return loaded
+
+
+def _scenario_cells(
+    loaded: Mapping[str, Loaded], request: Request, progress: Progress, *, strict: bool
+) -> tuple[dict[str, list[Cell]], dict[str, Programs], dict[str, str]]:
+    """The runs of each scenario, none yet of tables; the programs by engine; why others are not carried by one."""
+    cells: dict[str, list[Cell]] = {name: [] for name in loaded}
+    programs: dict[str, Programs] = {}
     refused: dict[str, str] = {}
     for engine in [engines.named(name) for name in request.engines if name not in request.results]:
         if not cells:
             break
-        options = request.options(engine)
-        programs, choices = ready(engine, options, progress, "cross-check"), engine.choices(options)
-        for name in list(cells):
-            at = {"scenario": loaded[name].scenario.name, "engine": engine.name}
-            cells[name].append(ScenarioCell(at, loaded[name], choices, programs))
+        options, tables = request.options(engine), [one for one in loaded.values() if isinstance(one, LoadedTable)]
+        further = frozenset[Need]().union(*(table.further_needs(one, engine) for one in tables))
+        programs[engine.name] = ready(engine, options, progress, "cross-check", further)
+        for name, one in loaded.items():
+            if isinstance(one, LoadedTable):
+                table.select(one, request.of_table(engine.name), programs[engine.name].policies)
+            if name not in cells or isinstance(one, LoadedTable):
+                continue
+            at = {"scenario": one.scenario.name, "engine": engine.name}
+            cells[name].append(ScenarioCell(at, one, engine.choices(options), programs[engine.name]))
             if not (why := cells[name][-1].unsupported):
                 continue
             if strict:
@@ -138,14 +195,13 @@ def _cells(
                 )
             refused[Path(name).stem] = why
             del cells[name]
-    return cells, refused
+    return cells, programs, refused
 
 
-def _of_scenario(loaded: LoadedScenario, folders: Mapping[str, Path], request: Request) -> Agreement:
-    for folder in request.results.values():
-        plan = read_plan(folder / "plan.json")
-        _refuse_another(folder, plan, plan["scenario"], loaded.scenario.name, loaded.overrides, request)
-    runs = {WORDS[name]: folders[name] for name in request.engines}
+def agreement_of(loaded: Loaded, runs: Mapping[str, Path]) -> Agreement:
+    """What a scenario's runs or a table's result folders, by engine as the page calls it, differ in."""
+    if isinstance(loaded, LoadedTable):
+        return of_tables(loaded.table, runs)
     return of_runs(loaded.scenario.name, loaded.scenario.title, runs)
 
 
@@ -183,31 +239,6 @@ def _plots(found: Mapping[str, ResultFolder]) -> list[Any]:
     return [share_plot(session, evidence) for session in several] if traffic_of(plan).windows else []
 
 
-def _of_table(loaded: table_file.LoadedTable, request: Request, parts: Path, *, resume: bool) -> Agreement:
-    folders: dict[str, Path] = {}
-    for engine in request.engines:
-        folder = request.results.get(engine) or _run_table(loaded, engine, request, parts / engine, resume=resume)
-        document = read_table(folder)
-        _refuse_another(folder, document, document["name"], loaded.table.name, loaded.overrides, request)
-        folders[WORDS[engine]] = folder
-    return of_tables(loaded.table, folders)
-
-
-def _run_table(loaded: table_file.LoadedTable, engine: str, request: Request, results: Path, *, resume: bool) -> Path:
-    base = results / loaded.table.name
-    earlier = "latest" if resume and (base / "latest").exists() else ""
-    asked = table_run.TableRequest(
-        request.repeat,
-        request.rows,
-        request.columns,
-        request.runtime,
-        engine=engine,
-        quick=request.quick,
-        resume=earlier,
-    )
-    return base / table_run.run(loaded, asked, base=results).run
-
-
 def of_tables(table: Table, folders: Mapping[str, Path]) -> Agreement:
     """One table's result folders, by engine, as the page calls it."""
     documents = {word: read_table(folder) for word, folder in folders.items()}
@@ -233,21 +264,6 @@ def _of_cells(folder: Path, document: Mapping[str, Any]) -> Status:
         elif cell.status != Status.UNSUPPORTED:
             parts.append(status_of_cell(cell.record.checks, cell.standing))
     return worst(parts)
-
-
-def _refuse_another(
-    folder: Path, document: Mapping[str, Any], name: str, wanted: str, overrides: Iterable[str], request: Request
-) -> None:
-    """Raise BadInput where a result folder is of another scenario, or of other settings."""
-    settings = [{s for s in of if not s.startswith(OF_THE_MACHINE)} for of in (document["overrides"], overrides)]
-    if name != wanted or document["quick"] != request.quick or settings[0] != settings[1]:
-        told = f"{name}{' --quick' if document['quick'] else ''} {' '.join(sorted(settings[0]))}".strip()
-        raise BadInput(
-            "compare.results-of-another",
-            "--results: {folder} is of {told}: give the same scenario and options",
-            folder=folder,
-            told=told,
-        )
 
 
 DOCUMENTS: Documents = {"cross-check.json": read_json}

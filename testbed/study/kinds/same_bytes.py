@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -90,15 +90,14 @@ def run(
     for name, loaded in scenarios.items():
         first = RepeatedCell({}, loaded, engine.choices(options), programs)
         points = [{"scenario": name.replace("/", "-"), "run": str(number)} for number in range(1, runs + 2)]
-        cells[name] = [replace(first.with_seed(first.seed + (n == runs)), at=at) for n, at in enumerate(points)]
+        cells[name] = [first.with_seed(at, first.seed + (n == runs)) for n, at in enumerate(points)]
     every = [cell for of in cells.values() for cell in of]
     refuse_unsupported(every)
     overrides = {name: list(loaded.overrides) for name, loaded in scenarios.items()}
     identity = {"scenarios": overrides, "runs": runs, "seed": options.seed, "quick": options.quick}
     spec = StudySpec("repetitions", "repeatable", every, identity)
     folder = spec.begin(base, resume)
-    resume_by = f"add --resume {folder.name} to the same command"
-    results = run_study(spec, folder, progress, resume_by=resume_by, describe=lambda result: result.status)
+    results = run_study(spec, folder, progress, describe=lambda result: result.status)
     judged = []
     for name, of in cells.items():
         *ones, other = [results[cell.id].record for cell in of]

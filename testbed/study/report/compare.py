@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import TypeAdapter
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -21,7 +20,6 @@ from testbed.study.checks.better import (
     Comparison,
     Difference,
     Group,
-    GroupEntry,
     Sample,
     cases_of_one,
     changed_checks,
@@ -46,7 +44,6 @@ _COLOURS = {
     NOT_SHOWN: "neutral",
 }
 """Of the page's word: the first of these that is said of a group."""
-_ENTRY = TypeAdapter(GroupEntry)
 _TEMPLATES = page_templates(Path(__file__).parent / "templates")
 
 
@@ -60,7 +57,7 @@ class Document(TypedDict):
     statuses: dict[str, Status]
     directions: dict[str, str]
     """By group; empty where the runs of one prove nothing, or failed."""
-    groups: list[Annotated[dict[str, Any], entry_of(GroupEntry)]]
+    groups: list[Annotated[dict[str, Any], entry_of(Group)]]
     differences: list[Annotated[dict[str, Any], entry_of(Difference, relative=float | None, status=Status)]]
 
 
@@ -78,7 +75,7 @@ def write(
         "confidence": confidence,
         "statuses": dict(comparison.statuses),
         "directions": dict(comparison.directions),
-        "groups": [_ENTRY.dump_python(group, mode="json") for group in groups],
+        "groups": [group.model_dump(mode="json") for group in groups],
         "differences": [difference.as_json() for difference in comparison.differences],
     }
     folder.mkdir(parents=True, exist_ok=True)
