@@ -98,8 +98,6 @@ func (c *collector) run(ctx context.Context) (Result, error) {
 	cost := startCost()
 	defer c.sampler.close()
 	begun := time.Now()
-	ticker := time.NewTicker(c.interval)
-	defer ticker.Stop()
 	c.result.Collector = c.name
 	var points telemetry.Points
 	reported, late := begun, time.Duration(0)
@@ -115,13 +113,14 @@ func (c *collector) run(ctx context.Context) (Result, error) {
 			reported, late = at, 0
 		}
 		c.report(c.spool.Append(&points))
+		due = telemetry.NextStep(time.Now(), c.interval)
 		select {
 		case <-ctx.Done():
 			c.result.CPUS, c.result.DurationS = cost.total(), time.Since(begun).Seconds()
 			err := c.spool.Close()
 			c.result.Points = c.spool.Points()
 			return c.result, err
-		case due = <-ticker.C:
+		case <-time.After(time.Until(due)):
 		}
 	}
 }

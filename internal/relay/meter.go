@@ -33,17 +33,8 @@ func NewMeter(r *Relay, run, scenario string, spool *telemetry.Spool) *Meter {
 
 // Run samples until the relay ends, and once more after that. It returns the first failure to write.
 func (m *Meter) Run(interval time.Duration) error {
-	ticks := time.NewTicker(interval)
-	defer ticks.Stop()
-	for {
-		select {
-		case <-ticks.C:
-			m.sample()
-		case <-m.relay.loop.stopped:
-			m.sample()
-			return m.failed
-		}
-	}
+	telemetry.AtSteps(interval, m.relay.loop.stopped, m.sample)
+	return m.failed
 }
 
 func (m *Meter) sample() {
