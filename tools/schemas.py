@@ -55,16 +55,17 @@ def _of_results() -> dict[str, dict[str, Any]]:
     from testbed.archive import pack
     from testbed.engines.provenance import Provenance
     from testbed.judge.checks.result import Verdict
+    from testbed.study.checks import agrees, better
     from testbed.study.checks.same_bytes import Repetition
     from testbed.study.kinds import claims as all_run
     from testbed.study.kinds import table as table_run
-    from testbed.study.report import compare, cross_check, interop
+    from testbed.study.report import interop
 
     kinds: dict[str, Any] = {
         "bundle": pack.Description,
         "claims": all_run.Document,
-        "compare": compare.Document,
-        "cross-check": cross_check.Document,
+        "compare": better.Document,
+        "cross-check": agrees.Document,
         "hashes": list[Repetition],
         "interop": interop.Document,
         "provenance": Provenance,

@@ -18,8 +18,9 @@ from testbed.archive.signature import MANIFEST, SIGNATURE, sign
 from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.judge.status import current_comparison, verdict_of
+from testbed.study.checks import better
 from testbed.study.checks.same_bytes import verdict_over
-from testbed.study.report import compare as comparison
+from testbed.study.report.text import words_of
 
 SCHEMA: Literal[1] = 1
 DESCRIPTION, CRATE = "bundle.json", "ro-crate-metadata.json"
@@ -141,8 +142,8 @@ def entry(folder: Path) -> Entry:
 def _what(folder: Path, kind: str) -> tuple[str, str]:
     """The scenario's name, and the verdict."""
     if kind == "comparison":
-        document = current_comparison(read_json(folder / "compare.json"), comparison.SCHEMA)
-        return "compare", ", ".join(comparison.words_of(document["statuses"], document["directions"]).values())
+        document = current_comparison(read_json(folder / "compare.json"), better.SCHEMA)
+        return "compare", ", ".join(words_of(document["statuses"], document["directions"]).values())
     if kind == "cross-check":
         scenarios = read_json(folder / "cross-check.json")["scenarios"]
         return kind, verdict_of([entry["verdict"] for entry in scenarios])

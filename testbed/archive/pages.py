@@ -12,11 +12,11 @@ def write_page(folder: Path) -> Path:
     """
     # What writes the pages of claims takes as long to load as a run's page to be written.
     if (folder / "claims.json").is_file():
-        from testbed.study.report.claims import write_report as write_claims
+        from testbed.study.report.page import write_claims
 
         return write_claims(folder)
     if (folder / "table.json").is_file():
-        from testbed.study.report.table import write_report as write_table
+        from testbed.study.report.page import write_table
 
         return write_table(folder)
     from testbed.results.report import write_report

@@ -123,8 +123,8 @@ def _run(claims: Claims, requests: Sequence[Request], beside: Sequence[Path], pr
     from testbed.study.checks.false_alarms import FalseAlarms
     from testbed.study.checks.judged import decided_of, summary_of
     from testbed.study.kinds.claims import run
-    from testbed.study.report.claims import write_report
-    from testbed.study.report.claims_text import table_lines
+    from testbed.study.report.page import write_claims
+    from testbed.study.report.text import claims_lines
 
     given = [sides.Result.read(folder) for folder in beside]
     for request in requests:
@@ -132,12 +132,12 @@ def _run(claims: Claims, requests: Sequence[Request], beside: Sequence[Path], pr
     verdicts, _, folders = zip(*(run(claims, request, progress) for request in requests), strict=True)
     for folder in folders if given or len(folders) > 1 else ():
         sides.put(folder, [*given, *(sides.Result.read(other) for other in folders if other != folder)])
-        write_report(folder)
+        write_claims(folder)
     decided = []
     for request, folder in zip(requests, folders, strict=True):
         found = list(sides.Result.read(folder).claims.values())
         if folder == folders[-1]:
-            print("\n".join(table_lines(found, request.engine)))
+            print("\n".join(claims_lines(found, request.engine)))
         print(f"  {sides.TITLES[request.engine]:<13} {summary_of(found)}")
         print(f"  {'chance':<13} {FalseAlarms.of(found).text}")
         print(f"  {'report':<13} {shown(folder / 'report.html')}")

@@ -29,7 +29,7 @@ from testbed.cli.where import ClusterOption, runs_made
 from testbed.engines import Options
 from testbed.errors import BadInput
 from testbed.exit_codes import OF_VERDICT
-from testbed.judge.status import Status
+from testbed.judge.status import Status, verdict_of
 from testbed.plan import default_engine
 from testbed.plan.engines import ENGINES
 from testbed.results.folder import make_latest
@@ -86,18 +86,18 @@ def compare_groups(
     `compare --same-bytes SCENARIO…`: is every run the same to the byte? `--help` shows them.
     """
     from testbed.study.kinds import compare
-    from testbed.study.report import compare as report
+    from testbed.study.report import page, text
 
     asked = compare.Request(engine, seeds, quick, tuple(set_), runtime, link)
     only = [name for name in figures.split(",") if name]
     with runs_made(cluster):
         folder, groups = compare.groups(what or [], group or [], scenario, commit or [], asked, resume)
     found = compare.judge_known(groups, confidence, only)
-    page = report.write(folder, found, folder.name, confidence, "./run.sh " + shlex.join(sys.argv[1:]))
+    report = page.write_comparison(folder, found, folder.name, confidence, "./run.sh " + shlex.join(sys.argv[1:]))
     make_latest(folder)
-    report.print_screen(found, Console(width=None if sys.stdout.isatty() else 120))
-    print(f"  report      {shown(page)}")
-    for line in report.lines(found):
+    text.print_comparison(found, Console(width=None if sys.stdout.isatty() else 120))
+    print(f"  report      {shown(report)}")
+    for line in text.comparison_lines(found):
         print(line)
     worst = next((one for one in (Status.FAIL, Status.UNTRUSTED) if one in found.statuses.values()), Status.PASS)
     raise typer.Exit(OF_VERDICT[worst])
@@ -127,7 +127,6 @@ def compare_engines(
     convergence within 10%; of tables, and of other traffic than NCP, all figures within 5%. The last line is
     PASS, FAIL or UNTRUSTED."""
     from testbed.study.kinds import cross_check
-    from testbed.study.report.cross_check import verdict_over
 
     wanted = names or [str(path) for path in scenarios()]
     chosen = _engines(engines)
@@ -146,7 +145,7 @@ def compare_engines(
         print(f"{entry.verdict:<9} {entry.scenario}")
     for name, why in refused.items():
         print(f"{name}: not carried: {why}")
-    word = verdict_over(found)
+    word = verdict_of(entry.verdict for entry in found)
     print(f"  report      {folder / 'report.html'}")
     print(f"{word.upper()} cross-check {folder.name}")
     raise typer.Exit(OF_VERDICT[word])

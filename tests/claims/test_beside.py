@@ -12,7 +12,7 @@ from testbed.errors import BadInput
 from testbed.judge.status import Status
 from testbed.study.checks import beside
 from testbed.study.checks.judged import Judged
-from testbed.study.report.claims import write_report
+from testbed.study.report.page import write_claims
 from tests.raises import raises
 
 
@@ -83,12 +83,12 @@ def test_what_another_engine_measured_is_beside_it(tmp_path: Path) -> None:
         rows = list(csv.DictReader(table))
     assert [row["mininet_verdict"] for row in rows] == ["pass", "inconclusive", ""]
     assert rows[0]["mininet_measured"] == "8.00 to 1"
-    page = write_report(guest).read_text()
+    page = write_claims(guest).read_text()
     assert "Measured: emulation" in page
     assert "network-only model: one core, CPU free" in page
     assert "It straddles." in page
     assert beside.put(guest, []) == [replace(one, beside={}) for one in found]
-    assert "Measured: emulation" not in write_report(guest).read_text()
+    assert "Measured: emulation" not in write_claims(guest).read_text()
 
 
 @pytest.mark.parametrize(

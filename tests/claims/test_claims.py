@@ -26,7 +26,7 @@ from testbed.study.kinds import reference
 from testbed.study.kinds.claims import Request
 from testbed.study.kinds.claims_file import Claims, load
 from testbed.study.kinds.table_result import Place, Spread, missing, outcomes_of
-from testbed.study.report.claims import write_report
+from testbed.study.report.page import write_claims
 from tests.raises import Containing, Said, raises
 from tests.tables.cells import cell_result
 from tools.artifact import _KINDS
@@ -377,7 +377,7 @@ def test_a_run_that_serves_two_claims_is_made_once_kept_and_reported(result: Pat
     copies = reference.keep(result, small)
     assert sum(path.stat().st_size for path in copies) < 200_000
     assert not list(small.rglob("*.lp"))
-    write_report(small)
+    write_claims(small)
     assert (small / "plots/startup-shares.svg").read_bytes() == (result / "plots/startup-shares.svg").read_bytes()
     document = json.loads((result / "claims.json").read_text())
     (result / "claims.json").write_text(json.dumps({**document, "complete": False}))
@@ -390,7 +390,7 @@ def test_a_run_that_serves_two_claims_is_made_once_kept_and_reported(result: Pat
 def test_a_page_can_be_made_of_each_reference(path: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     reference.keep(path.parent, copy)
-    page = write_report(copy).read_text()
+    page = write_claims(copy).read_text()
     for claim in json.loads(path.read_text())["claims"]:
         assert f'id="{claim["id"]}"' in page
 

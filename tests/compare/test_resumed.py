@@ -16,7 +16,7 @@ from testbed.study.kinds import same_bytes
 from testbed.study.kinds import table_file as tables
 from testbed.study.kinds.cross_check import WORDS, of_tables
 from testbed.study.ledger import LEDGER, Ledger
-from testbed.study.report import cross_check
+from testbed.study.report import page
 
 TABLE = ("speed-table", "--rows", "1", "--columns", "nkp24", "--repeat", "1", "--set", "ncp.transfer=512KiB")
 
@@ -110,7 +110,7 @@ def test_a_table_is_a_part_of_its_cross_check(results, monkeypatch) -> None:
     other = folder / "parts" / "vkernel" / "speed-table" / part.name
     shutil.copytree(part, other, symlinks=True)
     runs = {WORDS["sim"]: part, WORDS["vkernel"]: other}
-    cross_check.write(folder, [of_tables(tables.load(str(part / tables.KEPT_AS)).table, runs)], {})
+    page.write_cross_check(folder, [of_tables(tables.load(str(part / tables.KEPT_AS)).table, runs)], {})
     found = verify_folder(folder)
     assert (found.verdict, found.differences) == (Status.PASS, [])
     assert ELSEWHERE not in [one.code for one in found.unchecked]

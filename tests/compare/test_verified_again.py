@@ -16,8 +16,7 @@ from testbed.study.checks import better, same_bytes
 from testbed.study.checks.same_bytes import digests
 from testbed.study.kinds.compare import read_run
 from testbed.study.kinds.cross_check import WORDS, of_runs
-from testbed.study.report import compare
-from testbed.study.report import cross_check as cross_check_page
+from testbed.study.report import page
 from tests.ready import simulated as prepare
 from tests.said import places
 
@@ -41,7 +40,7 @@ def cross_check(run: Path, folder: Path) -> None:
     for place in places.values():
         shutil.copytree(run, place)
     title = str(read_folder(run).plan["title"])
-    cross_check_page.write(folder, [of_runs("startup", title, places)], {})
+    page.write_cross_check(folder, [of_runs("startup", title, places)], {})
 
 
 def repetitions(run: Path, folder: Path) -> None:
@@ -60,7 +59,7 @@ def groups(run: Path, folder: Path) -> None:
         shutil.copytree(run, place)
         runs = [read_run(place)]
         found.append(better.Group(name=name, facts=better.facts_of(runs), runs=runs))
-    compare.write(folder, better.judge(found, 0.95), folder.name, 0.95, "compare")
+    page.write_comparison(folder, better.judge(found, 0.95), folder.name, 0.95, "compare")
 
 
 @pytest.mark.parametrize("made", [groups, cross_check, repetitions])

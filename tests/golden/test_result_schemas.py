@@ -23,7 +23,7 @@ from testbed.study.kinds import table as table_run
 from testbed.study.kinds import table_file as tables
 from testbed.study.kinds.claims_file import load as load_claims
 from testbed.study.kinds.compare import read_run
-from testbed.study.report import compare, cross_check
+from testbed.study.report import page
 from testbed.study.report.interop import Outcome
 from testbed.traffic.interop.judge import Evidence, Judgement
 from testbed.traffic.interop.pairings import Pairing
@@ -100,7 +100,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (place / "bundle.json").write_bytes((unpacked / "bundle.json").read_bytes())
     runs = [read_run(run.folder)]
     groups = [better.Group(name=name, facts=better.facts_of(runs), runs=runs) for name in ("base", "new")]
-    compare.write(place / "compare", better.judge(groups, 0.95), "compare", 0.95, "compare")
+    page.write_comparison(place / "compare", better.judge(groups, 0.95), "compare", 0.95, "compare")
     deviations = [
         Deviation("s1", "goodput_bps", 1.0, None, float("inf"), 0.03, "goodput"),
         Deviation("s1", "share", 1, 1, 0, 0.03, "share"),
@@ -108,7 +108,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     agrees = Agreement(
         "startup", "Startup", {"sim": run.folder}, deviations, (), ("busy",), "broken", {"sim": Status.PASS}
     )
-    cross_check.write(place / "cross-check", [agrees], {"ndn": "no kernel"})
+    page.write_cross_check(place / "cross-check", [agrees], {"ndn": "no kernel"})
     repeated = same_bytes.judge("startup", [digests(run.folder)] * 2, [1], {"telemetry.lp": "other"})
     (place / "hashes.json").write_text(json.dumps([asdict(repeated)]))
     (place / "all").mkdir()

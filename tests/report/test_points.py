@@ -18,7 +18,7 @@ from testbed.results.report import style, write_report
 from testbed.results.report.plot import drawn
 from testbed.series import FromFile
 from testbed.study.kinds.table_result import KnownValue, RowSummary, Spread
-from testbed.study.report.table_picture import pictures
+from testbed.study.report import plots
 from tests.report.test_report import PLOTS, make_folder
 
 SERIES = {
@@ -91,7 +91,7 @@ def test_the_points_of_a_table_are_its_figures() -> None:
         RowSummary(name, name, "wide", {"rate_mbps": 7.0}, cells, {}, [KnownValue("them", "a", 4.0, "rate_mbps")])
         for name in ("near", "far")
     ]
-    (plot,) = pictures(rows, ["a", "b"])
+    (plot,) = plots.cells(rows, ["a", "b"])
     found = defaultdict(list)
     for row in csv.DictReader(plot.data.splitlines()):
         found[row["line"], row["at"]].append(float(row["y"]))

@@ -31,8 +31,8 @@ from tests.sabotage.real import AllStored, as_real
 SCENARIOS = Path(__file__).parent / "scenarios"
 PAGES = (
     "testbed.engines.judging.leave_report",
-    "testbed.study.kinds.table.write_report",
-    "testbed.study.kinds.claims.write_report",
+    "testbed.study.report.page.write_table",
+    "testbed.study.report.page.write_claims",
 )
 
 _build, _provenance = build.build_programs, cache(provenance.of_machine_and_code)
@@ -102,8 +102,8 @@ class Lab:
         for page in PAGES:
             self.patch.setattr(page, lambda folder, *_: folder)
         self.patch.setattr("testbed.engines.judging._on_one_clock", lambda *_: [])  # for the database only
-        self.patch.setattr("testbed.study.report.compare_plots.over_time", lambda _groups: [])
-        self.patch.setattr("testbed.study.report.compare_plots.intervals", lambda *_: None)
+        self.patch.setattr("testbed.study.report.plots.over_time", lambda _groups: [])
+        self.patch.setattr("testbed.study.report.plots.differences", lambda *_: [])
         self.patch.setattr("testbed.study.kinds.cross_check._plots", lambda _found: [])
 
     def ask(self, *arguments: str) -> Said:

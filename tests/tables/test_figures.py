@@ -26,7 +26,7 @@ from testbed.study.checks.table import (
 )
 from testbed.study.kinds.table_file import load
 from testbed.study.kinds.table_result import KnownValue, RowSummary, Spread, summarise, write_csv
-from testbed.study.report.table import filled_in
+from testbed.study.report.page import filled_in
 from tests.raises import Containing, raises
 from tests.tables.small_table import outcome_by
 

@@ -16,7 +16,7 @@ from testbed.study.kinds import table as table_run
 from testbed.study.kinds.table import TableRequest
 from testbed.study.kinds.table_file import columns_of, load
 from testbed.study.kinds.table_result import KnownValue, RowSummary, Spread
-from testbed.study.report import gains
+from testbed.study.report.plots import Gain, gains
 
 PLOT = {
     "name": "by-size",
@@ -77,17 +77,17 @@ def test_a_rise_is_open_where_a_row_is_missing_and_names_where_it_falls() -> Non
 
 
 def test_a_gain_is_in_ms_and_percent_of_the_smaller() -> None:
-    assert gains.Gain.of(2.5, 2.0, 1000.0) == gains.Gain(500.0, 25.0)
-    assert gains.Gain.of(None, 2.0, 1.0) is None
+    assert Gain.of(2.5, 2.0, 1000.0) == Gain(500.0, 25.0)
+    assert Gain.of(None, 2.0, 1.0) is None
 
 
 def test_the_picture_has_the_rows_that_were_run() -> None:
     rows = [row("a", [2.5], [2.0], known=(2.4, 2.0)), row("c", [2.5], [2.0])]
-    (plot,) = gains.pictures([PLOT, {**PLOT, "name": "none", "rows": ["x"]}], rows)
+    (plot,) = gains([PLOT, {**PLOT, "name": "none", "rows": ["x"]}], rows)
     assert plot.name == "by-size"
     assert "published" in plot.svg
-    assert gains.pictures([PLOT], [replace(rows[0], known=[])])[0].svg.count("published, ms") == 0
-    assert plot.svg == gains.pictures([PLOT], rows)[0].svg
+    assert gains([PLOT], [replace(rows[0], known=[])])[0].svg.count("published, ms") == 0
+    assert plot.svg == gains([PLOT], rows)[0].svg
 
 
 def test_a_row_that_takes_long_is_run_less_often(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from testbed.study.kinds.table_result import (
     summarise,
     write_csv,
 )
-from testbed.study.report.table import filled_in, write_report
+from testbed.study.report.page import filled_in, write_table
 from testbed.study.result import CellResult
 from tests.raises import raises
 from tests.tables.cells import cell_result
@@ -201,16 +201,16 @@ def test_the_report_is_made_from_the_folder_alone(small: str, tmp_path: Path) ->
     }
     (tmp_path / "table.json").write_text(json.dumps(document))
     (tmp_path / "verdict.json").write_text(json.dumps(verdict.to_json()))
-    page = write_report(tmp_path)
+    page = write_table(tmp_path)
     text = page.read_text()
     assert "<b>0.900</b>" in text
     assert "1.12" in text  # 0.9 / 0.8
     assert "<svg" in text
-    assert write_report(tmp_path).read_text() == text
+    assert write_table(tmp_path).read_text() == text
     for status in words.STATUS:  # a check may come to any of them
         checks = [check.model_copy(update={"status": status}) for check in verdict.checks]
         (tmp_path / "verdict.json").write_text(json.dumps(verdict.model_copy(update={"checks": checks}).to_json()))
-        assert f'class="status {status}">{escape(words.STATUS[status])}<' in write_report(tmp_path).read_text()
+        assert f'class="status {status}">{escape(words.STATUS[status])}<' in write_table(tmp_path).read_text()
     write_csv(summaries, ["previous", "nkp24"], tmp_path / "table.csv")
     with (tmp_path / "table.csv").open() as file:
         rows = list(csv.DictReader(file))

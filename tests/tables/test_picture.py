@@ -8,7 +8,7 @@ import pytest
 
 from testbed.results.report import style
 from testbed.study.kinds.table_result import RowSummary, Spread
-from testbed.study.report.table_picture import is_beaten, pictures
+from testbed.study.report.plots import cells, is_beaten
 
 LOW = Spread.of([0.60, 0.61, 0.62, 0.63, 0.64, 0.65])
 HIGH = Spread.of([0.90, 0.91, 0.92, 0.93, 0.94, 0.95])
@@ -46,7 +46,7 @@ def test_a_large_table_s_picture_has_its_points_and_can_be_printed() -> None:
     values = {column: HIGH if column == "c4" else LOW for column in columns[:5]}
     rows = [row(str(number), "of_optimum", **values, c5=Spread.of([])) for number in range(12)]
     with style.for_paper():
-        (plot,) = pictures(rows, columns)
+        (plot,) = cells(rows, columns)
     assert plot.pdf is not None
     found = {(point["line"], point["at"], point["x"]) for point in csv.DictReader(plot.data.splitlines())}
     assert {("c0", "3", "0.625"), ("c4", "3", "0.925")} <= found

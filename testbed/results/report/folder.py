@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,8 +54,3 @@ def read_folder(path: Path, reader: FromFile | None = None) -> ResultFolder:
         agents={file.stem: read_json(file) for file in sorted((path / "agents").glob("*.json"))},
         provenance=read_json(provenance) if provenance.exists() else {},
     )
-
-
-def pretty(value: Any) -> str:
-    """A JSON value as indented text."""
-    return json.dumps(value, indent=2, ensure_ascii=False)

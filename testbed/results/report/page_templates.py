@@ -18,14 +18,17 @@ _SHARED = Path(__file__).parent / "templates"
 
 def page_templates(*folders: Path) -> Environment:
     """The templates in these folders, the first with a name before the others, and those that pages share: text is
-    escaped, a missing value is an error."""
-    return Environment(
+    escaped, a missing value is an error. All have the words of a check's status, and numbers as people read them."""
+    environment = Environment(
         loader=FileSystemLoader([*folders, _SHARED]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters.update(figure=words.figure, tolerance=words.tolerance, pretty=words.pretty)
+    environment.globals.update(words={**words.STATUS, **words.OUTCOME})  # type: ignore[misc]
+    return environment
 
 
 def on_page(plot: Plot) -> dict[str, Any]:
@@ -46,25 +49,23 @@ def write_html(
     template: str,
     plots: Sequence[Plot],
     pictures: Sequence[Plot] = (),
+    page: str = "report.html",
     **values: Any,
 ) -> Path:
-    """``plots/*`` and ``report.html``, whose path is returned; the same values give the same bytes.
+    """``plots/*`` and the page, whose path is returned; the same values give the same bytes.
 
-    The template gets ``values``, the ``plots`` (as :func:`on_page` has them), the filter ``figure`` and the ``words``
-    of a check's status. ``pictures`` are files beside the plots, which ``values`` have where the page wants them.
+    The template gets ``values`` and the ``plots`` (as :func:`on_page` has them). ``pictures`` are files beside the
+    plots, which ``values`` have where the page wants them.
     """
-    (folder / "plots").mkdir(exist_ok=True)
     for plot in (*plots, *pictures):
         place = confine.inside(folder / "plots", f"{plot.name}.svg")
+        place.parent.mkdir(exist_ok=True)
         place.write_text(plot.svg, encoding="utf-8")
         if plot.data:
             place.with_suffix(".csv").write_text(plot.data, encoding="utf-8")
         if plot.pdf is not None:
             place.with_suffix(".pdf").write_bytes(plot.pdf)
-    environment.filters.setdefault("figure", words.figure)
-    text = environment.get_template(template).render(
-        **values, plots=[on_page(plot) for plot in plots], words={**words.STATUS, **words.OUTCOME}
-    )
-    page = folder / "report.html"
-    page.write_text(text, encoding="utf-8")
-    return page
+    place = folder / page
+    text = environment.get_template(template).render(**values, plots=[on_page(plot) for plot in plots])
+    place.write_text(text, encoding="utf-8")
+    return place

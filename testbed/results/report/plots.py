@@ -125,16 +125,11 @@ def _is_of(check: FollowsLaw, session: Session) -> bool:
     return check.session in (None, session["name"]) and (not check.policy or session["policy"] in check.policy)
 
 
-def _colour(number: int) -> str:
-    return style.SERIES_COLOURS[number % len(style.SERIES_COLOURS)]
-
-
 def _draw_lines(axes: Axes, session: Session, samples: dict[str, Timed]) -> None:
     links = {str(connection["index"]): connection["link"] for connection in session["connections"]}
     for number, (connection, s) in enumerate(samples.items()):
         label = f"{connection} ({links[connection]})" if connection in links else connection
-        line_style = style.LINE_STYLES[number % len(style.LINE_STYLES)]
-        axes.plot(s.t_s, s.values, color=_colour(number), linestyle=line_style, label=label)
+        axes.plot(s.t_s, s.values, **style.line(number), label=label)
 
 
 def _draw_law(axes: Axes, evidence: Evidence, session: Session, check: FollowsLaw, samples: dict[str, Timed]) -> None:
@@ -145,7 +140,7 @@ def _draw_law(axes: Axes, evidence: Evidence, session: Session, check: FollowsLa
         share = law.share(connection, t_s)
         axes.plot(t_s, share, label=f"_law ±{check.tolerance:g} of {connection}", **_ASKED)
         axes.fill_between(
-            t_s, share - check.tolerance, share + check.tolerance, color=_colour(number), alpha=0.16, linewidth=0
+            t_s, share - check.tolerance, share + check.tolerance, color=style.colour(number), alpha=0.16, linewidth=0
         )
     axes.plot([], [], **_ASKED, label=f"law ±{check.tolerance:g}")
     judged_to = min(check.to_s, end)

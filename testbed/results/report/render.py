@@ -12,7 +12,7 @@ from testbed.plan.model import Plan
 from testbed.plan.traffic_types import traffic_of
 from testbed.results.report import download, words
 from testbed.results.report.calibration import calibration_rows
-from testbed.results.report.folder import ResultFolder, pretty, read_folder
+from testbed.results.report.folder import ResultFolder, read_folder
 from testbed.results.report.machines import machine_rows
 from testbed.results.report.page_templates import on_page, page_templates, write_html
 from testbed.results.report.plot import Plot
@@ -36,7 +36,7 @@ def write_report(result_dir: Path, reader: FromFile | None = None) -> Path:
     folder = read_folder(result_dir, reader)
     plots = all_plots(folder) + ([download.time_sequence_plot(folder)] if download.is_download(folder) else [])
     environment = page_templates()
-    environment.filters.update(pretty=pretty, seconds=_seconds, signed=_signed)
+    environment.filters.update(seconds=_seconds, signed=_signed)
     plan = folder.plan
     topology = _topology(plan)
     return write_html(

@@ -23,9 +23,14 @@ LINE_STYLES: tuple[Any, ...] = ("-", (0, (5, 1.2)), (0, (1.5, 1)), (0, (6, 1.5, 
 """Used beside the colours, so that a plot can be read in grey."""
 
 
+def colour(number: int) -> str:
+    """The colour of a series, by its place among the others, from 0."""
+    return SERIES_COLOURS[number % len(SERIES_COLOURS)]
+
+
 def line(number: int) -> dict[str, Any]:
     """How the line of a series looks, by its place among the others, from 0."""
-    return {"color": SERIES_COLOURS[number], "linestyle": LINE_STYLES[number]}
+    return {"color": colour(number), "linestyle": LINE_STYLES[number % len(LINE_STYLES)]}
 
 
 def published(marker: str, size: float = 5) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -105,3 +106,13 @@ def figure(value: Any) -> str:
     if abs(value) < 1:
         return f"{value:.4f}" if value else "0"
     return f"{value:.2f}" if abs(value) < 100 else f"{value:,.0f}"
+
+
+def tolerance(value: float | None) -> str:
+    """A check's."""
+    return "–" if value is None else f"±{value:g}" if value else "exact"
+
+
+def pretty(value: Any) -> str:
+    """A JSON value as indented text."""
+    return json.dumps(value, indent=2, ensure_ascii=False)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 from typing_extensions import TypedDict
@@ -113,6 +113,15 @@ class Agreement:
             "runs_own": dict(self.runs_own),
             "differences": [difference.as_json() for difference in self.differences],
         }
+
+
+class Document(TypedDict):
+    """``cross-check.json``."""
+
+    schema: Literal[1]
+    scenarios: list[AgreementEntry]
+    refused: dict[str, str]
+    """Why an engine can't carry a scenario."""
 
 
 def with_first(

@@ -7,14 +7,16 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 from scipy import stats
+from typing_extensions import TypedDict
 
+from testbed.documents import entry_of
 from testbed.judge.checks.result import Verdict, rounded
 from testbed.judge.figures import BETTER, Better, title_of, unit_of
 from testbed.judge.intervals import LEAST_N, Interval
@@ -191,6 +193,37 @@ class Comparison:
     def of_group(self, name: str) -> list[Difference]:
         """A group's differences from the first."""
         return [difference for difference in self.differences if difference.group == name]
+
+    def document(self, name: str, confidence: float, command: str, home: Path) -> Document:
+        """``compare.json``, in which the folders of runs are relative to ``home``."""
+        return {
+            "schema": SCHEMA,
+            "name": name,
+            "command": command,
+            "confidence": confidence,
+            "statuses": dict(self.statuses),
+            "directions": dict(self.directions),
+            "groups": [group.relative_to(home).model_dump(mode="json") for group in self.groups],
+            "differences": [difference.as_json() for difference in self.differences],
+        }
+
+
+SCHEMA: Literal[2] = 2
+"""Of ``compare.json``: since 2 a direction and a status stand where one word stood for both."""
+
+
+class Document(TypedDict):
+    """``compare.json``."""
+
+    schema: Literal[2]
+    name: str
+    command: str
+    confidence: float
+    statuses: dict[str, Status]
+    directions: dict[str, str]
+    """By group; empty where the runs of one prove nothing, or failed."""
+    groups: list[Annotated[dict[str, Any], entry_of(Group)]]
+    differences: list[Annotated[dict[str, Any], entry_of(Difference, relative=float | None, status=Status)]]
 
 
 def judge(groups: Sequence[Group], confidence: float, only: Sequence[str] = ()) -> Comparison:

@@ -40,7 +40,7 @@ from testbed.study.kinds.claims_file import Claims, RunSpec, Source, kind_of
 from testbed.study.kinds.table_file import repeated
 from testbed.study.ledger import LEDGER, Ledger, begin, kept_when_stopped
 from testbed.study.record import RunRecord
-from testbed.study.report.claims import write_report
+from testbed.study.report import page
 from testbed.study.result import CellResult
 from testbed.study.run import Begun, run_cells
 
@@ -460,7 +460,7 @@ def run(claims: Claims, request: Request, progress: Progress) -> tuple[Status, l
         run_cells(cells, folder, progress, describe=parts.describe, each=parts.keep)
     parts.judge_outdated()
     found = write(claims, request, folder, parts.made, complete=True)
-    write_report(folder)
+    page.write_claims(folder)
     progress.say(f"  {(time.monotonic() - start_s) / 60:.1f} min")
     return table.verdict_of(found, quick=request.quick), found, folder
 

@@ -26,12 +26,13 @@ from testbed.planning.resolve import new_run_id
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario, load
 from testbed.study.cell import CELLS, ScenarioCell, ready
-from testbed.study.checks.better import SHOWN, Comparison, Group, Run, facts_of, judge, of_checks
+from testbed.study.checks.better import SCHEMA, SHOWN, Comparison, Group, Run, facts_of, judge, of_checks
 from testbed.study.kinds.table_file import requested_places
 from testbed.study.kinds.table_result import read_table, results_of
 from testbed.study.ledger import kind_of
 from testbed.study.programs import OfCommit, programs
-from testbed.study.report import compare as page
+from testbed.study.report import page
+from testbed.study.report.text import words_of
 from testbed.study.result import CellResult, run_that_counts
 from testbed.study.run import StudySpec, run_study
 from testbed.study.verify import Documents, Verification, VerifyRequest
@@ -340,7 +341,7 @@ def _why_broken(result: CellResult) -> str:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    return current_comparison(read_json(file), page.SCHEMA)
+    return current_comparison(read_json(file), SCHEMA)
 
 
 DOCUMENTS: Documents = {"compare.json": _read}
@@ -354,8 +355,8 @@ def write_again(request: VerifyRequest) -> Verification:
     unchecked: list[Message] = []
     groups = [_recorded_group(folder, entry, unchecked) for entry in document["groups"]]
     found = judge(groups, confidence, [entry["figure"] for entry in document["differences"]])
-    page.write(request.into, found, name, confidence, document["command"], folder)
-    words = ", ".join(f"{group} {word}" for group, word in page.words_of(found.statuses, found.directions).items())
+    page.write_comparison(request.into, found, name, confidence, document["command"], folder)
+    words = ", ".join(f"{group} {word}" for group, word in words_of(found.statuses, found.directions).items())
     return Verification(f"comparison {name}", words, unchecked=unchecked, has_page=not unchecked)
 
 

@@ -32,8 +32,7 @@ from testbed.study.kinds.claims import PartCell
 from testbed.study.kinds.table_file import LoadedTable, Table, requested_places
 from testbed.study.kinds.table_result import read_table, results_of
 from testbed.study.record import RunRecord
-from testbed.study.report import cross_check as page
-from testbed.study.report.compare_plots import share_plot
+from testbed.study.report import page, plots
 from testbed.study.result import CellResult
 from testbed.study.run import Begun, StudySpec, run_study
 from testbed.study.verify import Documents, Verification, VerifyRequest
@@ -128,7 +127,7 @@ def run(
                 folders[engine] = begun.folder
         found[name] = agreement_of(loaded[name], {WORDS[engine]: folders[engine] for engine in request.engines})
         tell(found[name])
-        page.write(folder, list(found.values()), {})  # whatever becomes of those that follow
+        page.write_cross_check(folder, list(found.values()), {})  # whatever becomes of those that follow
 
     def ended(result: CellResult) -> None:
         results[result.cell] = result
@@ -139,7 +138,7 @@ def run(
     if every := [cell for of in cells.values() for cell in of]:
         spec = StudySpec("cross-check", "cross-check", every, identity)
         run_study(spec, folder, progress, describe=lambda result: result.status, each=ended)
-    page.write(folder, list(found.values()), refused)
+    page.write_cross_check(folder, list(found.values()), refused)
     return folder, list(found.values()), refused
 
 
@@ -236,7 +235,7 @@ def _plots(found: Mapping[str, ResultFolder]) -> list[Any]:
     plan = next(iter(found.values())).plan
     evidence = {word: folder.evidence for word, folder in found.items() if folder.evidence}
     several = [s for s in plan["sessions"] if len(s.get("connections", ())) > 1]
-    return [share_plot(session, evidence) for session in several] if traffic_of(plan).windows else []
+    return [plots.shares(session, evidence) for session in several] if traffic_of(plan).windows else []
 
 
 def of_tables(table: Table, folders: Mapping[str, Path]) -> Agreement:
@@ -301,7 +300,7 @@ def write_again(request: VerifyRequest) -> Verification:
             continue
         found.append(again)
         entries.append(again.as_json())
-    page.write(request.into, found, document["refused"])
+    page.write_cross_check(request.into, found, document["refused"])
     write_json(request.into / "cross-check.json", {**document, "scenarios": entries})
     return Verification(
         f"cross-check {folder.name}",

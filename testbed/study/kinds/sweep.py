@@ -46,8 +46,7 @@ from testbed.study.ledger import LEDGER, STUDY, request_of, write_study
 from testbed.study.old import SWEEP_REQUEST
 from testbed.study.own_scenario import own_file, with_kept_topology
 from testbed.study.record import RunRecord
-from testbed.study.report.sweep import write_report
-from testbed.study.report.sweep_plots import law_plot, plot
+from testbed.study.report import page
 from testbed.study.result import CellResult
 from testbed.study.run import Begun, StudySpec, run_cells, run_study
 from testbed.study.verify import Documents, Verification, VerifyRequest
@@ -166,10 +165,7 @@ def write(loaded: LoadedSweep, folder: Path, results: Sequence[CellResult]) -> V
     (folder / "sweep.yaml").write_text(loaded.path.read_text(encoding="utf-8"), encoding="utf-8")
     write_json(folder / "provenance.json", provenance.of_machine_and_code())
     write_study(folder, "sweep", {"quick": loaded.quick, "overrides": list(loaded.overrides)})
-    plots = [plot(rows, asked, number) for number, asked in enumerate(sweep.plots, start=1)]
-    if sweep.law and (fit := slope.fit(rows, sweep.law)):
-        plots.insert(0, law_plot(fit, sweep.law.policy))
-    write_report(folder, loaded, results, plots, verdict)
+    page.write_sweep(folder, loaded, results, rows, verdict)
     return verdict
 
 

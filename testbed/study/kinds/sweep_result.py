@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ import pyarrow.parquet
 from testbed.errors import BadInput
 from testbed.judge.status import current_run
 from testbed.study.kinds.sweep_file import Sweep
-from testbed.study.kinds.table_result import Spread
 from testbed.study.result import CellResult
 
 Row = dict[str, Any]
@@ -95,22 +94,3 @@ def _exact(value: Any) -> str:
         return repr(float(value))
     except (TypeError, ValueError):
         return "" if value is None else str(value)
-
-
-def spread(values: Sequence[float | None]) -> Spread:
-    """Of a figure's values; empty unless every run has one."""
-    there = [value for value in values if value is not None]
-    return Spread.of(there if len(there) == len(values) else [])
-
-
-def values_of(rows: Sequence[Row], key: str | None) -> list[Any]:
-    """A column's different values in the order that they come in; [None] without a column."""
-    if key is None:
-        return [None]
-    return list({str(row[key]): row[key] for row in rows}.values())
-
-
-def where(rows: Sequence[Row], settings: Iterable[tuple[str | None, Any]]) -> list[Row]:
-    """The rows with these values; a key that is None is none."""
-    wanted = [(key, value) for key, value in settings if key is not None]
-    return [row for row in rows if all(row[key] == value for key, value in wanted)]

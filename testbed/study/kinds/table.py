@@ -43,8 +43,7 @@ from testbed.study.kinds.table_result import (
     summarise,
     write_csv,
 )
-from testbed.study.report import points
-from testbed.study.report.table import write_report
+from testbed.study.report import page, points
 from testbed.study.result import CellResult
 from testbed.study.run import Begun, StudySpec, run_study
 
@@ -205,7 +204,7 @@ def begin(loaded: LoadedTable, request: TableRequest, programs: Programs, result
         if len(results) == len(cells):
             if endpoint := engine.database():
                 points.store(endpoint, read_json(folder / "table.json"), form, time.time_ns())
-            write_report(folder)
+            page.write_table(folder)
         return verdict
 
     return Begun(spec, folder, finish, lambda result: _describe(result, loaded.table.figures[0]))

@@ -14,8 +14,7 @@ from testbed.judge.checks.result import Trust
 from testbed.judge.status import Status, each_of, verdict_of
 from testbed.lab.table import markdown_table
 from testbed.message import Message
-from testbed.results.report.folder import pretty
-from testbed.results.report.page_templates import page_templates
+from testbed.study.report import page
 from testbed.traffic.interop.pairings import Pairing, loss_words
 from testbed.traffic.interop.transfer import CellEntry, PairingResult
 
@@ -122,17 +121,4 @@ class Outcome:
         document = self.as_json()
         write_json(folder / "interop.json", document)
         (folder / "interop.md").write_text(self.as_markdown())
-        templates = page_templates(Path(__file__).parent / "templates")
-        templates.filters.update(pretty=pretty)
-        columns, rows = self.table()
-        links = [["", *(pairing.folder for pairing in row)] for row in self.rows().values()]
-        page = templates.get_template("interop.html.j2").render(
-            outcome=self,
-            columns=columns,
-            rows=[list(zip(*both, strict=True)) for both in zip(rows, links, strict=True)],
-            not_run=NOT_RUN,
-            cells=document["cells"],
-            titles=[result.pairing.title for result in self.results],
-            legend=LEGEND,
-        )
-        (folder / "interop.html").write_text(page, encoding="utf-8")
+        page.write_interop(folder, self, LEGEND)

@@ -1,110 +1,32 @@
-"""A comparison's ``compare.json``, page and lines for the terminal."""
+"""What studies say on a terminal: a comparison's tables and lines, and the table of claims."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Annotated, Any, Literal
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
-from typing_extensions import TypedDict
 
-from testbed.documents import entry_of, write_json
 from testbed.judge.status import Status
-from testbed.results.report.page_templates import page_templates, write_html
-from testbed.results.report.plot import Plot
+from testbed.plan.default_engine import DEFAULT
+from testbed.study.checks.beside import MODELS, TITLES
 from testbed.study.checks.better import (
     NOT_SHOWN,
     Comparison,
     Difference,
-    Group,
     Sample,
     cases_of_one,
     changed_checks,
     differing_facts,
-    figure_of,
     is_of_check,
 )
-from testbed.study.report import compare_plots as plots
+from testbed.study.checks.judged import Judged
 
-SCHEMA: Literal[2] = 2
-"""Of ``compare.json``: since 2 a direction and a status stand where one word stood for both."""
 _IN_WORDS: Mapping[Status, str] = {Status.FAIL: "failed", Status.UNTRUSTED: "untrusted"}
 """A group without a direction."""
 MANY_CASES = 3
 """From so many settings on only the first figure is shown of each, and others where something was shown of them."""
-_COLOURS = {
-    "failed": Status.FAIL,
-    "worse": Status.FAIL,
-    "mixed": Status.UNTRUSTED,
-    "untrusted": Status.UNTRUSTED,
-    "better": Status.PASS,
-    NOT_SHOWN: "neutral",
-}
-"""Of the page's word: the first of these that is said of a group."""
-_TEMPLATES = page_templates(Path(__file__).parent / "templates")
-
-
-class Document(TypedDict):
-    """``compare.json``."""
-
-    schema: Literal[2]
-    name: str
-    command: str
-    confidence: float
-    statuses: dict[str, Status]
-    directions: dict[str, str]
-    """By group; empty where the runs of one prove nothing, or failed."""
-    groups: list[Annotated[dict[str, Any], entry_of(Group)]]
-    differences: list[Annotated[dict[str, Any], entry_of(Difference, relative=float | None, status=Status)]]
-
-
-def write(
-    folder: Path, comparison: Comparison, name: str, confidence: float, command: str, home: Path | None = None
-) -> Path:
-    """``compare.json``, ``plots/`` and ``report.html``; returns the page's path. ``home`` is the folder that the runs'
-    folders are relative to, if it is another one."""
-    home = (home or folder).resolve()
-    groups = [group.relative_to(home) for group in comparison.groups]
-    document: Document = {
-        "schema": SCHEMA,
-        "name": name,
-        "command": command,
-        "confidence": confidence,
-        "statuses": dict(comparison.statuses),
-        "directions": dict(comparison.directions),
-        "groups": [group.model_dump(mode="json") for group in groups],
-        "differences": [difference.as_json() for difference in comparison.differences],
-    }
-    folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / "compare.json", document)
-    drawn = [plots.intervals(comparison.differences, confidence), *_over_time(comparison.groups)]
-    said = {*words_of(comparison.statuses, comparison.directions).values(), NOT_SHOWN}
-    return write_html(
-        folder,
-        _TEMPLATES,
-        "compare.html.j2",
-        [plot for plot in drawn if plot is not None],
-        document=document,
-        comparison=comparison,
-        groups=groups,
-        facts=differing_facts(groups),
-        lines=lines(comparison),
-        banner=next((word, colour) for word, colour in _COLOURS.items() if word in said),
-        changed_checks={group.name: changed_checks(groups[0], group) for group in groups[1:]},
-        figure_of=figure_of,
-        mean=mean,
-        with_interval=with_interval,
-    )
-
-
-def _over_time(groups: Sequence[Group]) -> list[Plot]:
-    """Over one time axis only where the setting is one and the same."""
-    cases = {case for group in groups for case in group.cases}
-    one_each = all(len(group.cases) == 1 for group in groups)
-    return plots.over_time(groups) if len(cases) == 1 or one_each else []
 
 
 def words_of(statuses: Mapping[str, str], directions: Mapping[str, str]) -> dict[str, str]:
@@ -112,7 +34,7 @@ def words_of(statuses: Mapping[str, str], directions: Mapping[str, str]) -> dict
     return {name: direction or _IN_WORDS[Status(statuses[name])] for name, direction in directions.items()}
 
 
-def lines(comparison: Comparison) -> list[str]:
+def comparison_lines(comparison: Comparison) -> list[str]:
     """The last lines, one per group: the word, the groups and what is behind it."""
     base, told = comparison.groups[0].name, []
     for group, word in words_of(comparison.statuses, comparison.directions).items():
@@ -126,7 +48,7 @@ def lines(comparison: Comparison) -> list[str]:
     return told
 
 
-def print_screen(comparison: Comparison, console: Console) -> None:
+def print_comparison(comparison: Comparison, console: Console) -> None:
     """Everything that a decision needs, on one screen."""
 
     def say(text: str) -> None:
@@ -188,3 +110,37 @@ def with_interval(d: Difference) -> str:
         return f"{change(d)} ({d.low:+.3g}…{d.high:+.3g})"
     low, high = (100 * x / abs(d.base.mean) for x in (d.low, d.high))
     return f"{change(d)} ({low:+.1f}…{high:+.1f})"
+
+
+def claims_lines(claims: Sequence[Judged], engine: str) -> list[str]:
+    """The claims as a table, with what other engines measured before what ``engine`` did. Long texts are cut."""
+    others = list(dict.fromkeys(other for claim in claims for other in claim.beside))
+    columns = [("claim", 34), ("published", 26), ("expected", 34)]
+    columns += [column for other in others for column in ((TITLES[other], 30), ("verdict", 16))]
+    columns += [(TITLES[engine], 30) if others else ("measured", 44), ("N", 7), ("verdict", 21)]
+    columns += [(f"from {TITLES[other]}", 28) for other in others]
+    rows = [[head for head, _ in columns], *(_row(claim, others) for claim in claims)]
+    widths = [min(limit, max(len(row[i]) for row in rows)) for i, (_, limit) in enumerate(columns)]
+    lines = []
+    for row in rows:
+        cells = [f"{_cut(text, width):<{width}}" for text, width in zip(row, widths, strict=True)]
+        lines.append("  " + "  ".join(cells).rstrip())
+    if others or engine != DEFAULT:
+        lines += [f"  {TITLES[name]}: {MODELS[name]}" for name in (*others, engine)]
+    return lines
+
+
+def _row(claim: Judged, others: Sequence[str]) -> list[str]:
+    there = [claim.beside.get(other, {}) for other in others]
+    word = claim.verdict + ("" if claim.as_known is not False else " (!)")
+    if claim.counted_as in ("xfail", "xpass"):
+        word = f"{claim.verdict} ({claim.counted_as})"
+    if claim.is_measured:
+        word = "measured"
+    row = [claim.id, claim.published, claim.expected]
+    row += [text for found in there for text in (found.get("measured") or "–", found.get("verdict", ""))]
+    return [*row, claim.measured or "–", claim.n_told, word, *(found.get("difference", "") for found in there)]
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -1,0 +1,371 @@
+"""The page of a study: ``report.html`` and ``plots/``. The same documents give the same bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from testbed import confine
+from testbed.documents import read_json, write_json
+from testbed.judge import intervals
+from testbed.judge.checks.result import Verdict
+from testbed.judge.figures import with_unit
+from testbed.judge.ncp_figures import FIGURES
+from testbed.judge.status import Status, verdict_of
+from testbed.judge.verify import read_verdict
+from testbed.results.report import words
+from testbed.results.report.page_templates import on_page, page_templates, write_html
+from testbed.results.report.plot import Plot
+from testbed.study.checks import slope
+from testbed.study.hosts import effects, fitness
+from testbed.study.kinds.table_result import RowSummary, Spread, observations, read_table, summaries_of
+from testbed.study.report import plots
+
+if TYPE_CHECKING:  # what these need at run time would slow down every table
+    from testbed.study.checks.agrees import Agreement
+    from testbed.study.checks.agrees import Document as CrossCheck
+    from testbed.study.checks.better import Comparison
+    from testbed.study.checks.judged import Judged
+    from testbed.study.kinds.sweep_file import LoadedSweep
+    from testbed.study.kinds.sweep_result import Row
+    from testbed.study.report.interop import Outcome as Interop
+    from testbed.study.result import CellResult
+
+
+def _write(folder: Path, kind: str, drawn: Sequence[Plot], **values: Any) -> Path:
+    environment = page_templates(Path(__file__).parent / "templates")
+    environment.filters.update(value=_number, with_unit=with_unit, told=_told)
+    return write_html(folder, environment, "study.html.j2", drawn, kind=kind, **values)
+
+
+def write_table(folder: Path) -> Path:
+    """From ``table.json`` and ``verdict.json`` alone; returns the page's path. BadInput where a file is missing or
+    broken."""
+    document, verdict = read_table(folder), read_verdict(folder)
+    rows, lines = summaries_of(document), plots.fitted(verdict)
+    return _write(
+        folder,
+        "table",
+        [*plots.of_table(document), *lines],
+        title=f"{document['name']} {document['run']}",
+        word=verdict.verdict,
+        heading=document["title"],
+        lead=[f"{verdict.summary} {_how_sure(rows, verdict)}"],
+        table=document,
+        verdict=verdict,
+        judges={check.name: check.judge for check in verdict.checks},
+        rows=rows,
+        bounds={figure for row in rows for figure in row.bounds},
+        ratios=[f"{a} / {b}" for a, b in document["ratios"]],
+        ratio=ratio,
+        gains=[plot["name"] for plot in document.get("plots", [])],
+        lines=[plot.name for plot in lines],
+        hosts=effects.describe(document["outcomes"], document["figures"]),
+        measured=fitness.measurements(folder).hosts,
+        findings=[filled_in(finding, rows) for finding in document["findings"]],
+    )
+
+
+def _how_sure(summaries: Sequence[RowSummary], verdict: Verdict) -> str:
+    """How far a table's verdict goes, in a sentence; "" where the verdict itself says that it proves nothing."""
+    if not verdict.trust.trusted:
+        return ""
+    spreads = [spread for s in summaries for by_column in s.cells.values() for spread in by_column.values() if spread.n]
+    said = []
+    if levels := [spread.interval.level for spread in spreads if spread.interval]:
+        said.append(f"Medians have intervals of {intervals.told(levels)}.")
+    if alike := [spread.n for spread in spreads if spread.is_one]:
+        said.append(f"{max(alike)} runs of a cell in virtual time came out alike: chance has no part in them.")
+    if any(spread.interval is None and not spread.is_one for spread in spreads):
+        which = "Some cells" if said else "Cells"
+        said.append(f"{which} have fewer than {intervals.LEAST_N} runs, which say nothing of the spread.")
+    return " ".join(said)
+
+
+def _told(spread: Spread) -> str:
+    """The interval, else the range of two, and how many runs there are and what that is worth."""
+    if spread.is_one:
+        return f"{spread.n} runs, one observation"
+    if (interval := spread.interval) is not None:
+        ends = f"[{_number(interval.low)}, {_number(interval.high)}]"
+        return f"{ends}, N = {spread.n}, {intervals.told([interval.level])}"
+    ends = f"{_number(spread.low)}–{_number(spread.high)}, " if len(spread.values) > 1 else ""
+    return f"{ends}N = {spread.n}"
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.3f}"
+
+
+def ratio(summary: RowSummary, over: str, under: str, figure: str | None = None) -> str:
+    """Of two columns' medians; – where one is missing."""
+    one, other = summary.median(over, figure), summary.median(under, figure)
+    return "–" if one is None or not other else f"{one / other:.2f}"
+
+
+def filled_in(finding: str, summaries: Sequence[RowSummary]) -> str:
+    """A finding with its figures: ``{1.nkp24}`` is a median of the first, ``{1.nkp24/previous}`` a ratio,
+    ``{1.nkp24:rtt_ms}`` a median of another."""
+    rows = {summary.name: summary for summary in summaries}
+
+    def value(match: re.Match[str]) -> str:
+        row, column, under, figure = match["row"], match["column"], match["under"], match["figure"]
+        if row not in rows or (figure and figure not in rows[row].cells):
+            return "(not run)"
+        return ratio(rows[row], column, under, figure) if under else _number(rows[row].median(column, figure))
+
+    name = r"[a-z0-9-]+"
+    place = rf"(?P<row>{name})\.(?P<column>{name})(?:/(?P<under>{name}))?(?::(?P<figure>[a-z0-9_.-]+))?"
+    return re.sub(rf"\{{{place}\}}", value, finding)
+
+
+def write_sweep(
+    folder: Path, loaded: LoadedSweep, outcomes: Sequence[CellResult], rows: Sequence[Row], verdict: Verdict
+) -> Path:
+    """From the table ``rows``, a run each; returns the page's path."""
+    sweep = loaded.sweep
+    fit = slope.fit(rows, sweep.law) if sweep.law else None
+    drawn = [plots.law(fit, sweep.law.policy)] if fit and sweep.law else []
+    settings = sweep.combinations()
+    cells: dict[tuple[str, str], list[CellResult]] = {}
+    for found in outcomes:
+        cells.setdefault((found.at["row"], found.at["column"]), []).append(found)
+    return _write(
+        folder,
+        "sweep",
+        [*drawn, *plots.of_sweep(rows, sweep.plots)],
+        title=f"{sweep.name} {verdict.run}",
+        word=verdict.verdict,
+        heading=sweep.title,
+        lead=[verdict.summary],
+        sweep=sweep,
+        quick=loaded.quick,
+        overrides=loaded.overrides,
+        verdict=verdict,
+        keys=[*sweep.parameters, "policy"],
+        figures=[f"{figure.title}, {figure.unit}" for figure in FIGURES.values()],
+        medians=[
+            {
+                "settings": [*settings[row].values.values(), policy],
+                "n": runs_told(runs),
+                "figures": [plots.spread_of([run.record.figures.get(name) for run in runs]).median for name in FIGURES],
+            }
+            for (row, policy), runs in cells.items()
+        ],
+        runs=len(outcomes),
+    )
+
+
+def runs_told(runs: Sequence[CellResult]) -> str:
+    """How many runs of a cell there are: those that are alike but for their seed are one observation."""
+    return f"{len(runs)}: one" if len(observations(runs)) < len(runs) else str(len(runs))
+
+
+_KINDS = {
+    "claim": "claim",
+    "changed": "changed set-up",
+    "correction": "correction",
+    "beyond": "beyond the source",
+    "measurement": "measured only",
+}
+
+
+def write_claims(folder: Path) -> Path:
+    """From ``claims.json`` and the runs' small files alone; returns the page's path. BadInput where a file is missing
+    or broken."""
+    from testbed.study.checks.beside import MODELS, TITLES
+    from testbed.study.checks.judged import Judged, read_claims
+
+    document, provenance = read_claims(folder), folder / "provenance.json"
+    claims = [Judged.from_json(entry) for entry in document["claims"]]
+    drawn = plots.published(claims)
+    for name, run in document["runs"].items():
+        if run["folder"]:
+            drawn += plots.of_run(name, confine.inside(folder, run["folder"]))
+    besides = document.get("beside", [])
+    engines = {name: TITLES[name] for name in (*(other["engine"] for other in besides), document["engine"])}
+    titles, setups = list(engines.values()), document.get("setups", {})
+    shown = [_claim(claim, folder, engines) | {"setup": setups.get(claim.id)} for claim in claims]
+    of_sources = [(s, [c for c in shown if c["source"] == name]) for name, s in document["sources"].items()]
+    return _write(
+        folder,
+        "claims",
+        drawn,
+        title=f"claims {document['run']}",
+        word=document["verdict"],
+        heading="What the sources claim, and what was measured",
+        lead=[document["summary"]],
+        all=document,
+        model=MODELS[document["engine"]],
+        besides=[{**other, "title": TITLES[other["engine"]], "model": MODELS[other["engine"]]} for other in besides],
+        engines=titles,
+        measured_heads=[f"Measured: {title}" for title in titles] if besides else ["Measured"],
+        machine=_machine(read_json(provenance) if provenance.is_file() else {}),
+        sources=[(source, of_source) for source, of_source in of_sources if of_source],
+        badges=list(dict.fromkeys((claim["word"], claim["status"]) for claim in shown)),
+    )
+
+
+def _claim(claim: Judged, folder: Path, engines: Mapping[str, str]) -> dict[str, Any]:
+    """A claim as the page has it, on each of the engines, the last of which is the page's own.
+
+    What is not in the folder is named, not linked."""
+    *others, own = engines.items()
+    sides: list[dict[str, Any]] = []
+    for engine, title in others:
+        found = claim.beside.get(engine, {"verdict": Status.SKIPPED, "measured": "", "n": "", "reason": ""})
+        word, status = _badge(claim, found["verdict"]) if engine in claim.beside else (words.STATUS[Status.SKIPPED], "")
+        sides.append({"n_told": found["n"], **found, "title": title, "word": word, "status": status})
+        sides[-1] |= {"reason": found["reason"] if found["verdict"] != claim.verdict else "", "differences": []}
+    differences = [
+        f"as {engines[engine]}" if off == "same" else f"{off} from {engines[engine]}"
+        for engine, found in claim.beside.items()
+        if (off := found["difference"])
+    ]
+    word, status = _badge(claim, claim.verdict)
+    of_own = {"word": word, "status": status, "measured": claim.measured, "n_told": claim.n_told}
+    there = claim.report and ":" not in claim.report and confine.inside(folder, claim.report).is_file()
+    return {
+        **claim.as_json(),
+        **of_own,
+        "kind": _KINDS[claim.kind],
+        "sides": [*sides, {**of_own, "title": own[1], "differences": differences, "reason": ""}],
+        "report": claim.report if there else "",
+        "intervals": _intervals(claim),
+    }
+
+
+def _badge(claim: Judged, verdict: str) -> tuple[str, str]:
+    """A verdict's words and its kind of badge."""
+    from testbed.study.checks.judged import is_as_known
+
+    status = Status(verdict)
+    word = words.STATUS[status]
+    if claim.kind == "measurement" and status in (Status.PASS, Status.FAIL, Status.INCONCLUSIVE):
+        return "measured only", Status.SKIPPED
+    if status == Status.FAIL and not claim.reproduces and claim.outcome != "fail":
+        return "xfail: does not reproduce, as known", "known"
+    if is_as_known(claim, status) is False or (status == claim.verdict and claim.as_known is False):
+        word += ", otherwise than known"
+    return word, status
+
+
+def _intervals(claim: Judged) -> list[str]:
+    """Where several figures decide, each with its interval; one alone is in ``measured``."""
+    if len(claim.figures) < 2:
+        return []
+    found = []
+    for name, value in claim.figures.items():
+        ends = [words.figure(end) for end in claim.intervals.get(name, ())[:2]]
+        found.append(f"{name}: {words.figure(value)}" + (f" [{', '.join(ends)}]" if ends else ""))
+    return found
+
+
+def _machine(provenance: Mapping[str, Any]) -> list[tuple[str, str]]:
+    changed = ", with changes that are not committed" if provenance.get("uncommitted_changes") else ""
+    facts = {
+        "Commit": provenance.get("commit", "") + changed,
+        "Kernel": provenance.get("kernel", {}).get("release", ""),
+        "Machine": provenance.get("machine", ""),
+        "Python": provenance.get("python", ""),
+        "Written": provenance.get("written", ""),
+    }
+    return [(name, str(value)) for name, value in facts.items() if value]
+
+
+def write_comparison(
+    folder: Path, comparison: Comparison, name: str, confidence: float, command: str, home: Path | None = None
+) -> Path:
+    """With ``compare.json``; returns the page's path. ``home`` is the folder that the runs' folders are relative to, if
+    it is another one."""
+    from testbed.study.checks.better import NOT_SHOWN, changed_checks, differing_facts, figure_of
+    from testbed.study.report import text
+
+    home = (home or folder).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    document = comparison.document(name, confidence, command, home)
+    write_json(folder / "compare.json", document)
+    groups = [group.relative_to(home) for group in comparison.groups]
+    # Over one time axis only where the setting is one and the same.
+    is_one = len({case for group in groups for case in group.cases}) == 1
+    over_time = plots.over_time(comparison.groups) if is_one or all(len(g.cases) == 1 for g in groups) else []
+    said = {*text.words_of(comparison.statuses, comparison.directions).values(), NOT_SHOWN}
+    word, colour = next((word, colour) for word, colour in _COLOURS.items() if word in said)
+    heading = f"{', '.join(group.name for group in groups[1:])} against {groups[0].name}"
+    return _write(
+        folder,
+        "comparison",
+        [*plots.differences(comparison.differences, confidence), *over_time],
+        title=heading,
+        word=word,
+        colour=colour,
+        heading=heading,
+        lead=[f"{line}." for line in text.comparison_lines(comparison)],
+        document=document,
+        comparison=comparison,
+        groups=groups,
+        facts=differing_facts(groups),
+        changed_checks={group.name: changed_checks(groups[0], group) for group in groups[1:]},
+        figure_of=figure_of,
+        mean=text.mean,
+        with_interval=text.with_interval,
+    )
+
+
+_COLOURS = {
+    "failed": Status.FAIL,
+    "worse": Status.FAIL,
+    "mixed": Status.UNTRUSTED,
+    "untrusted": Status.UNTRUSTED,
+    "better": Status.PASS,
+    "no difference shown": "neutral",
+}
+"""Of a comparison's word: the first of these that is said of a group."""
+
+
+def write_cross_check(folder: Path, found: Sequence[Agreement], refused: Mapping[str, str]) -> Path:
+    """With ``cross-check.json``; ``refused`` says of scenarios why an engine can't carry them. Returns the page's
+    path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    document: CrossCheck = {"schema": 1, "scenarios": [entry.as_json() for entry in found], "refused": dict(refused)}
+    write_json(folder / "cross-check.json", document)
+    engines = " and ".join(dict.fromkeys(engine for entry in found for engine in entry.runs))
+    return _write(
+        folder,
+        "cross-check",
+        [plot for entry in found for plot in entry.plots],
+        title=f"cross-check {folder.name}",
+        word=verdict_of(entry.verdict for entry in found),
+        heading="One scenario, several engines",
+        lead=[f"Each ran on {engines}, with the same links, transfers and checks."],
+        run=folder.name,
+        compared=found,
+        refused=refused,
+        on_page=on_page,
+    )
+
+
+def write_interop(folder: Path, outcome: Interop, legend: str) -> Path:
+    """``interop.html``; returns its path."""
+    columns, rows = outcome.table()
+    run = {result.pairing for result in outcome.results}
+    links = [[one.folder if one in run else "" for one in row] for row in outcome.rows().values()]
+    return _write(
+        folder,
+        "interop",
+        [],
+        page="interop.html",
+        title=f"interop {outcome.run}",
+        word=outcome.verdict,
+        heading="Does the agent understand npm's @nkn/ncp, and they it?",
+        lead=[f"{outcome.summary}."],
+        outcome=outcome,
+        columns=columns,
+        matrix=[(row[0], list(zip(row[1:], of, strict=True))) for row, of in zip(rows, links, strict=True)],
+        cells=[(result.as_json(), result.pairing.title) for result in outcome.results],
+        legend=legend,
+    )

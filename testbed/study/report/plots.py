@@ -1,0 +1,600 @@
+"""The plots of studies: of tables, sweeps, comparisons and claims."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, NullLocator
+
+from testbed.documents import read_csv
+from testbed.judge import intervals
+from testbed.judge.checks.evidence import CannotJudge, Evidence, Timed, agent_results
+from testbed.judge.checks.result import Verdict
+from testbed.judge.figures import BETTER, title_of, unit_of, with_unit
+from testbed.judge.ncp_figures import FIGURES
+from testbed.judge.status import Status
+from testbed.judge.verify import read_verdict
+from testbed.plan.model import Session
+from testbed.plan.read import read_plan
+from testbed.results.report import style
+from testbed.results.report.plot import Plot, drawn
+from testbed.results.report.published_shares import published_shares
+from testbed.series import FromFile
+from testbed.study.kinds.table_result import RowSummary, Spread, read_table, summaries_of
+
+if TYPE_CHECKING:  # what these need at run time would slow down every table
+    from testbed.study.checks.better import Difference, Group, Run
+    from testbed.study.checks.judged import Judged
+    from testbed.study.checks.slope import Fit
+    from testbed.study.kinds.sweep_file import PlotOf
+    from testbed.study.kinds.sweep_result import Row
+
+MOST_RATIO = 50
+"""Of the largest value to the smallest, on an axis that is not logarithmic."""
+MOST_BARS = 60
+"""Beyond, bars are too narrow to be read."""
+MOST_RUNS = 10
+"""Of each group are drawn: more would not be told apart, and cost a second each."""
+SHAPES = ("o", "s", "D", "^", "v", "P", "X", "*")
+_OF_SOURCES = ("D", "o", "s", "^")
+"""How points are marked that others measured."""
+_OF_ENGINES = (".", "x", "+")
+"""Of the engines after the first."""
+
+
+def of_table(document: Mapping[str, Any]) -> list[Plot]:
+    """The plots of a ``table.json``: those that the table defines, else one for each figure."""
+    defined, summaries = document.get("plots", []), summaries_of(document)
+    return gains(defined, summaries) if defined else cells(summaries, document["columns"])
+
+
+def cells(summaries: Sequence[RowSummary], columns: Sequence[str]) -> list[Plot]:
+    """One per figure, ``table``, ``table-2``, …: a bar for each row and column, with the bound and what others measured
+    drawn in; of a large table a line for each row, with a mark for each column."""
+    figures = list(summaries[0].cells) if summaries else []
+    draw = _bars if len(summaries) * len(columns) <= MOST_BARS else _marks
+    return [
+        draw("table" if number == 1 else f"table-{number}", figure, summaries, columns)
+        for number, figure in enumerate(figures, start=1)
+    ]
+
+
+class _Value(NamedTuple):
+    median: float
+    ends: tuple[float, float]
+    """Of the interval, else of the range."""
+    label: str
+    """Of these ends, among the plot's points."""
+
+
+def _value(summary: RowSummary, column: str, figure: str) -> _Value | None:
+    spread = summary.spread(column, figure)
+    if spread.median is None or spread.low is None or spread.high is None:
+        return None
+    ends = (spread.interval.low, spread.interval.high) if spread.interval else (spread.low, spread.high)
+    return _Value(spread.median, ends, f"_{column}, {'interval' if spread.interval else 'range'}")
+
+
+def _marks(name: str, measured: str, summaries: Sequence[RowSummary], columns: Sequence[str]) -> Plot:
+    """Rows from top to bottom; columns differ in colour and in shape, so that it can be read in grey."""
+    rows = [s for s in summaries if any(s.median(c, measured) is not None for c in columns)] or list(summaries)
+    shown = [c for c in columns if any(s.median(c, measured) is not None for s in rows)]
+    description = f"{title_of(measured)} by row, a mark for each column: medians{_whiskers(rows, measured)}."
+    if BETTER.get(measured):
+        description += " Hollow: another column of the row is better by more than chance explains."
+    with style.canvas((7.2, 1.3 + (0.1 + 0.06 * len(shown)) * len(rows))) as figure:
+        axes = figure.subplots()
+        for number, column in enumerate(columns):
+            if column not in shown:
+                continue
+            look: Any = {"marker": SHAPES[number % len(SHAPES)], "linestyle": "None", "markersize": 4}
+            look["color"] = colour = style.colour(number)
+            axes.plot([], [], **look, label=column)
+            for place, summary in enumerate(rows):
+                y = place - 0.38 + 0.76 * shown.index(column) / max(len(shown) - 1, 1)
+                if value := _value(summary, column, measured):
+                    axes.hlines(y, *value.ends, color=colour, linewidth=1.2, label=value.label)
+                    fill = style.PAPER if is_beaten(summary, column, measured) else colour
+                    axes.plot(value.median, y, **look, mfc=fill, label=f"_{column}")
+        for place in range(1, len(rows)):
+            axes.axhline(place - 0.5, color=style.GRID, linewidth=0.7)
+        axes.set_xlabel(with_unit(measured))
+        axes.set_yticks(range(len(rows)), [f"{s.title} ({s.label})" if s.title else s.label for s in rows], fontsize=8)
+        axes.grid(visible=False, axis="y")
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        _set_scale(axes, [s.median(c, measured) for s in rows for c in shown], "x")
+        if shown:
+            axes.legend(ncols=4, **{**style.LEGEND, "handlelength": 1.2})
+        return drawn(figure, name, description)
+
+
+def is_beaten(summary: RowSummary, column: str, measured: str) -> bool:
+    """Whether another column of the row is better, with the interval of the difference clear of 0, or by its value
+    where chance has no part in either. Never where nobody says which way is better, or where there are too few runs."""
+    way = {"higher": 1, "lower": -1, None: 0}[BETTER.get(measured)]
+    own = summary.spread(column, measured)
+    return any(_least_lead(way, other, own) > 0 for other in summary.cells[measured].values() if other.n and own.n)
+
+
+def _least_lead(way: int, other: Spread, own: Spread) -> float:
+    """By how much the other one is better at least; 0 where it can't be said."""
+    if other.is_one and own.is_one:
+        return way * (other.values[0] - own.values[0])
+    difference = other.less(own)
+    return 0.0 if difference is None else min(way * difference.low, way * difference.high)
+
+
+def _bars(name: str, measured: str, summaries: Sequence[RowSummary], columns: Sequence[str]) -> Plot:
+    bounded = any(measured in s.bounds for s in summaries)
+    known = [k for s in summaries for k in s.known if k.figure == measured]
+    description = f"{title_of(measured)} by row and column: bars are medians{_whiskers(summaries, measured)}"
+    description += ", lines what the links carry at most" if bounded else ""
+    description += ", marks what others say." if known else "."
+    sources = list(dict.fromkeys(k.by for k in known))
+    looks = {by: style.published(_OF_SOURCES[n % len(_OF_SOURCES)], 4.5) for n, by in enumerate(sources)}
+    with style.canvas((9.6, 4.2)) as figure:
+        axes = figure.subplots()
+        width = 0.84 / len(columns)
+        for number, column in enumerate(columns):
+            colour = style.colour(number)
+            axes.plot([], [], "s", markersize=7, color=colour, label=column)
+            for place, summary in enumerate(summaries):
+                x = place - 0.42 + (number + 0.5) * width
+                if value := _value(summary, column, measured):
+                    axes.bar(x, value.median, 0.9 * width, color=colour, label=f"_{column}")
+                    axes.vlines(x, *value.ends, color=style.INK, linewidth=1, label=value.label)
+                for k in summary.known:
+                    if (k.column, k.figure) == (column, measured):
+                        axes.plot(x, k.value, label=f"_{column}, {k.by}", **looks[k.by])
+        limit: Any = {"color": style.MUTED, "linewidth": 1.2}
+        for place, summary in enumerate(summaries):
+            if measured in summary.bounds:
+                ends = (place - 0.46, place + 0.46)
+                axes.hlines(summary.bounds[measured], *ends, **limit, label="_what the links carry")
+        if bounded:
+            axes.plot([], [], **limit, label="what the links carry")
+        for by, look in looks.items():
+            axes.plot([], [], label=by, **look)
+        axes.set_title(title_of(measured), pad=26)
+        axes.set_ylabel(unit_of(measured))
+        axes.ticklabel_format(axis="y", style="plain", useOffset=False)
+        narrow = round(style.of_the_page(17))
+        ticks = ["\n".join([s.label, *textwrap.wrap(s.title, narrow)]) for s in summaries]
+        axes.set_xticks(range(len(summaries)), ticks, fontsize=7.5)
+        axes.grid(visible=False, axis="x")
+        axes.set_xlim(-0.5, len(summaries) - 0.5)
+        _set_scale(axes, [*(s.median(c, measured) for s in summaries for c in columns), *(k.value for k in known)], "y")
+        axes.legend(ncols=8, **{**style.LEGEND, "handlelength": 1.4})
+        return drawn(figure, name, description)
+
+
+def _whiskers(summaries: Sequence[RowSummary], figure: str) -> str:
+    """What the lines on the bars are."""
+    spreads = [spread for summary in summaries for spread in summary.cells[figure].values()]
+    levels = [spread.interval.level for spread in spreads if spread.interval]
+    if levels:
+        return f" with their intervals ({intervals.told(levels)}; where fewer than three runs count, the range)"
+    return " with the range" if any(len(spread.values) > 1 for spread in spreads) else ""
+
+
+def _set_scale(axes: Axes, values: Sequence[float | None], along: Literal["x", "y"]) -> None:
+    """From 0; logarithmic where the smallest could not be seen beside the largest, and says so."""
+    shown = [value for value in values if value is not None]
+    if not shown or min(shown) <= 0 or max(shown) / min(shown) < MOST_RATIO:
+        axes.set(**{f"{along}lim": (0, None)})
+        return
+    axis = axes.xaxis if along == "x" else axes.yaxis
+    axes.set(**{f"{along}scale": "log", f"{along}lim": (min(shown) / 2, None)})
+    axis.set_major_formatter(EngFormatter(sep=""))
+    axis.set_label_text(f"{axis.get_label_text()}, logarithmic".lstrip(", "))
+
+
+_IN_MS = {"s": 1000.0, "ms": 1.0}
+_GAIN, _PERCENT = style.SERIES_COLOURS[1], style.SERIES_COLOURS[0]
+_WIDTH = 0.36
+_LEAST_MS = 1.0
+"""Where the logarithmic axis begins; what is less has no bar."""
+_MOST_MS = 10_000.0
+"""Where it ends at least, as in the published figures, so that they can be laid side by side."""
+_MOST_LEVEL = 8
+"""How many labels of rows have their place side by side in the narrow picture."""
+
+
+class Gain(NamedTuple):
+    """One row: milliseconds (or whatever the figure's unit is) and percent of the smaller."""
+
+    absolute: float
+    percent: float
+
+    @classmethod
+    def of(cls, larger: float | None, smaller: float | None, factor: float) -> Gain | None:
+        """None where one is missing."""
+        if larger is None or not smaller:
+            return None
+        return cls((larger - smaller) * factor, 100 * (larger / smaller - 1))
+
+
+def gains(defined: Sequence[Mapping[str, Any]], summaries: Sequence[RowSummary]) -> list[Plot]:
+    """What one column gains over another, row by row: one for each of the ``plots`` of a ``table.json`` of which a row
+    was run."""
+    by_name = {summary.name: summary for summary in summaries}
+    chosen = [(plot, [by_name[name] for name in plot["rows"] if name in by_name]) for plot in defined]
+    return [_gain(plot, rows) for plot, rows in chosen if rows]
+
+
+def _gain(plot: Mapping[str, Any], rows: Sequence[RowSummary]) -> Plot:
+    """Absolute and in percent, and both columns' values."""
+    columns = column, over = plot["column"], plot["over"]
+    measured = plot["figure"] or next(iter(rows[0].cells))
+    factor = _IN_MS.get(unit_of(measured), 1.0)
+    unit = "ms" if unit_of(measured) in _IN_MS else unit_of(measured)
+    medians = [[row.median(c, measured) for row in rows] for c in columns]
+    known = [[_known(row, c, measured) for row in rows] for c in columns]
+    ours, theirs = ([Gain.of(a, b, factor) for a, b in zip(*of, strict=True)] for of in (medians, known))
+    description = (
+        f"{plot['title']}: by how much {column} is above {over}, absolute and in percent of {over}, and both. "
+        "Bars and lines are measured, marks published."
+    )
+    with style.canvas((9.6, 3.6)) as figure:
+        left, right = figure.subplots(1, 2, width_ratios=(3, 2))
+        _draw_gains(left, ours, theirs, unit)
+        for number, name in enumerate(columns):
+            look = {"color": (_GAIN, _PERCENT)[number], "linestyle": style.LINE_STYLES[number]}
+            right.plot(*_points(medians[number], factor), **look, label=name)
+            right.plot(*_points(known[number], factor), label=f"_{name}, published", **style.published("Do"[number]))
+        right.set_yscale("log")
+        right.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        right.yaxis.set_major_formatter("{x:,.0f}")
+        right.yaxis.set_minor_formatter(NullFormatter())
+        right.legend(ncols=2, **style.LEGEND)
+        right.set_ylabel(f"{column} and {over}, {unit}")
+        left.set_title(plot["title"], pad=26)
+        for axes in (left, right):
+            axes.set_xlabel(plot["x"])
+            axes.set_xticks(range(len(rows)), [row.label for row in rows], fontsize=8)
+            if len(rows) > _MOST_LEVEL and axes is right:
+                axes.tick_params(axis="x", rotation=45)
+            axes.grid(visible=False, axis="x")
+            axes.set_xlim(-0.6, len(rows) - 0.4)
+        return drawn(figure, plot["name"], description)
+
+
+def _draw_gains(axes: Axes, ours: Sequence[Gain | None], theirs: Sequence[Gain | None], unit: str) -> None:
+    """In the form of the published figures: absolute on a logarithmic axis, percent on another."""
+    percent = axes.twinx()
+    for place, (gain, known) in enumerate(zip(ours, theirs, strict=True)):
+        if gain is not None:
+            if gain.absolute > _LEAST_MS:
+                axes.bar(place - _WIDTH / 2, gain.absolute, _WIDTH, color=_GAIN, label=f"_improvement, {unit}")
+            percent.bar(place + _WIDTH / 2, gain.percent, _WIDTH, color=_PERCENT, label="_improvement, %")
+        if known is not None:
+            if known.absolute > _LEAST_MS:
+                axes.plot(place - _WIDTH / 2, known.absolute, label=f"_published, {unit}", **style.published("D"))
+            percent.plot(place + _WIDTH / 2, known.percent, label="_published, %", **style.published("o"))
+    every = [gain for gain in (*ours, *theirs) if gain is not None]
+    axes.set_yscale("log")
+    axes.set_ylim(_LEAST_MS, max([_MOST_MS, *(2 * gain.absolute for gain in every)]))
+    axes.yaxis.set_major_formatter("{x:,.0f}")
+    axes.set_ylabel(f"improvement, {unit}")
+    percent.set_ylim(0, max([50.0, *(1.08 * gain.percent for gain in every)]))
+    percent.set_ylabel("improvement, %")
+    percent.grid(visible=False)
+    for colour, of in ((_GAIN, unit), (_PERCENT, "%")):
+        axes.plot([], [], "s", markersize=7, color=colour, label=of)
+    if any(known is not None for known in theirs):
+        axes.plot([], [], label=f"published, {unit}", **style.published("D"))
+        axes.plot([], [], label="published, %", **style.published("o"))
+    axes.legend(ncols=4, **style.LEGEND)
+
+
+def _known(row: RowSummary, column: str, figure: str) -> float | None:
+    return next((k.value for k in row.known if (k.column, k.figure) == (column, figure)), None)
+
+
+def _points(values: Sequence[float | None], factor: float) -> tuple[list[int], list[float]]:
+    there = {place: value * factor for place, value in enumerate(values) if value is not None}
+    return list(there), list(there.values())
+
+
+def fitted(verdict: Verdict) -> list[Plot]:
+    """A plot for each check that fitted a line through a table's cells, ``line-1``, ``line-2``, …"""
+    plots: list[Plot] = []
+    for check in verdict.checks:
+        if check.judge != "slope" or "slope" not in check.figures:
+            continue
+        of = check.figures
+        x_label, y_label = with_unit(of["x"]), with_unit(of["figure"])
+        description = (
+            f"{check.name}: {y_label} over {x_label}, a point per cell; the line has slope {of['slope']:.4f} and "
+            f"explains {of['r2']:.4f} of the variance."
+        )
+        lines = {f"slope {of['slope']:.3f}": (of["slope"], of["intercept"])}
+        name = f"line-{len(plots) + 1}"
+        plots.append(_fit(name, description, check.name, (x_label, y_label), zip(*of["points"], strict=True), lines))
+    return plots
+
+
+def law(found: Fit, policy: str) -> Plot:
+    """Measured times over τ with the fitted line, beside the law's own."""
+    description = f"Seconds until the windows of {policy} are in the links' ratio, over τ = W/Σrate, with the law."
+    both = (("fitted", found.measured), ("law", found.expected))
+    lines = {f"{name}: slope {line.slope:.2f}": (line.slope, line.intercept) for name, line in both}
+    labels = ("τ = W / Σ rate, s", "s")
+    return _fit("law", description, "Time to converge over τ = W/Σrate", labels, (found.tau_s, found.measured_s), lines)
+
+
+def _fit(
+    name: str,
+    description: str,
+    title: str,
+    labels: tuple[str, str],
+    points: Iterable[Sequence[float]],
+    lines: Mapping[str, tuple[float, float]],
+) -> Plot:
+    """Points and lines, the fitted one first, by slope and intercept."""
+    x, y = points
+    with style.new_plot(title, labels[1]) as (figure, axes):
+        of_law: Any = {"color": style.INK, "linewidth": 0.9, "linestyle": (0, (2, 2))}
+        looks = ({"color": style.SERIES_COLOURS[1]}, of_law)
+        for (label, (slope, intercept)), look in zip(lines.items(), looks, strict=False):
+            ends = (0.0, 1.05 * max(x))
+            axes.plot(ends, [slope * end + intercept for end in ends], label=label, **look)
+        axes.plot(x, y, "o", markersize=5, color=style.SERIES_COLOURS[0], label="measured")
+        axes.set_xlabel(labels[0])
+        axes.set(xlim=(0, None), ylim=(0, None))
+        axes.legend(ncols=3, **style.LEGEND)
+        return drawn(figure, name, description)
+
+
+def of_sweep(rows: Sequence[Row], defined: Sequence[PlotOf]) -> list[Plot]:
+    """Those that a sweep defines: a figure over a parameter, by policy or a second parameter, in panels."""
+    return [_panels(rows, plot, number) for number, plot in enumerate(defined, start=1)]
+
+
+def _panels(rows: Sequence[Row], plot: PlotOf, number: int) -> Plot:
+    """Medians over the seeds, with their range; a place without a mark has a run without the figure."""
+    title, unit = FIGURES[plot.figure]
+    panels = _values(rows, plot.panels)
+    by = f" by {plot.lines}" if plot.lines else ""
+    description = f"{title} ({unit}) over {plot.x}{by}" + (f", a panel per {plot.panels}" if plot.panels else "")
+    width, height = style.SIZE_INCHES
+    columns = min(3, len(panels))
+    lines = -(-len(panels) // columns)
+    with style.canvas((max(width, 3.2 * columns), height + 2.7 * (lines - 1))) as canvas:
+        grid = canvas.subplots(lines, columns, sharey=True, squeeze=False).ravel()
+        for axes, panel in zip(grid, panels, strict=False):
+            _draw_panel(axes, _where(rows, plot.panels, panel), plot)
+            if plot.panels:
+                axes.set_title(f"{plot.panels} {panel}", fontsize=9.5, fontweight="normal")
+        for axes in grid[len(panels) :]:
+            axes.set_visible(False)
+        grid[0].set_ylim(0, None)
+        for axes in grid[::columns]:
+            axes.set_ylabel(unit)
+        canvas.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
+        handles, labels = grid[0].get_legend_handles_labels()
+        canvas.legend(handles, labels, loc="outside lower left", ncols=4, title=plot.lines, alignment="left")
+        return drawn(canvas, f"{number}-{plot.figure.replace('_', '-')}", description, wide=bool(plot.panels))
+
+
+def _draw_panel(axes: Axes, rows: Sequence[Row], plot: PlotOf) -> None:
+    ticks = _values(rows, plot.x)
+    at = np.arange(len(ticks))
+    for number, value in enumerate(_values(rows, plot.lines)):
+        line = _where(rows, plot.lines, value)
+        found = [spread_of([row.get(plot.figure) for row in _where(line, plot.x, tick)]) for tick in ticks]
+        median, low, high = np.array([[one.median, one.low, one.high] for one in found], dtype=np.float64).T
+        shape = SHAPES[number % len(SHAPES)]
+        axes.plot(at, median, **style.line(number), marker=shape, markersize=4, label=str(value))
+        style.band(axes, at, low, high, style.colour(number), str(value))
+    axes.set_xticks(at, [str(tick) for tick in ticks], fontsize=8)
+    axes.set_xlabel(plot.x)
+
+
+def spread_of(values: Sequence[float | None]) -> Spread:
+    """Of a figure's values; empty unless every run has one."""
+    there = [value for value in values if value is not None]
+    return Spread.of(there if len(there) == len(values) else [])
+
+
+def _values(rows: Sequence[Row], key: str | None) -> list[Any]:
+    """A column's different values in the order that they come in; [None] without a column."""
+    return [None] if key is None else list({str(row[key]): row[key] for row in rows}.values())
+
+
+def _where(rows: Sequence[Row], key: str | None, value: Any) -> Sequence[Row]:
+    """The rows with a value in a column; all without a column."""
+    return rows if key is None else [row for row in rows if row[key] == value]
+
+
+OVER_TIME = (
+    ("window-share", "window_share", "Share of the window, first connection", "share", 1.0),
+    ("delivered-share", "delivered_share", "Share of what was delivered, first connection", "share", 1.0),
+    ("goodput", "goodput_bps", "Goodput", "MiB/s", 8 * 2.0**20),
+    ("rtt", "rtt_ms", "RTT, first connection", "ms", 1.0),
+)
+
+
+def over_time(groups: Sequence[Group]) -> list[Plot]:
+    """A plot per series that all groups have: the mean of each group's runs, and from the lowest to the highest."""
+    runs = {group.name: [_evidence(run) for run in group.trusted[:MOST_RUNS]] for group in groups}
+    plots = []
+    for name, series, title, unit, scale in OVER_TIME:
+        samples = {group: [s for run in found for s in _first(run, series)] for group, found in runs.items()}
+        if not samples or not all(samples.values()):
+            continue
+        description = f"{title} of {' and '.join(samples)}: means of the runs, and from the lowest to the highest."
+        with style.new_plot(title, unit) as (figure, axes):
+            for number, (group, found) in enumerate(samples.items()):
+                grid_s = np.linspace(0.0, min(float(s.t_s[-1]) for s in found), 300)
+                values = np.array([np.interp(grid_s, s.t_s, s.values) / scale for s in found])
+                axes.plot(grid_s, values.mean(axis=0), **style.line(number), label=group)
+                low, high = values.min(axis=0), values.max(axis=0)
+                style.band(axes, grid_s, low, high, style.colour(number), group, alpha=0.2)
+            axes.set_ylim(bottom=0)
+            axes.set_xlim(0, max(float(s.t_s[-1]) for found in samples.values() for s in found))
+            axes.legend(ncols=3, **style.LEGEND)
+            plots.append(drawn(figure, name, description))
+    return plots
+
+
+def _evidence(run: Run) -> Evidence | None:
+    folder = Path(run.folder)
+    if run.facts is None or not (folder / "telemetry.lp").is_file():
+        return None
+    return Evidence(
+        read_plan(folder / "plan.json"), FromFile(folder / "telemetry.lp"), agent_results(folder / "agents")
+    )
+
+
+def _first(run: Evidence | None, series: str) -> list[Timed]:
+    """The series' samples of the first connection of the first session; none where there are none."""
+    try:
+        found = list(run.samples(series, run.plan["sessions"][0]["name"]).values()) if run else []
+    except CannotJudge:
+        return []
+    return [one for one in found[:1] if one.t_s.size > 1]
+
+
+def differences(found: Sequence[Difference], confidence: float) -> list[Plot]:
+    """A plot of differences in percent of the first group with their intervals; none where there are none to draw."""
+    shown = [d for d in found if d.low is not None and d.base.mean][:24]
+    if not shown:
+        return []
+    description = f"Differences in % of the first group; all intervals together hold with {confidence:.0%} (nominal)."
+    with style.new_plot("Difference from the first group", "") as (figure, axes):
+        figure.set_figheight(1.4 + 0.27 * len(shown))
+        axes.axvline(0, color=style.INK, linewidth=0.9)
+        looks = {"better": ("#009e73", "^"), "worse": ("#d55e00", "v")}
+        for place, d in enumerate(reversed(shown)):
+            scale = 100 / abs(d.base.mean)
+            ends = [float(x) * scale for x in (d.low or 0.0, d.high or 0.0)]
+            colour, shape = looks.get(d.direction, (style.MUTED, "o"))
+            look: Any = {"linewidth": 2.2, "solid_capstyle": "butt", "label": "_interval"}
+            axes.plot(ends, [place, place], color=colour, **look)
+            axes.plot([d.difference * scale], [place], shape, color=colour, markersize=6, label=f"_{d.direction}")
+        axes.set_yticks(range(len(shown)), [_label(d) for d in reversed(shown)], fontsize=8)
+        axes.set_xscale("symlog", linthresh=5)
+        left, right = axes.get_xlim()
+        ticks = (-1000, -100, -30, -10, -5, 0, 5, 10, 30, 100, 1000)
+        axes.set_xticks([tick for tick in ticks if left <= tick <= right])
+        axes.xaxis.set_major_formatter("{x:+g}")
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.set_xlabel("% (logarithmic beyond ±5)")
+        return [drawn(figure, "differences", description)]
+
+
+def _label(d: Difference) -> str:
+    from testbed.study.checks.better import figure_of
+
+    title = figure_of(d.figure).title.split(",")[0]
+    title = title if len(title) < 30 else title[:28] + "…"
+    return " ".join(part for part in (d.case, title) if part) + f" ({d.group})"
+
+
+def shares(session: Session, engines: Mapping[str, Evidence]) -> Plot:
+    """Window shares of a session: the first engine's as lines with what is allowed, each other one's as marks."""
+    from testbed.study.checks.agrees import SHARE_TOLERANCE
+
+    scenario = next(iter(engines.values())).plan["scenario"]
+    name = f"{scenario}-{session['name']}-window-share"
+    description = f"Window shares of session {session['name']} on {' and '.join(engines)}"
+    with style.new_plot("Share of the session's window", "share") as (figure, axes):
+        for place, (engine, run) in enumerate(engines.items()):
+            look: Any = {"marker": _OF_ENGINES[(place - 1) % len(_OF_ENGINES)], "markersize": 4, "color": style.INK}
+            for number, (connection, s) in enumerate(run.samples("window_share", session["name"]).items()):
+                if place == 0:
+                    colour = style.colour(number)
+                    axes.plot(s.t_s, s.values, color=colour, label=f"{connection}, {engine}")
+                    low, high = s.values - SHARE_TOLERANCE, s.values + SHARE_TOLERANCE
+                    style.band(axes, s.t_s, low, high, colour, f"{connection}, allowed")
+                else:
+                    label = f"_{connection}, {engine}" if number else engine
+                    axes.plot(s.t_s[::5], s.values[::5], linestyle="None", zorder=3, label=label, **look)
+        axes.set_ylim(0, 1.05)
+        axes.set_title(axes.get_title("left"), pad=12 + 12 * -(-len(axes.get_legend_handles_labels()[1]) // 3))
+        axes.legend(
+            loc="lower left", bbox_to_anchor=(-0.1, 0.99), ncols=3, columnspacing=0.8, handlelength=1.2, fontsize=7.5
+        )
+        return drawn(figure, name, description)
+
+
+def published(claims: Sequence[Judged]) -> list[Plot]:
+    """A plot of what was measured as a part of what was published: a point with its interval for each claim with one
+    figure."""
+    shown = [claim for claim in claims if claim.value is not None and len(claim.figures) == 1]
+    if not shown:
+        return []
+    description = (
+        "Measured over published figure of each claim that has one, with its interval; the table has its level."
+    )
+    with style.canvas((9.6, 0.9 + 0.27 * len(shown))) as figure:
+        axes = figure.subplots()
+        for place, claim in enumerate(shown):
+            y, value, held = len(shown) - 1 - place, claim.value or 1.0, claim.verdict == Status.PASS
+            key, measured = next(iter(claim.figures.items()))
+            colour, shape = (style.SERIES_COLOURS[0], "o") if held else (style.SERIES_COLOURS[1], "X")
+            if key in claim.intervals:
+                low, high = claim.intervals[key][:2]
+                axes.hlines(y, low / value, high / value, color=colour, linewidth=2, label="_interval")
+            axes.plot(measured / value, y, shape, color=colour, markersize=6, label="_measured / published")
+        axes.axvline(1, color=style.MUTED, linewidth=1)
+        axes.plot([], [], "o", color=style.SERIES_COLOURS[0], label="holds")
+        axes.plot([], [], "X", color=style.SERIES_COLOURS[1], label="does not, or open")
+        axes.set_yticks(range(len(shown)), [claim.id for claim in reversed(shown)])
+        axes.set_ylim(-0.6, len(shown) - 0.4)
+        axes.set_xlabel("measured / published")
+        axes.grid(visible=False, axis="y")
+        axes.legend(ncols=2, **style.LEGEND)
+        return [drawn(figure, "published", description)]
+
+
+def of_run(name: str, folder: Path) -> list[Plot]:
+    """What the small files of one of the runs behind claims allow: a table's picture, or the shares of its windows."""
+    from testbed.study.kinds.table_file import first_run
+
+    if (folder / "table.json").is_file():
+        if (first := first_run(folder)) is not None:
+            return of_run(name, first)
+        table = read_table(folder)
+        spreads = [s for row in summaries_of(table) for of in row.cells.values() for s in of.values()]
+        if not any(spread.n for spread in spreads):
+            return []  # nothing could be measured, and what was published alone is no picture
+        return [plot.named(f"{name}-{plot.name}") for plot in of_table(table)]
+    if (folder / "windows.csv").is_file() and (folder / "plan.json").is_file():
+        return _window_shares(name, folder)
+    return []
+
+
+def _window_shares(name: str, folder: Path) -> list[Plot]:
+    plan, verdict = read_plan(folder / "plan.json"), read_verdict(folder)
+    rows = read_csv(folder / "windows.csv")
+    lines: dict[str, dict[float, float]] = defaultdict(dict)
+    for row in rows:
+        if row["share"] and row["session"] == rows[0]["session"]:
+            lines[row["connection"]][float(row["t_s"])] = float(row["share"])
+    if len(lines) < 2:
+        return []
+    elsewhere = published_shares(plan["scenario"], verdict.policy)
+    law: list[dict[str, Any]] = next((c.figures["shares"] for c in verdict.checks if c.figures.get("shares")), [])
+    description = f"{plan['scenario']}, {verdict.policy}: each connection's share of the window over time."
+    with style.new_plot(f"{plan['scenario']}, {verdict.policy}", "share of the window") as (figure, axes):
+        for number, (connection, shares) in enumerate(lines.items()):
+            axes.plot(list(shares), list(shares.values()), **style.line(number), label=connection)
+        if law:
+            axes.plot([s["t_s"] for s in law], [s["law"] for s in law], "+", color=style.INK, markersize=7, label="law")
+        for number, source in enumerate(dict.fromkeys(p.measured_by for p in elsewhere)):
+            look = style.published(("D", "s", "^", "o")[number % 4])
+            theirs = [p for p in elsewhere if p.measured_by == source]
+            label = "upstream again" if number == 0 else "on real links"
+            axes.plot([p.t_s for p in theirs], [p.share for p in theirs], label=label, **look)
+        axes.set_ylim(0, 1.05)
+        axes.set_xlim(0, None)
+        axes.legend(ncols=5, **{**style.LEGEND, "columnspacing": 1, "handlelength": 1.5})
+        return [drawn(figure, f"{name}-shares", description)]
