@@ -16,9 +16,11 @@ from testbed.errors import BadInput
 def entry_of(kind: type, **further: Any) -> GetPydanticSchema:
     """Says of a ``dict[str, Any]`` in a document's type that it is the dictionary of a (frozen) dataclass or a model,
     with ``further`` keys, by which its JSON Schema is made: ``Annotated[dict[str, Any], entry_of(Outcome)]``."""
-    keys = [(name, of, field()) for name, of in further.items()]  # a property of that name is no default
-    whole = make_dataclass(kind.__name__, keys, bases=(kind,), frozen=True, kw_only=True) if keys else kind
-    return GetPydanticSchema(lambda _, schema_of: schema_of(whole))
+    if further:
+        keys = [(name, of, field()) for name, of in further.items()]  # a property of that name is no default
+        more = {"__doc__": kind.__doc__}
+        kind = make_dataclass(kind.__name__, keys, bases=(kind,), namespace=more, frozen=True, kw_only=True)
+    return GetPydanticSchema(lambda _, schema_of: schema_of(kind))
 
 
 def read_json(path: Path) -> dict[str, Any]:

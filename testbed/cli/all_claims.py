@@ -60,8 +60,8 @@ def register(app: typer.Typer) -> None:
 
         events.refuse_with(as_json, dry_run)
         claims = load(only=only or ())  # bad input ends here, before anything is set up
-        engines = _engines(engine)
-        if resume and len(engines) > 1:
+        requests = [kind.Request(one, quick, tuple(only or ()), resume, link) for one in _engines(engine)]
+        if resume and len(requests) > 1:
             raise BadInput(
                 "claims.resume-needs-one-engine",
                 "--resume goes on with one engine's runs",
@@ -73,17 +73,19 @@ def register(app: typer.Typer) -> None:
                 "--cluster {cluster}: all of them go to the hosts of `cluster up`; give --cluster alone",
                 cluster=cluster,
             )
-        requests = [kind.Request(one, quick, tuple(only or ()), resume, link) for one in engines]
-        if dry_run:
-            for request in requests:
+        for request in requests:
+            if dry_run:
                 kind.list_runs(claims, request)
+            else:
+                named(request.engine).refuse_user("all")
+        if dry_run:
             raise typer.Exit(0)
-        for one in engines:
-            named(one).refuse_user("all")
+
+        def run(progress: Progress) -> int:
+            return _run(claims, requests, beside or [], progress)
+
         with runs_made(cluster):
-            if as_json:
-                raise typer.Exit(events.in_events(lambda progress: _run(claims, requests, beside or [], progress)))
-            raise typer.Exit(_run(claims, requests, beside or [], Progress()))
+            raise typer.Exit(events.in_events(run) if as_json else run(Progress()))
 
     @app.command("reference")
     def reference(
@@ -103,8 +105,8 @@ def register(app: typer.Typer) -> None:
 
 
 def _engines(text: str) -> list[str]:
-    found = [name for name in text.split(",") if name in ENGINES]
-    if len(found) != len(text.split(",")) or len(set(found)) != len(found):
+    found = text.split(",")
+    if not set(found) <= set(ENGINES) or len(set(found)) != len(found):
         raise BadInput(
             "claims.bad-engines",
             "--engine {text}: should be {engines}, or several of them, like mininet,vkernel",
@@ -119,26 +121,22 @@ def _run(claims: Claims, requests: Sequence[Request], beside: Sequence[Path], pr
     from testbed.cli.outcome import shown
     from testbed.engines.events import EventProgress
     from testbed.exit_codes import OF_VERDICT
-    from testbed.study.checks import beside as sides
-    from testbed.study.checks.false_alarms import FalseAlarms
-    from testbed.study.checks.judged import decided_of, summary_of
+    from testbed.study.checks.judged import FalseAlarms, decided_of, put_beside, read_beside, summary_of
     from testbed.study.kinds.claims import run
     from testbed.study.report.page import write_claims
     from testbed.study.report.text import claims_lines
 
-    given = [sides.Result.read(folder) for folder in beside]
     for request in requests:
-        sides.check(request.engine, given)
-    verdicts, _, folders = zip(*(run(claims, request, progress) for request in requests), strict=True)
-    for folder in folders if given or len(folders) > 1 else ():
-        sides.put(folder, [*given, *(sides.Result.read(other) for other in folders if other != folder)])
+        read_beside(beside, request.engine)  # bad input ends here, before anything is run
+    verdicts, judged, folders = map(list, zip(*(run(claims, request, progress) for request in requests), strict=True))
+    for number, folder in enumerate(folders) if beside or len(folders) > 1 else ():
+        judged[number] = put_beside(folder, [*beside, *(other for other in folders if other != folder)])
         write_claims(folder)
     decided = []
-    for request, folder in zip(requests, folders, strict=True):
-        found = list(sides.Result.read(folder).claims.values())
+    for request, found, folder in zip(requests, judged, folders, strict=True):
         if folder == folders[-1]:
             print("\n".join(claims_lines(found, request.engine)))
-        print(f"  {sides.TITLES[request.engine]:<13} {summary_of(found)}")
+        print(f"  {ENGINES[request.engine].title:<13} {summary_of(found)}")
         print(f"  {'chance':<13} {FalseAlarms.of(found).text}")
         print(f"  {'report':<13} {shown(folder / 'report.html')}")
         decided.append((f"{request.engine}: " if len(requests) > 1 else "") + decided_of(found))
@@ -148,7 +146,7 @@ def _run(claims: Claims, requests: Sequence[Request], beside: Sequence[Path], pr
     if isinstance(progress, EventProgress):
         checks = [
             {"name": claim.id, "status": claim.part, "outcome": claim.outcome, "reason": claim.reason}
-            for claim in found
+            for claim in judged[-1]
         ]
         events.tell_verdict(progress, verdict, "; ".join(decided), checks, folders[-1], int(code))
     return code

@@ -46,12 +46,12 @@ def register(app: typer.Typer) -> None:
         from testbed.lab.table import text_table
         from testbed.study.kinds import interop as kind
         from testbed.study.report.interop import LEGEND
+        from testbed.traffic.interop.pairings import connections_of, losses_of, matrix, peers_of
 
-        peers = kind.chosen_peers(peer)
-        counts = kind.chosen_connections(connections or ("1,4" if quick else "1-4"))
+        peers, counts = peers_of(peer), connections_of(connections or ("1,4" if quick else "1-4"))
         with_references = not (quick or peer) if references is None else references
-        chosen = kind.matrix(kind.pairs(peers, references=with_references), counts, kind.chosen_losses(loss))
-        run = kind.prepare(chosen, set_, Options("process", link, seed, quick), resume)
+        pairings = matrix(peers, counts, losses_of(loss), references=with_references)
+        run = kind.prepare(pairings, set_, Options("process", link, seed, quick), resume)
         try:
             outcome = run.execute()
         except CannotRun:

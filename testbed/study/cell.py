@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -60,16 +61,28 @@ class Cell(ABC):
     """What it costs, beside others of its study."""
     unsupported = ""
     """Why it can't be made here, as far as that is known before it is tried."""
+    name = ""
+    """Its label, if that is not its points."""
+    part = ""
+    """The study that it is of, where that is a part of the one that is run."""
+    place = Path()
+    """Where that part has its result folder, in the study's."""
 
     @property
     def id(self) -> str:
         """Its place in the study."""
-        return "/".join(self.at.values())
+        return "/".join(filter(None, (self.part, *self.at.values())))
 
     @property
     def label(self) -> str:
         """Its name in lines of progress."""
-        return " ".join(self.at.values())
+        return self.name or " ".join(self.at.values())
+
+    def in_part(self, part: str, place: Path) -> Self:
+        """The same cell where its study is a part of another, at ``place`` in the result folder of that."""
+        placed = copy(self)
+        vars(placed).update(name=f"{part} {self.label}".strip(), part=part, place=place)
+        return placed
 
     @property
     @abstractmethod
@@ -84,7 +97,7 @@ class Cell(ABC):
     @property
     def folder(self) -> Path:
         """Where its runs go, in the study's result folder."""
-        return folder_of(*self.at.values())
+        return self.place / folder_of(*self.at.values())
 
     @abstractmethod
     def run(self, study: Path, progress: Progress) -> RunRecord:
@@ -112,12 +125,6 @@ class ScenarioCell(Cell):
     """For provenance, of runs in the simulator that leave their data alone: no page, no plots, nothing in the
     database. None: they leave all."""
     name: str = ""
-    """Its label, if that is not its points."""
-
-    @property
-    def label(self) -> str:
-        """Its name in lines of progress."""
-        return self.name or super().label
 
     @property
     def engine(self) -> Engine:

@@ -11,6 +11,7 @@ from testbed.documents import read_json, write_json
 from testbed.engines import Programs, Run, provenance
 from testbed.engines.judging import write_broken
 from testbed.errors import CannotRun, RunFailed, TestbedError, Unsupported
+from testbed.judge.status import Status
 from testbed.plan.engines import engine_of
 from testbed.runtime import lock
 from testbed.runtime.interrupts import Interrupted
@@ -35,8 +36,21 @@ class Job:
         return self.cell.label
 
     def run(self, progress: Progress) -> RunRecord:
-        """What it came to; raises what ends the study."""
-        return self.cell.run(self.study, progress)
+        """What it came to; raises what ends the study. What would end a part of one is a record: other parts go on."""
+        try:
+            return self.cell.run(self.study, progress)
+        except Exception as error:
+            said = said_by(error)
+            if not self.cell.part or isinstance(error, Interrupted) or said["code"] in lock.BUSY_CODES:
+                raise
+            return RunRecord(cell=self.cell.id, status=Status.ERROR, **said)
+
+
+def said_by(error: Exception) -> dict[str, str]:
+    """An error's ``reason``, and the ``code`` that programs know it by: "" of errors of Python."""
+    if isinstance(error, TestbedError):
+        return {"code": error.code, "reason": error.message}
+    return {"code": "", "reason": f"{type(error).__name__}: {error}"}
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ MODULES: Mapping[str, str] = {
     "comparison": "testbed.study.kinds.compare",
     "cross-check": "testbed.study.kinds.cross_check",
     "repetitions": "testbed.study.kinds.same_bytes",
-    "claims": "testbed.study.kinds.claims_verify",
+    "claims": "testbed.study.kinds.claims",
 }
 """Of each kind that is verified; loaded when it is needed, as it loads what draws."""
 Documents = Mapping[str, Callable[[Path], Any]]

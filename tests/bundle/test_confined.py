@@ -514,12 +514,12 @@ def test_a_sweep_among_claims(claims: Path, of: Callable[[str], Path], harm: Har
 
 
 def test_results_beside_others_have_no_links_out(claims: Path, tmp_path: Path) -> None:
-    from testbed.study.checks.beside import Result
+    from testbed.study.checks.judged import read_beside
 
     shutil.move(claims / "claims.json", tmp_path / "claims.json")
     (claims / "claims.json").symlink_to(tmp_path / "claims.json")
     with pytest.raises(BadInput, match="leads out of the result"):
-        Result.read(claims)
+        read_beside([claims], "vkernel")
 
 
 @pytest.mark.parametrize("where", ["inside", "itself"])

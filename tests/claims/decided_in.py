@@ -16,7 +16,7 @@ from testbed.scenario import load as scenarios
 from testbed.study.checks.table import TableCheck
 from testbed.study.kinds import sweep_file as sweeps
 from testbed.study.kinds import table_file as tables
-from testbed.study.kinds.claims_file import Claim, Claims, Difference, FromColumn, OfRows, RunSpec, Setup, kind_of
+from testbed.study.kinds.claims_file import Claim, Claims, Difference, FromColumn, OfRows, RunSpec, Setup
 from testbed.study.kinds.table_file import Row, Table
 from topologies.link import rate_pps
 
@@ -42,10 +42,9 @@ def _cells(
     claim: Claim, run: RunSpec, of_rows: OfRows | None, policies: PolicyFacts
 ) -> Iterator[tuple[str, str, str, str, Plan]]:
     """Every run that decides: what it is called, its row, the row's published name, its column, its plan."""
-    kind = kind_of(run)
-    if kind == "scenario":
+    if run.kind == "scenario":
         yield run.run, "", "", "", resolve(scenarios.load(run.run, run.set), policies, Choices(), RUN)
-    elif kind == "sweep":
+    elif run.kind == "sweep":
         for point, plan in sweeps.planned(sweeps.load(run.run, run.set), policies):
             yield f"{run.run} {point}", "", "", "", plan
     else:

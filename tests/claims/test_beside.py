@@ -10,8 +10,7 @@ import pytest
 
 from testbed.errors import BadInput
 from testbed.judge.status import Status
-from testbed.study.checks import beside
-from testbed.study.checks.judged import Judged
+from testbed.study.checks.judged import Judged, difference, judged_in, put_beside, read_beside, read_claims
 from testbed.study.report.page import write_claims
 from tests.raises import raises
 
@@ -70,15 +69,15 @@ def test_what_another_engine_measured_is_beside_it(tmp_path: Path) -> None:
         claim("quiet", figures={"1 a": 1.01, "2 a": 1.9, "3 a": 1.0}),
         claim("new"),
     )
-    found = beside.put(guest, [beside.Result.read(emulated)])
+    found = put_beside(guest, [emulated])
     assert [one.beside.get("mininet", {}).get("difference") for one in found] == [
         "-0.4000 (-5.0%)",
         "at most -5.0% (2 a)",
         None,
     ]
-    again = beside.Result.read(guest)
-    assert list(again.claims.values()) == found
-    assert again.document["beside"] == [{"engine": "mininet", "run": "real", "quick": False}]
+    again = read_claims(guest)
+    assert judged_in(again) == found
+    assert again["beside"] == [{"engine": "mininet", "run": "real", "quick": False}]
     with (guest / "claims.csv").open() as table:
         rows = list(csv.DictReader(table))
     assert [row["mininet_verdict"] for row in rows] == ["pass", "inconclusive", ""]
@@ -87,7 +86,7 @@ def test_what_another_engine_measured_is_beside_it(tmp_path: Path) -> None:
     assert "Measured: emulation" in page
     assert "network-only model: one core, CPU free" in page
     assert "It straddles." in page
-    assert beside.put(guest, []) == [replace(one, beside={}) for one in found]
+    assert put_beside(guest, []) == [replace(one, beside={}) for one in found]
     assert "Measured: emulation" not in write_claims(guest).read_text()
 
 
@@ -102,12 +101,12 @@ def test_what_another_engine_measured_is_beside_it(tmp_path: Path) -> None:
     ],
 )
 def test_a_difference_is_told_in_percent_of_theirs(ours: dict[str, float], theirs: dict[str, float], says: str) -> None:
-    assert beside.difference(ours, theirs) == says
+    assert difference(ours, theirs) == says
 
 
 def test_two_results_of_one_engine_are_refused(tmp_path: Path) -> None:
     folders = [result(tmp_path / name, "sim", claim("ratio")) for name in ("a", "b")]
     with raises(BadInput, "claims.engine-twice", engine="sim"):
-        beside.put(folders[0], [beside.Result.read(folders[1])])
+        put_beside(folders[0], [folders[1]])
     with raises(BadInput, "claims.no-result"):
-        beside.Result.read(tmp_path)
+        read_beside([tmp_path], "sim")

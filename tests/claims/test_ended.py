@@ -17,11 +17,12 @@ from testbed.runtime import lock
 from testbed.runtime.interrupts import Interrupted
 from testbed.runtime.progress import Progress
 from testbed.study.cell import Cell
+from testbed.study.job import Job
 from testbed.study.kinds import claims
-from testbed.study.kinds.claims import Part, PartCell, Parts, Request
+from testbed.study.kinds.claims import Parts, Request
 from testbed.study.kinds.claims_file import Claims, QuickRun, RunSpec
 from testbed.study.record import RunRecord
-from testbed.study.run import run_cells
+from testbed.study.run import Begun, StudySpec, run_cells
 from tests.golden import messages
 from tests.raises import raises
 from tests.sabotage.entry import Entry
@@ -56,7 +57,7 @@ def parts_of(folder: Path, engine: str, run: str = "startup") -> Parts:
 @dataclass(frozen=True, eq=False)
 class Breaks(Cell):
     error: Exception
-    name: str
+    engine_name: str
 
     @property
     def at(self) -> Mapping[str, str]:  # type: ignore[override]
@@ -64,7 +65,7 @@ class Breaks(Cell):
 
     @property
     def engine(self) -> Engine:
-        return engines.named(self.name)
+        return engines.named(self.engine_name)
 
     def run(self, study: Path, progress: Progress) -> RunRecord:
         raise self.error
@@ -74,10 +75,10 @@ class Breaks(Cell):
 def test_only_what_is_refused_or_lacking_is_no_run_that_broke_down(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str, code: str, state: str
 ) -> None:
-    def refuse(*_: object) -> Part:
+    def refuse(*_: object) -> Begun:
         raise error_of(code)
 
-    monkeypatch.setattr(Parts, "_part", refuse)
+    monkeypatch.setattr(Parts, "_begin", refuse)
     parts = parts_of(tmp_path, engine)
     assert parts.prepare() == []
     made = parts.made["one"]
@@ -90,8 +91,9 @@ def test_and_so_it_is_where_that_shows_in_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str, code: str, state: str
 ) -> None:
     monkeypatch.setattr("testbed.engines.Engine.width", lambda _engine: 1)
-    cell = PartCell("one", Path("runs/one"), Breaks(error_of(code), engine))
-    monkeypatch.setattr(Parts, "_part", lambda *_: Part("one", {cell.id: cell}, None))
+    spec = StudySpec("run", "one", [Breaks(error_of(code), engine)], {})
+    begun = Begun(spec, tmp_path / "runs" / "one", lambda _results: pytest.fail("there is no verdict"))
+    monkeypatch.setattr(Parts, "_begin", lambda *_: begun)
     parts = parts_of(tmp_path, engine)
     run_cells(parts.prepare(), tmp_path, Progress(), describe=parts.describe, each=parts.keep)
     assert (parts.made["one"].state, parts.made["one"].folder) == (state, "")
@@ -100,7 +102,7 @@ def test_and_so_it_is_where_that_shows_in_the_run(
 def test_what_stops_the_user_or_another_run_stops_all(tmp_path: Path) -> None:
     for error in (Interrupted("run.stopped", "stopped"), CannotRun(lock.BUSY_CODES[0], "another run")):
         with raises(type(error), error.code):
-            PartCell("one", Path("runs/one"), Breaks(error, "mininet")).run(tmp_path, Progress())
+            Job(Breaks(error, "mininet").in_part("one", Path("runs/one")), tmp_path).run(Progress())
 
 
 def test_the_codes_that_are_told_apart_are_errors_that_there_are() -> None:

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from testbed.judge import intervals
 from testbed.judge.status import Status
-from testbed.study.checks.false_alarms import FalseAlarms
-from testbed.study.checks.judged import Judged
+from testbed.study.checks.judged import FalseAlarms, Judged
 
 PASS = Status.PASS
 ONE = Judged(

@@ -101,7 +101,7 @@ def test_what_so_many_runs_are_worth_is_told(
 def test_a_claim_is_read_as_it_was_written() -> None:
     document = json.loads(json.dumps(CLAIM.as_json()))
     assert document["as_known"] is True
-    assert Judged.from_json(document) == CLAIM
+    assert Judged(**document) == CLAIM
 
 
 def test_each_kind_of_claim_that_was_not_decided_is_told() -> None:

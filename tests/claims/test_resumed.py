@@ -16,7 +16,7 @@ from testbed.judge.checks.result import Trust, Verdict
 from testbed.judge.status import Status
 from testbed.runtime.progress import Progress
 from testbed.study.cell import Cell
-from testbed.study.kinds.claims import Part, PartCell, Parts, Request
+from testbed.study.kinds.claims import Parts, Request
 from testbed.study.kinds.claims_file import Claims, QuickRun, RunSpec
 from testbed.study.ledger import LEDGER, Ledger
 from testbed.study.record import RunRecord
@@ -30,7 +30,6 @@ STATUSES = {"good": Status.PASS, "late": Status.UNTRUSTED, "broken": Status.ERRO
 class Told(Cell):
     """Of which it is told when it is run."""
 
-    name: str
     engine_name: str
     told: list[str]
     at: Mapping[str, str]
@@ -40,7 +39,7 @@ class Told(Cell):
         return engines.named(self.engine_name)
 
     def run(self, study: Path, progress: Progress) -> RunRecord:
-        self.told.append(self.name)
+        self.told.append(self.label)
         return RunRecord(run="2", cell=self.id, status=Status.UNSUPPORTED, reason="now", folder="2")
 
 
@@ -79,15 +78,13 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     def parts(engine: str) -> tuple[Parts, list[str]]:
         told: list[str] = []
 
-        def part(_self: Parts, name: str, _spec: RunSpec) -> Part:
-            rows = [{"row": "1"}, {"row": "2"}] if name in ("table", "whole") else [{}]
-            cells: list[Cell] = [Told(" ".join([name, *at.values()]), engine, told, at) for at in rows]
-            folder = tmp_path / "runs" / name
-            study = Begun(StudySpec("table", name, cells, {}), folder, lambda _results: VERDICT) if rows[0] else None
-            placed = [PartCell(name, Path("runs", name), cell) for cell in cells]
-            return Part(name, {cell.id: cell for cell in placed}, study)
+        def begin(_self: Parts, _spec: RunSpec, home: Path) -> Begun:
+            kind, name = "table" if home.name in ("table", "whole") else "run", home.name
+            rows = [{"row": "1"}, {"row": "2"}] if kind == "table" else [{}]
+            cells: list[Cell] = [Told(engine, told, at) for at in rows]
+            return Begun(StudySpec(kind, name, cells, {}), home, lambda _results: VERDICT)
 
-        monkeypatch.setattr(Parts, "_part", part)
+        monkeypatch.setattr(Parts, "_begin", begin)
         spec = RunSpec(run="startup", minutes=1, disk_mb=1, quick=QuickRun(minutes=1))
         names = [*STATUSES, "lost", "table", "whole", "new"]
         requested = Claims.model_construct(sources={}, setups={}, runs=dict.fromkeys(names, spec), claims={})
@@ -102,11 +99,9 @@ def test_resuming_makes_untrusted_and_broken_runs_again_and_names_them(
     parts, told = begun("mininet")
     run_cells(parts.prepare(), tmp_path, parts.progress, describe=parts.describe, each=parts.keep)
     assert told == ["late", "broken", "lost", "table 2", "new"]
-    assert "made again: late, broken, table 2\n" in capsys.readouterr().err
-    # Until it is made again a run is what it was; a table is judged again with what is new.
+    assert "made again: late, broken, lost, table 2\n" in capsys.readouterr().err
+    # A table is judged again with what is new.
     assert parts.made["table"].state == "pass"
-    assert parts.outdated == {"late", "broken", "table"}
-    parts.judge_outdated()
     assert {name for name, made in parts.made.items() if made.why == "now"} == {"late", "broken", "lost", "new"}
     assert parts.made["refused"].state == "unsupported"
 

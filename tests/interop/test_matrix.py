@@ -15,11 +15,11 @@ from testbed.runtime.interrupts import Interrupted
 from testbed.runtime.packets import dropped
 from testbed.runtime.progress import QuietProgress
 from testbed.study.kinds import interop
-from testbed.study.kinds.interop import Matrix, chosen_connections, chosen_peers, matrix, pairs
+from testbed.study.kinds.interop import Matrix
 from testbed.study.report.interop import Outcome
 from testbed.study.run import StudySpec
 from testbed.traffic.interop.judge import ENDS, Evidence, Judgement
-from testbed.traffic.interop.pairings import Pairing
+from testbed.traffic.interop.pairings import Pairing, connections_of, matrix, peers_of
 from testbed.traffic.interop.plans import load_network, pairing_plans
 from testbed.traffic.interop.transfer import PairingResult
 from testbed.traffic.traffic import Site
@@ -29,7 +29,7 @@ POLICIES: Any = {"nkp24": {"name": "nkp24"}}
 
 
 def test_every_peer_is_met_both_ways() -> None:
-    cells = matrix(pairs(["1.0.9", "1.1.2"], references=False), [1, 2, 3, 4], [0.0, 0.01])
+    cells = matrix(["1.0.9", "1.1.2"], [1, 2, 3, 4], [0.0, 0.01])
     assert len(cells) == len(set(cells)) == 4 * 4 * 2
     assert {(c.sender, c.receiver) for c in cells} == {
         ("ours", "1.0.9"),
@@ -44,7 +44,7 @@ def test_every_peer_is_met_both_ways() -> None:
 
 @pytest.mark.parametrize(("text", "numbers"), [("1", [1]), ("1-4", [1, 2, 3, 4]), ("4,1", [4, 1]), ("2,1-2", [2, 1])])
 def test_connections(text: str, numbers: list[int]) -> None:
-    assert chosen_connections(text) == numbers
+    assert connections_of(text) == numbers
 
 
 @pytest.mark.parametrize(
@@ -63,13 +63,13 @@ def test_connections_that_there_are_not(text: str, code: str) -> None:
     with raises(
         BadInput, {"bad": "interop.bad-connections", "outside": "interop.connections-outside"}[code], text=text
     ):
-        chosen_connections(text)
+        connections_of(text)
 
 
 def test_peers_that_there_are_not() -> None:
-    assert chosen_peers([]) == ["1.0.9", "1.1.2"]
+    assert peers_of([]) == ["1.0.9", "1.1.2"]
     with raises(BadInput, "interop.no-such-peer", peer="1.1", peers="1.0.9, 1.1.2"):
-        chosen_peers(["1.1"])
+        peers_of(["1.1"])
 
 
 def network(loss: float = 0.01) -> Plan:
@@ -129,7 +129,7 @@ def result(cell: Pairing, status: Any = "pass", *reasons: str) -> PairingResult:
     return PairingResult(cell, Judgement(status, list(reasons)), evidence, "20261121-000000-abcd")
 
 
-CELLS = matrix(pairs(["1.1.2"], references=False), [1, 4], [0.0])
+CELLS = matrix(["1.1.2"], [1, 4], [0.0])
 TRUSTED = Trust(trusted=True)
 
 
@@ -167,7 +167,7 @@ def test_the_table_and_the_files(tmp_path: Any) -> None:
     assert "| ours → 1.1.2 | ✓ 2.00 | ✕ 2.00 |" in (tmp_path / "interop.md").read_text()
 
 
-ON_TWO_NETWORKS = matrix(pairs(["1.1.2"], references=False), [1], [0.0, 0.01])
+ON_TWO_NETWORKS = matrix(["1.1.2"], [1], [0.0, 0.01])
 
 
 @pytest.fixture
@@ -200,7 +200,7 @@ def resumed(tmp_path: Any, monkeypatch: Any) -> Any:
         told[:] = come_out
         programs: Any = type("", (), {"policies": POLICIES, "binaries": {}})
         cells = interop.cells_of(ON_TWO_NETWORKS, [], True, programs, Choices("process"))
-        return Matrix(StudySpec("interop", "interop", cells, {}), cells, tmp_path, QuietProgress())
+        return Matrix(cells, StudySpec("interop", "interop", cells, {}), tmp_path, QuietProgress())
 
     return made
 

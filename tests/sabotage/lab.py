@@ -94,7 +94,6 @@ class Lab:
         self.patch.setattr(confine, "OWN_FILES", (*confine.OWN_FILES, *known))
         of_here = partial(claims.load, self.place / "claims.yaml")
         self.patch.setattr("testbed.study.kinds.claims_file.load", of_here)
-        self.patch.setattr("testbed.study.kinds.claims_verify.load", of_here)
 
     def _without_pages(self) -> None:
         """Pages and plots decide nothing, and take most of the time."""

@@ -27,25 +27,25 @@ from tests.raises import Containing, raises
 class Word(Cell):
     """A cell that comes out as it is told to, one status for each attempt."""
 
-    name: str
+    word: str
     to_come: list[Status]
     begun: list[str]
     left_out: bool = False
 
     @property
     def at(self) -> Mapping[str, str]:  # type: ignore[override]
-        return {"name": self.name}
+        return {"name": self.word}
 
     @property
     def engine(self) -> Engine:
-        return engines.named("sim") if self.name.startswith("virtual") else engines.named("mininet")
+        return engines.named("sim") if self.word.startswith("virtual") else engines.named("mininet")
 
     @property
     def unsupported(self) -> str:  # type: ignore[override]
         return "left out" if self.left_out else ""
 
     def run(self, study: Path, progress: Progress) -> RunRecord:
-        self.begun.append(self.name)
+        self.begun.append(self.word)
         return RunRecord(run=f"run-{len(self.begun)}", cell=self.id, status=self.to_come.pop(0))
 
 

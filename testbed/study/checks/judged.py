@@ -1,32 +1,34 @@
-"""What became of a claim: its words, its figures with their intervals, and where to look."""
+"""Claims that were judged: what became of each, all of them together, and results of other engines beside them."""
 
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field, replace
+from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from testbed.documents import read_json
+from pydantic.dataclasses import dataclass
+
+from testbed import confine
+from testbed.documents import read_json, write_json
+from testbed.errors import BadInput
 from testbed.judge import status
 from testbed.judge.expected_failures import Outcome, counts
 from testbed.judge.intervals import told
 from testbed.judge.status import Status, current
+from testbed.results.report import words
 
 SCHEMA: Literal[2] = 2
 """Of ``claims.json``: since 2 its statuses are those of :class:`Status`."""
 
 
-def read_claims(folder: Path) -> dict[str, Any]:
-    """A result's ``claims.json``; BadInput where it can't be read."""
-    return current(read_json(folder / "claims.json"), SCHEMA)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, config={"extra": "ignore"})
 class Judged:
-    """One claim with its verdict. ``figures`` and ``intervals`` (of the median: low, high, level) are by the name of
-    the place."""
+    """One claim with its verdict: its entry in ``claims.json``. ``figures`` and ``intervals`` (of the median: low,
+    high, level) are by the name of the place."""
 
     id: str
     source: str
@@ -72,9 +74,14 @@ class Judged:
     @property
     def as_known(self) -> bool | None:
         """Whether it came out as it is known to; None while it is open, and of a measurement."""
-        if self.outcome == "fail":
-            return False
-        return is_as_known(self, self.verdict)
+        return False if self.outcome == "fail" else self.is_known_to(self.verdict)
+
+    def is_known_to(self, verdict: str) -> bool | None:
+        """Whether a verdict on it, on whichever engine, is what it is known to be; None for one that decides
+        nothing."""
+        if verdict not in (Status.PASS, Status.FAIL) or self.kind == "measurement":
+            return None
+        return self.by_chance or (verdict == Status.PASS) == self.reproduces
 
     @property
     def is_measured(self) -> bool:
@@ -120,34 +127,23 @@ class Judged:
 
     def as_json(self) -> dict[str, Any]:
         """Its entry in ``claims.json``."""
-        found = asdict(self)
-        found = {key: value for key, value in found.items() if value is not None or key not in ("outcome", "xfail")}
+        found = {k: v for k, v in asdict(self).items() if v is not None or k not in ("outcome", "xfail")}
         return {**found, "asked": self.asked, "as_known": self.as_known}
 
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Judged:
-        """Reads it."""
-        known = {key: value for key, value in document.items() if key not in ("asked", "as_known")}
-        known["intervals"] = {name: tuple(found) for name, found in document["intervals"].items()}
-        return cls(**{**known, "verdict": Status(known["verdict"])})
+
+def read_claims(folder: Path) -> dict[str, Any]:
+    """``claims.json`` of a result of all claims, or a reference; BadInput where it can't be read."""
+    return current(read_json(folder / "claims.json"), SCHEMA)
+
+
+def judged_in(document: Mapping[str, Any]) -> list[Judged]:
+    """The claims of a ``claims.json``."""
+    return [Judged(**entry) for entry in document["claims"]]
 
 
 def verdict_of(claims: Sequence[Judged], *, quick: bool) -> Status:
     """``pass`` when all that was asked came out as it is known to; a quick one may leave some open."""
     return status.verdict_of((claim.part for claim in claims), may_stay_open=quick)
-
-
-def decided_of(claims: Sequence[Judged]) -> str:
-    """``19 of 71 claims decided; not decided: 45 skipped, 7 inconclusive``: what a PASS or FAIL speaks of."""
-    decided = sum(claim.as_known is not None for claim in claims)
-    text = f"{decided} of {len(claims)} claims decided"
-    if counted := counts(claim.counted_as for claim in claims if claim.counted_as):
-        text += f" ({counted})"
-    measured = sum(claim.is_measured for claim in claims)
-    parts = [claim.part for claim in claims if claim.as_known is None and not claim.is_measured]
-    rest = [f"{measured} measured only"] if measured else []
-    rest += [f"{parts.count(part)} {words}" for part, words in _NOT_DECIDED.items() if part in parts]
-    return text + (f"; not decided: {', '.join(rest)}" if rest else "")
 
 
 _NOT_DECIDED: Mapping[Status, str] = {
@@ -160,12 +156,17 @@ _NOT_DECIDED: Mapping[Status, str] = {
 }
 
 
-def is_as_known(claim: Judged, verdict: str) -> bool | None:
-    """Whether a verdict on the claim, on whichever engine, is what it is known to be; None for one that decides
-    nothing."""
-    if verdict not in (Status.PASS, Status.FAIL) or claim.kind == "measurement":
-        return None
-    return claim.by_chance or (verdict == Status.PASS) == claim.reproduces
+def decided_of(claims: Sequence[Judged]) -> str:
+    """``19 of 71 claims decided; not decided: 45 skipped, 7 inconclusive``: what a PASS or FAIL speaks of."""
+    decided = sum(claim.as_known is not None for claim in claims)
+    text = f"{decided} of {len(claims)} claims decided"
+    if counted := counts(claim.counted_as for claim in claims if claim.counted_as):
+        text += f" ({counted})"
+    measured = sum(claim.is_measured for claim in claims)
+    parts = [claim.part for claim in claims if claim.as_known is None and not claim.is_measured]
+    rest = [f"{measured} measured only"] if measured else []
+    rest += [f"{parts.count(part)} {word}" for part, word in _NOT_DECIDED.items() if part in parts]
+    return text + (f"; not decided: {', '.join(rest)}" if rest else "")
 
 
 def summary_of(claims: Sequence[Judged]) -> str:
@@ -174,16 +175,67 @@ def summary_of(claims: Sequence[Judged]) -> str:
     parts = [f"{len(held)} of {len(claims)} claims hold"]
     if changed := sum(claim.kind == "changed" for claim in held):
         parts[0] += f", {changed} of them with something changed"
-    known = [claim for claim in claims if claim.verdict == Status.FAIL and not claim.reproduces]
-    sources = sum(claim.kind == "claim" for claim in known)
-    if sources:
+    known = [claim.kind for claim in claims if claim.verdict == Status.FAIL and not claim.reproduces]
+    if sources := known.count("claim"):
         parts.append(f"{sources} do not reproduce, as is known")
     if len(known) > sources:
         parts.append(f"{len(known) - sources} that go beyond the sources do not hold, as is known")
-    surprising = [claim.id for claim in claims if claim.as_known is False]
-    if surprising:
+    if surprising := [claim.id for claim in claims if claim.as_known is False]:
         parts.append(f"otherwise than known: {', '.join(surprising)}")
     return "; ".join([*parts, decided_of(claims)]) + "."
+
+
+@plain_dataclass(frozen=True)
+class FalseAlarms:
+    """Of the claims that were decided: what chance would make of them if the true value of each lay at its limit."""
+
+    claims: int
+    """Judged at once, open ones as well."""
+    levels: tuple[float, ...]
+    """Of the claims that intervals decide, each one's least."""
+    expected: float
+    """How many of these would fail by chance, at most."""
+    at_least_one: float
+    """With which probability one would, at most, if they did not depend on one another."""
+    without_chance: int
+    """Decided by runs that are one observation."""
+    unknown: int
+    """Decided without an interval: by one run or two, or by a line through several."""
+
+    @classmethod
+    def of(cls, claims: Sequence[Judged]) -> FalseAlarms:
+        """An interval that covers the truth with ``level`` lies beyond the limit with (1 − level)/2, as a claim is
+        wrong on one side of it; a claim of several places fails where any of them does."""
+        decided = [claim for claim in claims if claim.as_known is not None]
+        levels = [claim.level for claim in decided if claim.level is not None]
+        chances = [
+            1 - math.prod((1 + level) / 2 for *_, level in claim.intervals.values())
+            for claim in decided
+            if claim.level is not None
+        ]
+        at_least_one = 1 - math.prod(1 - chance for chance in chances)
+        one = sum(claim.is_one_observation for claim in decided)
+        unknown = len(decided) - len(levels) - one
+        return cls(len(claims), tuple(levels), sum(chances), at_least_one, one, unknown)
+
+    @property
+    def text(self) -> str:
+        """In a sentence."""
+        said = f"Of {self.claims} claims judged at once "
+        if self.levels:
+            one = f"{self.at_least_one:.0%}" if self.at_least_one < 0.995 else "nearly 1"
+            said += (
+                f"{len(self.levels)} are decided by intervals of {told(self.levels)}: if each true value lay "
+                f"exactly at its limit, at most {self.expected:.1f} of them would be expected to fail by chance, and "
+                f"one or more with a probability of at most {one}"
+            )
+        else:
+            said += "none is decided by an interval"
+        if self.without_chance:
+            said += f"; {self.without_chance} by values that chance has no part in"
+        if self.unknown:
+            said += f"; {self.unknown} without an interval, so that nothing is known of chance"
+        return said + "."
 
 
 COLUMNS = (
@@ -218,12 +270,71 @@ def write_csv(claims: Sequence[Judged], path: Path) -> None:
 
     For each engine beside it there are further columns, such as ``vkernel_measured``."""
     engines = list(dict.fromkeys(engine for claim in claims for engine in claim.beside))
+    others = [(f"{engine}_{name}", engine, name) for engine in engines for name in OF_OTHERS]
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow([*COLUMNS, *(f"{engine}_{name}" for engine in engines for name in OF_OTHERS)])
+        writer = csv.DictWriter(file, [*COLUMNS, *(column for column, *_ in others)], extrasaction="ignore")
+        writer.writeheader()
         for claim in claims:
             low, high = next(iter(claim.intervals.values()), ("", ""))[:2] if len(claim.figures) == 1 else ("", "")
-            row = {**claim.as_json(), "low": low, "high": high, "level": claim.level}
-            found = [row[name] for name in COLUMNS]
-            found += [claim.beside.get(engine, {}).get(name) for engine in engines for name in OF_OTHERS]
-            writer.writerow(["" if value is None else value for value in found])
+            there = {column: claim.beside.get(engine, {}).get(name) for column, engine, name in others}
+            writer.writerow({**claim.as_json(), "low": low, "high": high, "level": claim.level, **there})
+
+
+def read_beside(folders: Sequence[Path], engine: str) -> list[dict[str, Any]]:
+    """``claims.json`` of results that are put beside those of ``engine``.
+
+    Raises BadInput where one is no result, or two are of one engine."""
+    documents = []
+    for folder in folders:
+        if not (folder / "claims.json").is_file():
+            raise BadInput(
+                "claims.no-result",
+                "{folder} has no claims.json",
+                "Give a result folder of all claims, or a reference.",
+                folder=folder,
+            )
+        confine.refuse_links(folder)
+        documents.append(read_claims(folder))
+    engines = [engine, *(document["engine"] for document in documents)]
+    if twice := next((name for name in engines if engines.count(name) > 1), None):
+        raise BadInput(
+            "claims.engine-twice",
+            "two of these results are of --engine {engine}",
+            "Results of different engines go side by side.",
+            engine=twice,
+        )
+    return documents
+
+
+def put_beside(folder: Path, others: Sequence[Path]) -> list[Judged]:
+    """Add what became of each claim in ``others`` to ``claims.json`` and ``claims.csv``; returns the claims then."""
+    ours = read_claims(folder)
+    documents = read_beside(others, ours["engine"])
+    there = {document["engine"]: {claim.id: claim for claim in judged_in(document)} for document in documents}
+    claims = [
+        replace(claim, beside={engine: _beside(claim, of[claim.id]) for engine, of in there.items() if claim.id in of})
+        for claim in judged_in(ours)
+    ]
+    besides = [{key: document[key] for key in ("engine", "run", "quick")} for document in documents]
+    write_json(folder / "claims.json", {**ours, "beside": besides, "claims": [claim.as_json() for claim in claims]})
+    write_csv(claims, folder / "claims.csv")
+    return claims
+
+
+def _beside(ours: Judged, theirs: Judged) -> dict[str, Any]:
+    keys = ("verdict", "reason", "measured", "n", "n_told", "figures", "intervals")
+    return {key: getattr(theirs, key) for key in keys} | {"difference": difference(ours.figures, theirs.figures)}
+
+
+def difference(ours: Mapping[str, float], theirs: Mapping[str, float]) -> str:
+    """How far our figures are off theirs: of one figure in its unit and in percent of theirs, of several the largest
+    in percent; "" where none is in both."""
+    off = {place: ours[place] - theirs[place] for place in ours if place in theirs}
+    if not any(off.values()):
+        return "same" if off else ""
+    relative = {place: by / abs(theirs[place]) if theirs[place] else math.inf for place, by in off.items() if by}
+    place = max(relative, key=lambda name: abs(relative[name]))
+    percent = f"{100 * relative[place]:+.1f}%" if theirs[place] else "from 0"
+    if len(off) > 1:
+        return f"at most {percent} ({place})"
+    return f"{'+' if off[place] > 0 else ''}{words.figure(off[place])} ({percent})"

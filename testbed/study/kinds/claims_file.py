@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, TypeAdapter, model_validator
 
@@ -31,6 +31,7 @@ MOST_CHARACTERS = 1 << 18
 ClaimId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{2,63}$")]
 
 TABLE_CHECK: TypeAdapter[TableCheck] = TypeAdapter(TableCheck)
+Text = Annotated[str, StringConstraints(strip_whitespace=True)]
 
 
 class Difference(Section):
@@ -73,7 +74,7 @@ class Setup(Section):
     """A source's set-up. Keys are paths into a run's plan (docs/contracts.md); ``*`` is every entry of a list."""
 
     source: Name
-    text: str
+    text: Text
     given: dict[str, Any] = Field(default_factory=dict)
     """What the source tells."""
     chosen: dict[str, Any] = Field(default_factory=dict)
@@ -88,13 +89,13 @@ class Setup(Section):
 
     def in_words(self) -> str:
         """The set-up, and what is other in every run here."""
-        others = [difference.in_words() for difference in self.differs]
-        return " ".join([self.text.strip(), *(f"Here: {words}." for words in ["; ".join(others)] if words)])
+        others = "; ".join(difference.in_words() for difference in self.differs)
+        return f"{self.text} Here: {others}." if others else self.text
 
     def says_of(self) -> set[str]:
         """All that it says something of."""
-        sides = [self.given, self.chosen, *self.columns.values(), *self.rows.values()]
-        return {key for side in sides for key in side} | set(self.of_rows.given if self.of_rows else ())
+        of_rows = self.of_rows.given if self.of_rows else {}
+        return set().union(self.given, self.chosen, *self.columns.values(), *self.rows.values(), of_rows)
 
 
 class Source(Section):
@@ -139,12 +140,16 @@ class RunSpec(Options):
     disk_mb: float = Field(gt=0)
     quick: QuickRun
 
+    @property
+    def kind(self) -> Literal["table", "sweep", "scenario"]:
+        """What it is a run of."""
+        return "table" if files.is_table(self.run) else "sweep" if files.is_sweep(self.run) else "scenario"
+
     def options(self, engine: str, *, quick: bool) -> Options:
         """Those that apply; a quick run's own have the last word."""
         if not self.shorter(quick=quick):
-            return self.model_copy(
-                update={"repeat": self.sim_repeat if self.sim_repeat and not named(engine).kernel else self.repeat}
-            )
+            repeat = self.repeat if named(engine).kernel else self.sim_repeat or self.repeat
+            return self.model_copy(update={"repeat": repeat})
         return Options(
             set=[*self.set, *self.quick.set],
             rows=self.quick.rows or self.rows,
@@ -158,15 +163,16 @@ class RunSpec(Options):
 
     def expected_minutes(self, engine: str, *, quick: bool) -> float:
         """For the time left."""
-        if not named(engine).kernel:
-            return min(self.sim_minutes, self.quick.minutes) if quick else self.sim_minutes
-        return self.quick.minutes if quick else self.minutes
+        full = self.minutes if named(engine).kernel else self.sim_minutes
+        if not quick:
+            return full
+        return self.quick.minutes if named(engine).kernel else min(full, self.quick.minutes)
 
 
 class Xfail(Section):
     """That a sentence is known not to hold; where its figures then lie is in ``expected-failures.json`` beside."""
 
-    cause: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+    cause: Annotated[Text, StringConstraints(min_length=1)]
     strict: bool = True
     """Whether it fails every time."""
     also: list[str] = Field(default_factory=list)
@@ -186,7 +192,7 @@ class Claim(Section):
     ``beside`` the one that is decided in the source's. ``correction``: the source is wrong, and this is what holds.
     ``beyond``: it goes further than the source. ``measurement``: it goes further and promises nothing, so that it is
     reported beside what it is compared with, and counts neither way."""
-    text: str
+    text: Text
     setup: Name
     """One of ``setups``."""
     differs: list[Difference] = Field(default_factory=list)
@@ -209,13 +215,13 @@ class Claim(Section):
     """What the decisive figure is, in words that follow it."""
     expected: str
     tolerance: str = ""
-    why: str
+    why: Text
     """Why this tolerance."""
     full_only: str = ""
     """Why a quick run can't decide it; it is then left open."""
     xfail: Xfail | None = None
     """That it is known not to hold, of a sentence of a source only."""
-    cause: str = ""
+    cause: Text = ""
     """Why a promise does not hold where it does not."""
 
     @model_validator(mode="before")
@@ -278,45 +284,6 @@ class Claims(Section):
 
     @model_validator(mode="after")
     def _all_there(self) -> Claims:
-        for name, claim in self.claims.items():
-            for what, wanted, known in (
-                ("source", claim.source, self.sources),
-                ("run", claim.run, self.runs),
-                ("setup", claim.setup, self.setups),
-            ):
-                if wanted not in known:
-                    raise InvalidValue(
-                        "claims.no-such-part",
-                        "claims.{claim}.{what}: there is no {what} {name!r}: {known}",
-                        claim=name,
-                        what=what,
-                        name=wanted,
-                        known=", ".join(known),
-                    )
-            claim.table_check(name)
-            beside = claim.beside and self.claims.get(claim.beside)
-            if claim.beside and not (beside and beside.kind == "claim"):
-                raise InvalidValue(
-                    "claims.beside-no-claim",
-                    "claims.{claim}.beside: {beside!r} is no claim of kind claim",
-                    claim=name,
-                    beside=claim.beside,
-                )
-            for key in (key for difference in claim.differs for key in difference.keys):
-                if key not in self.setups[claim.setup].says_of():
-                    raise InvalidValue(
-                        "claims.differs-elsewhere",
-                        "claims.{claim}.differs: set-up {setup} does not mention {key!r}",
-                        claim=name,
-                        setup=claim.setup,
-                        key=key,
-                    )
-        for what, there, wanted_by in (
-            ("runs", self.runs, {claim.run for claim in self.claims.values()}),
-            ("setups", self.setups, {claim.setup for claim in self.claims.values()}),
-        ):
-            if unused := set(there) - wanted_by:
-                raise InvalidValue("claims.unused", "{what}.{name} decides no claim", what=what, name=unused.pop())
         for name, setup in self.setups.items():
             if setup.source not in self.sources:
                 raise InvalidValue(
@@ -325,95 +292,95 @@ class Claims(Section):
                     setup=name,
                     source=setup.source,
                 )
+        for name, claim in self.claims.items():
+            parts: dict[str, Mapping[str, Section]]
+            parts = {"source": self.sources, "run": self.runs, "setup": self.setups}
+            for what, known in parts.items():
+                if getattr(claim, what) not in known:
+                    raise InvalidValue(
+                        "claims.no-such-part",
+                        "claims.{claim}.{what}: there is no {what} {name!r}: {known}",
+                        claim=name,
+                        what=what,
+                        name=getattr(claim, what),
+                        known=", ".join(known),
+                    )
+            claim.table_check(name)
+            if claim.beside and (claim.beside not in self.claims or self.claims[claim.beside].kind != "claim"):
+                raise InvalidValue(
+                    "claims.beside-no-claim",
+                    "claims.{claim}.beside: {beside!r} is no claim of kind claim",
+                    claim=name,
+                    beside=claim.beside,
+                )
+            keys = {key for difference in claim.differs for key in difference.keys}
+            if elsewhere := keys - self.setups[claim.setup].says_of():
+                raise InvalidValue(
+                    "claims.differs-elsewhere",
+                    "claims.{claim}.differs: set-up {setup} does not mention {key!r}",
+                    claim=name,
+                    setup=claim.setup,
+                    key=min(elsewhere),
+                )
+        for what, unused in (("runs", set(self.runs)), ("setups", set(self.setups))):
+            unused -= {getattr(claim, what.removesuffix("s")) for claim in self.claims.values()}
+            if unused:
+                raise InvalidValue("claims.unused", "{what}.{name} decides no claim", what=what, name=min(unused))
         return self
-
-    def chosen(self, only: list[str]) -> Claims:
-        """Those whose id is named, with the runs that they need; all without a name.
-
-        Raises:
-            KeyError: there is no such claim.
-        """
-        if not only:
-            return self
-        claims = {name: self.claims[name] for name in only}
-        runs = {claim.run for claim in claims.values()}
-        setups = {claim.setup for claim in claims.values()}
-        return self.model_copy(
-            update={
-                "setups": {name: setup for name, setup in self.setups.items() if name in setups},
-                "claims": {name: claim for name, claim in self.claims.items() if name in claims},
-                "runs": {name: run for name, run in self.runs.items() if name in runs},
-            }
-        )
 
 
 def load(path: Path = FILE, only: Sequence[str] = ()) -> Claims:
-    """All claims, or those whose id is named; raises :class:`BadInput` that names what is wrong."""
+    """All claims, or those whose id is named with what they need; raises :class:`BadInput` that names what is wrong."""
     text = path.read_text(encoding="utf-8")
     document = parse(path, text, "it is a mapping with sources, runs, claims", MOST_CHARACTERS)
     claims = validated(Claims, path, document)
-    there = {name: _what_there_is(run) for name, run in claims.runs.items()}
+    there = {name: _names_in(run) for name, run in claims.runs.items()}
     for name, claim in claims.claims.items():
-        if wrong := dangling(claim, claims.runs[claim.run], there[claim.run]):
+        if wrong := _dangling(claim, claims.runs[claim.run], there[claim.run]):
             raise BadInput("claims.bad-claim", "{path}: claims.{claim}: {wrong}", path=path, claim=name, wrong=wrong)
     for name in only:
         if name not in claims.claims:
             close = difflib.get_close_matches(name, claims.claims, n=1, cutoff=0.5)
-            guess = f"; did you mean {close[0]!r}?" if close else ""
             raise BadInput(
                 "claims.no-such-claim",
                 "--only: there is no claim {claim!r}{guess}",
                 "./run.sh all --dry-run lists them",
                 claim=name,
-                guess=guess,
+                guess=f"; did you mean {close[0]!r}?" if close else "",
             )
-    return claims.chosen(list(only))
+    kept = {name: claim for name, claim in claims.claims.items() if not only or name in only}
+    setups = {claim.setup: claims.setups[claim.setup] for claim in kept.values()}
+    needed = {claim.run for claim in kept.values()}
+    runs = {name: run for name, run in claims.runs.items() if name in needed}
+    return claims.model_copy(update={"setups": setups, "claims": kept, "runs": runs})
 
 
-def kind_of(run: RunSpec) -> str:
-    """``table``, ``sweep`` or ``scenario``."""
-    if files.is_table(run.run):
-        return "table"
-    return "sweep" if files.is_sweep(run.run) else "scenario"
+def _names_in(run: RunSpec) -> tuple[list[str], list[str]] | BadInput:
+    """The names of its checks and of a table's rows; what is wrong with it, also in its quick form."""
+    load = {"table": tables.load, "sweep": sweeps.load, "scenario": scenarios.load}[run.kind]
+    try:
+        load(run.run, [*run.set, *run.quick.set], quick=True)
+        loaded: Any = load(run.run, run.set)
+    except BadInput as error:
+        return error
+    asked = getattr(loaded, run.kind)
+    return [getattr(check, "name", check) for check in asked.checks], [row.name for row in getattr(asked, "rows", ())]
 
 
-class WhatThereIs(NamedTuple):
-    """Of a run: the names of its checks, a table's rows, and what is wrong with it."""
-
-    checks: list[str]
-    rows: list[str]
-    wrong: str = ""
-
-
-def dangling(claim: Claim, run: RunSpec, there: WhatThereIs) -> str | None:
+def _dangling(claim: Claim, run: RunSpec, there: tuple[list[str], list[str]] | BadInput) -> str | None:
     """What of it points at nothing, in words; None where all is there."""
-    if there.wrong:
-        return f"run {claim.run}: {there.wrong}"
-    if claim.check is not None and claim.check not in there.checks:
-        return f"check {claim.check!r}: {run.run} has no such check; it has {', '.join(there.checks)}"
+    if isinstance(there, BadInput):
+        return f"run {claim.run}: {there.message}"
+    checks, rows = there
+    if claim.check is not None and claim.check not in checks:
+        return f"check {claim.check!r}: {run.run} has no such check; it has {', '.join(checks)}"
     for also in claim.xfail.also if claim.xfail else ():
-        if also not in there.checks:
-            return f"xfail.also: {run.run} has no check {also!r}; it has {', '.join(there.checks)}"
-    if kind_of(run) != "table":
-        return None if claim.judge is None else f"judge: {run.run} is no table, so it has no cells; name its check"
+        if also not in checks:
+            return f"xfail.also: {run.run} has no check {also!r}; it has {', '.join(checks)}"
+    if claim.judge is not None and run.kind != "table":
+        return f"judge: {run.run} is no table, so it has no cells; name its check"
     check = claim.table_check("it")
     for name in (*((check and check.rows) or ()), *run.rows, *run.quick.rows):
-        if name not in there.rows:
+        if run.kind == "table" and name not in rows:
             return f"there is no row {name!r} in {run.run}"
     return None
-
-
-def _what_there_is(run: RunSpec) -> WhatThereIs:
-    quick = [*run.set, *run.quick.set]
-    try:
-        if kind_of(run) == "table":
-            tables.load(run.run, quick, quick=True)
-            table = tables.load(run.run, run.set).table
-            return WhatThereIs([check.name for check in table.checks], [row.name for row in table.rows])
-        if kind_of(run) == "scenario":
-            scenarios.load(run.run, quick, quick=True)
-            return WhatThereIs([check.name for check in scenarios.load(run.run, run.set).scenario.checks], [])
-        sweeps.load(run.run, run.set, quick=True)
-        return WhatThereIs(sweeps.load(run.run, run.set).sweep.checks, [])
-    except BadInput as error:
-        return WhatThereIs([], [], error.message)

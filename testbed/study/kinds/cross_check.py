@@ -25,10 +25,9 @@ from testbed.runtime.progress import Progress
 from testbed.scenario.files import is_table
 from testbed.scenario.load import LoadedScenario, load
 from testbed.study import ledger
-from testbed.study.cell import CELLS, Cell, ScenarioCell, folder_of, ready
+from testbed.study.cell import CELLS, Cell, ScenarioCell, Target, folder_of, ready
 from testbed.study.checks.agrees import Agreement, Deviation, compare_figures, compare_runs, compare_tables, with_first
 from testbed.study.kinds import table, table_file
-from testbed.study.kinds.claims import PartCell
 from testbed.study.kinds.table_file import LoadedTable, Table, requested_places
 from testbed.study.kinds.table_result import read_table, results_of
 from testbed.study.record import RunRecord
@@ -68,12 +67,65 @@ class Request:
 
 
 @dataclass(frozen=True, eq=False)
-class TableCell(PartCell):
-    """A table's cell on an engine. What would end the table alone ends the cross-check, too."""
+class TableCell(Cell):
+    """A cell of ``table``, a table on an engine, which has its result folder at ``home`` in the cross-check's."""
+
+    table: str
+    home: Path
+    cell: Cell
+
+    @property
+    def at(self) -> Mapping[str, str]:  # type: ignore[override]
+        """In its table."""
+        return {"part": self.table, **self.cell.at}
+
+    @property
+    def label(self) -> str:
+        """The table's name before its own."""
+        return f"{self.table} {self.cell.label}"
+
+    @property
+    def engine(self) -> Engine:
+        """Its own."""
+        return self.cell.engine
+
+    @property
+    def target(self) -> Target:
+        """Its own."""
+        return self.cell.target
+
+    @property
+    def folder(self) -> Path:
+        """In the cross-check's result folder."""
+        return self.home / self.cell.folder
+
+    @property
+    def expected_s(self) -> float:  # type: ignore[override]
+        """Its own."""
+        return self.cell.expected_s
+
+    @property
+    def unsupported(self) -> str:  # type: ignore[override]
+        """Its own."""
+        return self.cell.unsupported
 
     def run(self, study: Path, progress: Progress) -> RunRecord:
         """One attempt."""
-        return self._placed(self.cell.run(study / self.place, progress))
+        return self._placed(self.cell.run(study / self.home, progress))
+
+    def earlier(self, study: Path, lines: Sequence[RunRecord]) -> list[RunRecord]:
+        """As the table has them."""
+        own = [self.alone(line) for line in lines if line.run]
+        return [self._placed(record) for record in self.cell.earlier(study / self.home, own)]
+
+    def alone(self, record: RunRecord) -> RunRecord:
+        """A record as the table has it, inside its own folder."""
+        folder = str(Path(record.folder).relative_to(self.home)) if record.folder else ""
+        return record.model_copy(update={"cell": self.cell.id, "folder": folder})
+
+    def _placed(self, record: RunRecord) -> RunRecord:
+        folder = str(self.home / record.folder) if record.folder else ""
+        return record.model_copy(update={"cell": self.id, "folder": folder})
 
     def in_table(self, result: CellResult) -> CellResult:
         """A result as the table has it."""

@@ -6,16 +6,16 @@ What can't be trusted, and is run again, is a network with all of its pairings, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from testbed import engines, paths
 from testbed.documents import read_json, write_json
-from testbed.engines import Engine, Options, Programs, provenance
+from testbed.engines import Options, Programs, provenance
 from testbed.engines.mininet.lifecycle import EmulatedRun
-from testbed.errors import BadInput, TestbedError
+from testbed.errors import TestbedError
 from testbed.judge.checks.result import Trust
 from testbed.judge.status import Status, verdict_of
 from testbed.machine import Need
@@ -23,114 +23,31 @@ from testbed.message import Message
 from testbed.plan.default_engine import DEFAULT
 from testbed.planning.resolve import Choices
 from testbed.runtime.progress import Progress, Step
-from testbed.scenario.load import LoadedScenario
-from testbed.study.cell import Cell, ready
+from testbed.study.cell import Cell, ScenarioCell, ready
 from testbed.study.job import when_free
 from testbed.study.record import RunRecord
 from testbed.study.report.interop import Outcome
 from testbed.study.run import StudySpec, run_study
-from testbed.traffic.interop.pairings import LATEST, OURS, PEERS, Pairing, loss_words
+from testbed.traffic.interop.pairings import Pairing, loss_words
 from testbed.traffic.interop.plans import load_network, versions
 from testbed.traffic.interop.transfer import PairingResult, Pairings
-from topologies.units import UnitError, parse_fraction
 
 NAME = "interop"
-MOST_CONNECTIONS = 4
-HIGHEST_LOSS = 0.2
-
-
-def pairs(peers: Sequence[str], *, references: bool) -> list[tuple[str, str]]:
-    """Who sends to whom: ours and each peer both ways; as references, ours and the latest peer with themselves."""
-    both_ways = [pair for peer in peers for pair in ((OURS, peer), (peer, OURS))]
-    return both_ways + ([(OURS, OURS), (LATEST, LATEST)] if references else [])
-
-
-def matrix(who: Iterable[tuple[str, str]], connections: Sequence[int], losses: Sequence[float]) -> list[Pairing]:
-    """All pairings, those of one loss together, as they share a network."""
-    requested = [(*pair, count, loss) for loss in losses for pair in who for count in connections]
-    return [Pairing(number, *one) for number, one in enumerate(requested, start=1)]
-
-
-def chosen_peers(texts: Sequence[str]) -> list[str]:
-    """The peers named on the command line; raises :class:`BadInput` for one that there is not."""
-    for text in texts:
-        if text not in PEERS:
-            raise BadInput(
-                "interop.no-such-peer",
-                "--peer {peer}: there is no such peer; peers: {peers}",
-                peer=text,
-                peers=", ".join(PEERS),
-            )
-    return list(dict.fromkeys(texts)) or list(PEERS)
-
-
-def chosen_connections(text: str) -> list[int]:
-    """``1,4`` or ``1-4`` as numbers; raises :class:`BadInput`."""
-    found: list[int] = []
-    for part in text.split(","):
-        first, dash, last = part.partition("-")
-        ends = [first, last if dash else first]
-        if not all(end.strip().isdigit() for end in ends):
-            raise BadInput(
-                "interop.bad-connections",
-                "--connections {text}: write numbers from 1 to {most_connections}, like 1,4 or 1-4",
-                text=text,
-                most_connections=MOST_CONNECTIONS,
-            )
-        found += range(int(ends[0]), int(ends[1]) + 1)
-    if not found or min(found) < 1 or max(found) > MOST_CONNECTIONS:
-        raise BadInput(
-            "interop.connections-outside",
-            "--connections {text}: the network has 1 to {most_connections} links",
-            text=text,
-            most_connections=MOST_CONNECTIONS,
-        )
-    return list(dict.fromkeys(found))
-
-
-def chosen_losses(text: str) -> list[float]:
-    """``0%,1%`` as fractions; raises :class:`BadInput`."""
-    found = []
-    for part in text.split(","):
-        try:
-            found.append(parse_fraction(part.strip()))
-        except UnitError as error:
-            raise BadInput("interop.bad-loss", "--loss {text}: {error}", text=text, error=error) from error
-        if not 0 <= found[-1] <= HIGHEST_LOSS:
-            raise BadInput(
-                "interop.loss-outside",
-                "--loss {text}: {value} is outside 0% to 20%, which TCP can still cope with",
-                text=text,
-                value=part,
-            )
-    return list(dict.fromkeys(found))
 
 
 @dataclass(frozen=True, eq=False)
-class NetworkCell(Cell):
+class NetworkCell(ScenarioCell):
     """A network with its pairings. A run of it leaves ``network.json`` beside its folder."""
 
-    at: Mapping[str, str]
-    pairings: Sequence[Pairing]
-    loaded: LoadedScenario
-    programs: Programs
-    choices: Choices
+    pairings: Sequence[Pairing] = ()
     movable = False
-
-    @property
-    def label(self) -> str:
-        """``network, clean``."""
-        return f"network, {loss_words(self.pairings[0].loss)}"
-
-    @property
-    def engine(self) -> Engine:
-        """Real packets."""
-        return engines.named(self.choices.engine)
+    unsupported = ""  # it is refused before the study begins
+    earlier = Cell.earlier  # by the ledger: a network has no verdict of its own
 
     @property
     def folder(self) -> Path:
         """In the result folder of the matrix."""
-        return Path(f"network-{loss_words(self.pairings[0].loss)}".replace(" ", "-"))
+        return Path(self.name.replace(", ", "-").replace(" ", "-"))
 
     def run(self, study: Path, progress: Progress) -> RunRecord:
         """Build, measure, run the pairings, take down."""
@@ -164,16 +81,16 @@ class NetworkCell(Cell):
 class Matrix:
     """All pairings, ready to be run; ``folder`` is the result folder."""
 
-    spec: StudySpec
     cells: Sequence[NetworkCell]
+    spec: StudySpec
     folder: Path
     progress: Progress
 
     def execute(self) -> Outcome:
-        """Run all and write the result folder; raises :class:`TestbedError` where that broke down."""
+        """Run all and write the result folder, also where that breaks down; raises :class:`TestbedError` then."""
         broken, links_off = "", ()
+        resume_by = f"give the same command with --resume {self.folder.name}"
         try:
-            resume_by = f"give the same command with --resume {self.folder.name}"
             run_study(
                 self.spec, self.folder, self.progress, resume_by=resume_by, describe=lambda one: one.record.reason
             )
@@ -186,10 +103,8 @@ class Matrix:
         return outcome
 
     def _write(self, links_off: Sequence[Message], broken: str) -> Outcome:
-        files = {cell: self.folder / cell.folder / "network.json" for cell in self.cells}
-        networks = {
-            loss_words(cell.pairings[0].loss): read_json(file) for cell, file in files.items() if file.is_file()
-        }
+        files = {cell.at["loss"]: self.folder / cell.folder / "network.json" for cell in self.cells}
+        networks = {loss: read_json(file) for loss, file in files.items() if file.is_file()}
         trusts = {loss: Trust(**network["trust"]) for loss, network in networks.items() if network["trust"]}
         facts = {
             "run": self.folder.name,
@@ -211,16 +126,16 @@ def cells_of(
     pairings: Sequence[Pairing], settings: Sequence[str], quick: bool, programs: Programs, choices: Choices
 ) -> list[NetworkCell]:
     """One for each loss; raises :class:`BadInput`."""
-    losses = dict.fromkeys(pairing.loss for pairing in pairings)
     return [
         NetworkCell(
             {"loss": loss_words(loss)},
-            [pairing for pairing in pairings if pairing.loss == loss],
             load_network(list(settings), loss=loss, quick=quick),
-            programs,
             choices,
+            programs,
+            name=f"network, {loss_words(loss)}",
+            pairings=[pairing for pairing in pairings if pairing.loss == loss],
         )
-        for loss in losses
+        for loss in dict.fromkeys(pairing.loss for pairing in pairings)
     ]
 
 
@@ -231,10 +146,10 @@ def prepare(pairings: Sequence[Pairing], settings: Sequence[str], options: Optio
     programs = ready(engine, options, progress, NAME, further=frozenset({Need.PEERS}))
     cells = cells_of(pairings, settings, options.quick, programs, engine.choices(options))
     for cell in cells:
-        engine.refuse(engine.plan(cell.loaded, programs, cell.choices))
+        engine.refuse(cell.plan)
     identity: dict[str, Any] = {"cells": [one.folder for one in pairings], "settings": list(settings)}
     how = f"{len(pairings)} cells, links by {cells[0].choices.middle}"
     spec = StudySpec("interop", NAME, cells, identity | asdict(options), how)
     folder = spec.begin(paths.results() / NAME, resume)
     (folder / "network.yaml").write_text(cells[0].loaded.text)
-    return Matrix(spec, cells, folder, progress)
+    return Matrix(cells, spec, folder, progress)

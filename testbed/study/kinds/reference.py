@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 from testbed import confine, paths
@@ -40,8 +39,25 @@ def keep(result: Path, place: Path) -> list[Path]:
         BadInput: ``result`` is none, was stopped or can't be trusted, or ``place`` holds other results.
     """
     confine.refuse_links(result)
-    if not (result / "claims.json").is_file():
-        return _keep_one(result, place)
+    of_all = (result / "claims.json").is_file()
+    files = _of_all(result) if of_all else _of_one(result)
+    named = place / ("claims.json" if of_all else "verdict.json")
+    if named.is_file() and read_json(named)["run"] != read_json(result / named.name)["run"]:
+        raise BadInput(
+            "claims.reference-taken",
+            "{folder} holds the results of another run; give another name, or remove it",
+            folder=place,
+        )
+    copies = []
+    for path in filter(Path.is_file, files):
+        copy = place / path.relative_to(result)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copies.append(Path(shutil.copyfile(path, copy)))
+    return copies
+
+
+def _of_all(result: Path) -> list[Path]:
+    """Of all claims, with their runs and tables."""
     document = read_json(result / "claims.json")
     if not document["complete"]:
         raise BadInput(
@@ -51,39 +67,16 @@ def keep(result: Path, place: Path) -> list[Path]:
             result=result,
             run=document["run"],
         )
-    if (place / "claims.json").is_file() and read_json(place / "claims.json")["run"] != document["run"]:
-        raise BadInput(
-            "claims.reference-taken",
-            "{folder} holds the results of another run; give another name, or remove it",
-            folder=place,
-        )
-    copies = []
     runs = [confine.inside(result, run["folder"]) for run in document["runs"].values() if run["folder"]]
     runs += [first for run in runs if (run / "table.json").is_file() and (first := first_run(run)) is not None]
-    for path in _small_files(result, runs):
-        copy = place / path.relative_to(result)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, copy)
-        copies.append(copy)
-    return copies
+    return [result / name for name in OF_ALL] + [run / name for run in runs for name in OF_A_RUN]
 
 
-def _keep_one(result: Path, place: Path) -> list[Path]:
+def _of_one(result: Path) -> list[Path]:
+    """Of a run, or a table."""
     verdict = read_verdict(result)
     if verdict.verdict == Status.UNTRUSTED or verdict.broken:
         raise BadInput(
             "claims.no-reference", "{result}: {why}, so it is no reference", result=result, why=verdict.summary
         )
-    if (place / "verdict.json").is_file() and read_verdict(place).run != verdict.run:
-        raise BadInput(
-            "claims.reference-taken",
-            "{folder} holds the results of another run; give another name, or remove it",
-            folder=place,
-        )
-    place.mkdir(parents=True, exist_ok=True)
-    return [Path(shutil.copyfile(result / name, place / name)) for name in OF_A_RUN if (result / name).is_file()]
-
-
-def _small_files(result: Path, runs: list[Path]) -> Iterator[Path]:
-    candidates = [result / name for name in OF_ALL] + [run / name for run in runs for name in OF_A_RUN]
-    yield from (path for path in candidates if path.is_file())
+    return [result / name for name in OF_A_RUN]

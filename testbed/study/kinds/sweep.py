@@ -59,18 +59,13 @@ class FigureCell(Cell):
     """One run, by its id; ``name`` says what is set in it."""
 
     plan: Plan
-    name: str
     simulator: Path
+    name: str
 
     @property
     def at(self) -> Mapping[str, str]:  # type: ignore[override]
         """Its run's id: what comes to the same run is the same cell."""
         return {"run": self.plan["run"]}
-
-    @property
-    def label(self) -> str:
-        """What is set in it."""
-        return self.name
 
     @property
     def engine(self) -> Engine:
@@ -99,7 +94,7 @@ class FigureCell(Cell):
 
 def cells_of(runs: Planned, simulator: Path) -> list[FigureCell]:
     """Each once: combinations may come to the same run."""
-    cells = (FigureCell(p, f"{place.row} {place.column} seed {p['seed']}", simulator) for place, p in runs)
+    cells = (FigureCell(p, simulator, f"{place.row} {place.column} seed {p['seed']}") for place, p in runs)
     return list({cell.id: cell for cell in reversed(list(cells))}.values())[::-1]
 
 

@@ -15,6 +15,7 @@ from testbed.judge.figures import with_unit
 from testbed.judge.ncp_figures import FIGURES
 from testbed.judge.status import Status, verdict_of
 from testbed.judge.verify import read_verdict
+from testbed.plan.engines import ENGINES
 from testbed.results.report import words
 from testbed.results.report.page_templates import on_page, page_templates, write_html
 from testbed.results.report.plot import Plot
@@ -177,17 +178,16 @@ _KINDS = {
 def write_claims(folder: Path) -> Path:
     """From ``claims.json`` and the runs' small files alone; returns the page's path. BadInput where a file is missing
     or broken."""
-    from testbed.study.checks.beside import MODELS, TITLES
     from testbed.study.checks.judged import Judged, read_claims
 
     document, provenance = read_claims(folder), folder / "provenance.json"
-    claims = [Judged.from_json(entry) for entry in document["claims"]]
+    claims = [Judged(**entry) for entry in document["claims"]]
     drawn = plots.published(claims)
     for name, run in document["runs"].items():
         if run["folder"]:
             drawn += plots.of_run(name, confine.inside(folder, run["folder"]))
     besides = document.get("beside", [])
-    engines = {name: TITLES[name] for name in (*(other["engine"] for other in besides), document["engine"])}
+    engines = {name: ENGINES[name].title for name in (*(other["engine"] for other in besides), document["engine"])}
     titles, setups = list(engines.values()), document.get("setups", {})
     shown = [_claim(claim, folder, engines) | {"setup": setups.get(claim.id)} for claim in claims]
     of_sources = [(s, [c for c in shown if c["source"] == name]) for name, s in document["sources"].items()]
@@ -200,8 +200,11 @@ def write_claims(folder: Path) -> Path:
         heading="What the sources claim, and what was measured",
         lead=[document["summary"]],
         all=document,
-        model=MODELS[document["engine"]],
-        besides=[{**other, "title": TITLES[other["engine"]], "model": MODELS[other["engine"]]} for other in besides],
+        model=ENGINES[document["engine"]].model,
+        besides=[
+            {**other, "title": ENGINES[other["engine"]].title, "model": ENGINES[other["engine"]].model}
+            for other in besides
+        ],
         engines=titles,
         measured_heads=[f"Measured: {title}" for title in titles] if besides else ["Measured"],
         machine=_machine(read_json(provenance) if provenance.is_file() else {}),
@@ -241,15 +244,13 @@ def _claim(claim: Judged, folder: Path, engines: Mapping[str, str]) -> dict[str,
 
 def _badge(claim: Judged, verdict: str) -> tuple[str, str]:
     """A verdict's words and its kind of badge."""
-    from testbed.study.checks.judged import is_as_known
-
     status = Status(verdict)
     word = words.STATUS[status]
     if claim.kind == "measurement" and status in (Status.PASS, Status.FAIL, Status.INCONCLUSIVE):
         return "measured only", Status.SKIPPED
     if status == Status.FAIL and not claim.reproduces and claim.outcome != "fail":
         return "xfail: does not reproduce, as known", "known"
-    if is_as_known(claim, status) is False or (status == claim.verdict and claim.as_known is False):
+    if claim.is_known_to(status) is False or (status == claim.verdict and claim.as_known is False):
         word += ", otherwise than known"
     return word, status
 

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from testbed.judge.status import Status
 from testbed.plan.default_engine import DEFAULT
-from testbed.study.checks.beside import MODELS, TITLES
+from testbed.plan.engines import ENGINES
 from testbed.study.checks.better import (
     NOT_SHOWN,
     Comparison,
@@ -116,9 +116,9 @@ def claims_lines(claims: Sequence[Judged], engine: str) -> list[str]:
     """The claims as a table, with what other engines measured before what ``engine`` did. Long texts are cut."""
     others = list(dict.fromkeys(other for claim in claims for other in claim.beside))
     columns = [("claim", 34), ("published", 26), ("expected", 34)]
-    columns += [column for other in others for column in ((TITLES[other], 30), ("verdict", 16))]
-    columns += [(TITLES[engine], 30) if others else ("measured", 44), ("N", 7), ("verdict", 21)]
-    columns += [(f"from {TITLES[other]}", 28) for other in others]
+    columns += [column for other in others for column in ((ENGINES[other].title, 30), ("verdict", 16))]
+    columns += [(ENGINES[engine].title, 30) if others else ("measured", 44), ("N", 7), ("verdict", 21)]
+    columns += [(f"from {ENGINES[other].title}", 28) for other in others]
     rows = [[head for head, _ in columns], *(_row(claim, others) for claim in claims)]
     widths = [min(limit, max(len(row[i]) for row in rows)) for i, (_, limit) in enumerate(columns)]
     lines = []
@@ -126,7 +126,7 @@ def claims_lines(claims: Sequence[Judged], engine: str) -> list[str]:
         cells = [f"{_cut(text, width):<{width}}" for text, width in zip(row, widths, strict=True)]
         lines.append("  " + "  ".join(cells).rstrip())
     if others or engine != DEFAULT:
-        lines += [f"  {TITLES[name]}: {MODELS[name]}" for name in (*others, engine)]
+        lines += [f"  {ENGINES[name].title}: {ENGINES[name].model}" for name in (*others, engine)]
     return lines
 
 
