@@ -228,7 +228,7 @@ class DaskExecutor(Executor):
             self._submit_next()
         except _AWAY:
             self.disconnect()
-            self._be_patient(f"the scheduler {self.site.scheduler} does not answer")
+            self._be_patient("scheduler", f"the scheduler {self.site.scheduler} does not answer")
         until_s = time.monotonic() + timeout_s
         # Not as_completed: a future whose completion it fails to see is never returned, and the study would hang.
         while not (ready := [future for future in self.tasks if future.done()]) and time.monotonic() < until_s:
@@ -294,7 +294,7 @@ class DaskExecutor(Executor):
                 told="\n".join(f"{name}: {why}" for name, why in sorted(self.unfit.items())),
             )
         else:
-            self._be_patient("no worker is connected")
+            self._be_patient("worker", "no worker is connected")
 
     @staticmethod
     def _workers(client: Client) -> Mapping[str, Mapping[str, Any]]:
@@ -302,10 +302,10 @@ class DaskExecutor(Executor):
         workers: Mapping[str, Mapping[str, Any]] = client.sync(client.scheduler.identity, n_workers=-1)["workers"]
         return workers
 
-    def _be_patient(self, why: str) -> None:
+    def _be_patient(self, awaited: str, why: str) -> None:
         """Say what is waited for; raises CannotRun where that has been so for long."""
         now_s = time.monotonic()
-        if why != self.waiting_for:
+        if awaited != self.waiting_for:
             self.progress.say(f"  {why}; waiting")
         elif now_s - self.waiting_since_s <= self.site.patience_s:
             return
@@ -318,7 +318,7 @@ class DaskExecutor(Executor):
                 patience_s=self.site.patience_s,
                 hint=self.site.hint,
             )
-        self.waiting_for, self.waiting_since_s = why, now_s
+        self.waiting_for, self.waiting_since_s = awaited, now_s
 
     def _lose(self, host: Host) -> None:
         """Give a host's jobs to others; what it had not begun does not count as a failure."""
