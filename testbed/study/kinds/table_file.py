@@ -361,9 +361,9 @@ def requested_places(folder: Path) -> list[Place]:
     """The cells that a finished table was asked for, by its result folder, row by row: what is not there has to be
     missed. BadInput where a file is missing or broken."""
     document = request_of(folder)
-    # Tables of before have no file.
+    # Tables of before have no file. A name that is no folder's is refused where its cell's folder is looked for.
     rows = load(str(folder / KEPT_AS)).table.rows if (folder / KEPT_AS).is_file() else []
-    chosen = {name: Row(name=name) for name in document["rows"]} | {row.name: row for row in rows}
-    columns = {name: Column(name=name) for name in document["columns"]}
+    chosen = {name: Row.model_construct(name=name) for name in document["rows"]} | {row.name: row for row in rows}
+    columns = {name: Column.model_construct(name=name) for name in document["columns"]}
     rows_of = {name: chosen[name] for name in document["rows"]}
     return Selection(rows_of, columns, int(document["repeat"]), whole=True).by_place()
