@@ -292,7 +292,10 @@ def test_the_reference_widens_by_what_it_spreads(tmp_path: Path) -> None:
     one = tool.Reference("x", "c", "p", "vkernel", "full", 10.0, 11.0, 3)
     assert tool._limits("x", "c", [one])["vkernel"]["full"]["p"] == pytest.approx((9.0, 12.0), abs=3e-6)
     alike = one._replace(high=10.0)
-    assert tool._limits("x", "c", [alike])["vkernel"]["full"]["p"] == pytest.approx((10.0, 10.0), abs=3e-6)
+    assert tool._limits("x", "c", [alike])["vkernel"]["full"]["p"] == pytest.approx((9.99, 10.01), abs=3e-6)
+    assert tool._limits("x", "c", [alike._replace(engine="sim")])["sim"]["full"]["p"] == pytest.approx(
+        (10.0, 10.0), abs=3e-6
+    )
     single = one._replace(engine="mininet", form="quick", low=20.0, high=20.0, runs=1)
     found = tool._limits("x", "c", [one, single])
     assert found["mininet"]["quick"]["p"] == pytest.approx((18.0, 22.0), abs=1e-5)
