@@ -14,7 +14,7 @@ func FuzzParseURI(f *testing.F) {
 	f.Fuzz(func(t *testing.T, uri string) {
 		if u, err := url.Parse(uri); err == nil {
 			if _, err := netip.ParseAddr(u.Hostname()); err != nil {
-				t.Skip("a name would be looked up")
+				return // a name would be looked up
 			}
 		}
 		transport, address, err := ParseURI(uri)
