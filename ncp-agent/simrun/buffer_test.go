@@ -20,7 +20,7 @@ func TestReceiveBufferIsThatOfAnAgentsSocket(t *testing.T) {
 	err = sockets.Control(conn, func(fd int) error {
 		granted, err := sockets.SetBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, config.ReceiveBufferBytes)
 		if err == nil && granted < config.ReceiveBufferBytes {
-			t.Skip("net.core.rmem_max is smaller, and only root may have more")
+			t.Skip("needs root, as net.core.rmem_max is smaller")
 		}
 		if held := granted / 2304; err == nil && held != receiveBufferPackets {
 			t.Errorf("the simulator holds %d packets, a socket of %d bytes %d", receiveBufferPackets, granted, held)

@@ -42,6 +42,8 @@ MOST_BARS = 60
 MOST_RUNS = 10
 """Of each group are drawn: more would not be told apart, and cost a second each."""
 SHAPES = ("o", "s", "D", "^", "v", "P", "X", "*")
+OF_SWEEPS = ("o", "s", "^", "D", "v", "P")
+"""Theirs have another order, in which plots of earlier versions are verified."""
 _OF_SOURCES = ("D", "o", "s", "^")
 """How points are marked that others measured."""
 _OF_ENGINES = (".", "x", "+")
@@ -390,7 +392,7 @@ def _draw_panel(axes: Axes, rows: Sequence[Row], plot: PlotOf) -> None:
         line = _where(rows, plot.lines, value)
         found = [spread_of([row.get(plot.figure) for row in _where(line, plot.x, tick)]) for tick in ticks]
         median, low, high = np.array([[one.median, one.low, one.high] for one in found], dtype=np.float64).T
-        shape = SHAPES[number % len(SHAPES)]
+        shape = OF_SWEEPS[number % len(OF_SWEEPS)]
         axes.plot(at, median, **style.line(number), marker=shape, markersize=4, label=str(value))
         style.band(axes, at, low, high, style.colour(number), str(value))
     axes.set_xticks(at, [str(tick) for tick in ticks], fontsize=8)
