@@ -325,10 +325,18 @@ def fitted(verdict: Verdict) -> list[Plot]:
 def law(found: Fit, policy: str) -> Plot:
     """Measured times over τ with the fitted line, beside the law's own."""
     description = f"Seconds until the windows of {policy} are in the links' ratio, over τ = W/Σrate, with the law."
-    both = (("fitted", found.measured), ("law", found.expected))
-    lines = {f"{name}: slope {line.slope:.2f}": (line.slope, line.intercept) for name, line in both}
-    labels = ("τ = W / Σ rate, s", "s")
-    return _fit("law", description, "Time to converge over τ = W/Σrate", labels, (found.tau_s, found.measured_s), lines)
+    with style.new_plot("Time to converge over τ = W/Σrate", "s") as (canvas, axes):
+        colour = style.SERIES_COLOURS[0]
+        axes.plot(found.tau_s, found.measured_s, "o", color=colour, markersize=4, label="measured")
+        t_s = np.array([0.0, max(found.tau_s)])
+        fitted_look: Any = {"color": colour, "linewidth": 1.4}
+        law_look: Any = {"color": style.INK, "linewidth": 0.9, "linestyle": (0, (2, 2))}
+        for line, label, look in ((found.measured, "fitted", fitted_look), (found.expected, "law", law_look)):
+            axes.plot(t_s, [line.at(t) for t in t_s], label=f"{label}: slope {line.slope:.2f}", **look)
+        axes.set_xlabel("τ = W / Σ rate, s")
+        axes.set(xlim=(0, None), ylim=(0, None))
+        axes.legend(ncols=3, **style.LEGEND)
+        return drawn(canvas, "law", description)
 
 
 def _fit(
@@ -339,14 +347,12 @@ def _fit(
     points: Iterable[Sequence[float]],
     lines: Mapping[str, tuple[float, float]],
 ) -> Plot:
-    """Points and lines, the fitted one first, by slope and intercept."""
+    """Points and lines, by slope and intercept."""
     x, y = points
     with style.new_plot(title, labels[1]) as (figure, axes):
-        of_law: Any = {"color": style.INK, "linewidth": 0.9, "linestyle": (0, (2, 2))}
-        looks = ({"color": style.SERIES_COLOURS[1]}, of_law)
-        for (label, (slope, intercept)), look in zip(lines.items(), looks, strict=False):
+        for label, (slope, intercept) in lines.items():
             ends = (0.0, 1.05 * max(x))
-            axes.plot(ends, [slope * end + intercept for end in ends], label=label, **look)
+            axes.plot(ends, [slope * end + intercept for end in ends], label=label, color=style.SERIES_COLOURS[1])
         axes.plot(x, y, "o", markersize=5, color=style.SERIES_COLOURS[0], label="measured")
         axes.set_xlabel(labels[0])
         axes.set(xlim=(0, None), ylim=(0, None))
