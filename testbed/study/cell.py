@@ -67,6 +67,8 @@ class Cell(ABC):
     """The study that it is of, where that is a part of the one that is run."""
     place = Path()
     """Where that part has its result folder, in the study's."""
+    ends_study = True
+    """Whether an error that is no result ends the study; else it is the cell's record, and other cells go on."""
 
     @property
     def id(self) -> str:
@@ -78,10 +80,10 @@ class Cell(ABC):
         """Its name in lines of progress."""
         return self.name or " ".join(self.at.values())
 
-    def in_part(self, part: str, place: Path) -> Self:
+    def in_part(self, part: str, place: Path, *, ends_study: bool = False) -> Self:
         """The same cell where its study is a part of another, at ``place`` in the result folder of that."""
         placed = copy(self)
-        vars(placed).update(name=f"{part} {self.label}".strip(), part=part, place=place)
+        vars(placed).update(name=f"{part} {self.label}".strip(), part=part, place=place, ends_study=ends_study)
         return placed
 
     @property

@@ -36,12 +36,12 @@ class Job:
         return self.cell.label
 
     def run(self, progress: Progress) -> RunRecord:
-        """What it came to; raises what ends the study. What would end a part of one is a record: other parts go on."""
+        """What it came to; raises what ends the study."""
         try:
             return self.cell.run(self.study, progress)
         except Exception as error:
             said = said_by(error)
-            if not self.cell.part or isinstance(error, Interrupted) or said["code"] in lock.BUSY_CODES:
+            if self.cell.ends_study or isinstance(error, Interrupted) or said["code"] in lock.BUSY_CODES:
                 raise
             return RunRecord(cell=self.cell.id, status=Status.ERROR, **said)
 

@@ -4,7 +4,7 @@ a part, with a study's folder of its own; the cells of all are in one queue."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,12 +25,11 @@ from testbed.runtime.progress import Progress
 from testbed.scenario.files import is_table
 from testbed.scenario.load import LoadedScenario, load
 from testbed.study import ledger
-from testbed.study.cell import CELLS, Cell, ScenarioCell, Target, folder_of, ready
+from testbed.study.cell import CELLS, Cell, ScenarioCell, folder_of, ready
 from testbed.study.checks.agrees import Agreement, Deviation, compare_figures, compare_runs, compare_tables, with_first
 from testbed.study.kinds import table, table_file
 from testbed.study.kinds.table_file import LoadedTable, Table, requested_places
 from testbed.study.kinds.table_result import read_table, results_of
-from testbed.study.record import RunRecord
 from testbed.study.report import page, plots
 from testbed.study.result import CellResult
 from testbed.study.run import Begun, StudySpec, run_study
@@ -66,72 +65,6 @@ class Request:
         return table.TableRequest(*chosen, engine=engine, quick=self.quick, resume=resume)
 
 
-@dataclass(frozen=True, eq=False)
-class TableCell(Cell):
-    """A cell of ``table``, a table on an engine, which has its result folder at ``home`` in the cross-check's."""
-
-    table: str
-    home: Path
-    cell: Cell
-
-    @property
-    def at(self) -> Mapping[str, str]:  # type: ignore[override]
-        """In its table."""
-        return {"part": self.table, **self.cell.at}
-
-    @property
-    def label(self) -> str:
-        """The table's name before its own."""
-        return f"{self.table} {self.cell.label}"
-
-    @property
-    def engine(self) -> Engine:
-        """Its own."""
-        return self.cell.engine
-
-    @property
-    def target(self) -> Target:
-        """Its own."""
-        return self.cell.target
-
-    @property
-    def folder(self) -> Path:
-        """In the cross-check's result folder."""
-        return self.home / self.cell.folder
-
-    @property
-    def expected_s(self) -> float:  # type: ignore[override]
-        """Its own."""
-        return self.cell.expected_s
-
-    @property
-    def unsupported(self) -> str:  # type: ignore[override]
-        """Its own."""
-        return self.cell.unsupported
-
-    def run(self, study: Path, progress: Progress) -> RunRecord:
-        """One attempt."""
-        return self._placed(self.cell.run(study / self.home, progress))
-
-    def earlier(self, study: Path, lines: Sequence[RunRecord]) -> list[RunRecord]:
-        """As the table has them."""
-        own = [self.alone(line) for line in lines if line.run]
-        return [self._placed(record) for record in self.cell.earlier(study / self.home, own)]
-
-    def alone(self, record: RunRecord) -> RunRecord:
-        """A record as the table has it, inside its own folder."""
-        folder = str(Path(record.folder).relative_to(self.home)) if record.folder else ""
-        return record.model_copy(update={"cell": self.cell.id, "folder": folder})
-
-    def _placed(self, record: RunRecord) -> RunRecord:
-        folder = str(self.home / record.folder) if record.folder else ""
-        return record.model_copy(update={"cell": self.id, "folder": folder})
-
-    def in_table(self, result: CellResult) -> CellResult:
-        """A result as the table has it."""
-        return CellResult(self.cell.id, self.cell.at, result.attempts, self.alone(result.record))
-
-
 def run(
     names: Sequence[str],
     request: Request,
@@ -163,7 +96,8 @@ def run(
             asked = request.of_table(engine, earlier)
             begun = tables[name, engine] = table.begin(one, asked, programs[engine], base)
             place = begun.folder.relative_to(folder)
-            cells[name].extend(TableCell(f"{one.table.name}/{engine}", place, cell) for cell in begun.spec.cells)
+            part = _part(begun, engine)
+            cells[name].extend(cell.in_part(part, place, ends_study=True) for cell in begun.spec.cells)
     results: dict[str, CellResult] = {}
     found: dict[str, Agreement] = {}
 
@@ -174,8 +108,8 @@ def run(
         folders |= {cell.engine.name: folder / results[cell.id].record.folder for cell in cells[name]}
         for (of, engine), begun in tables.items():
             if of == name:
-                own = [cell for cell in cells[name] if isinstance(cell, TableCell) and cell.engine.name == engine]
-                begun.finish({cell.cell.id: cell.in_table(results[cell.id]) for cell in own})
+                own = {cell.id: results[f"{_part(begun, engine)}/{cell.id}"] for cell in begun.spec.cells}
+                begun.finish({cell: replace(result, cell=cell) for cell, result in own.items()})
                 folders[engine] = begun.folder
         found[name] = agreement_of(loaded[name], {WORDS[engine]: folders[engine] for engine in request.engines})
         tell(found[name])
@@ -194,6 +128,11 @@ def run(
     return folder, list(found.values()), refused
 
 
+def _part(table: Begun, engine: str) -> str:
+    """The name of a table on an engine."""
+    return f"{table.spec.name}/{engine}"
+
+
 def _load(name: str, request: Request) -> Loaded:
     """Raises BadInput, also where a result folder is of another one or of other settings."""
     loaded = (table_file.load if is_table(name) else load)(name, request.settings, quick=request.quick)
@@ -203,12 +142,12 @@ def _load(name: str, request: Request) -> Loaded:
         both = (document["overrides"], loaded.overrides)
         settings, requested = ({s for s in each if not s.startswith(OF_THE_MACHINE)} for each in both)
         if (document[key], document["quick"], settings) != (of.name, request.quick, requested):
-            told = f"{document[key]}{' --quick' if document['quick'] else ''} {' '.join(sorted(settings))}".strip()
+            described = f"{document[key]}{' --quick' if document['quick'] else ''} {' '.join(sorted(settings))}".strip()
             raise BadInput(
                 "compare.results-of-another",
                 "--results: {folder} is of {told}: give the same scenario and options",
                 folder=folder,
-                told=told,
+                told=described,
             )
     return loaded
 
