@@ -325,9 +325,7 @@ def run(
     in_turn = [cell for of_seed in zip(*versions.values(), strict=True) for cell in of_seed]
     spec = StudySpec("comparison", "compare", in_turn, identity)
     folder = spec.begin(base, resume)
-    results = run_study(
-        spec, folder, progress, describe=lambda one: one.record.reason if one.status == Status.ERROR else ""
-    )
+    results = run_study(spec, folder, progress, describe=_why_broken)
     groups = {}
     for name, of in versions.items():
         runs = [read_run(folder / results[cell.id].record.folder) for cell in of]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -43,7 +43,7 @@ MOST_RUNS = 10
 """Of each group are drawn: more would not be told apart, and cost a second each."""
 SHAPES = ("o", "s", "D", "^", "v", "P", "X", "*")
 OF_SWEEPS = ("o", "s", "^", "D", "v", "P")
-"""Theirs have another order, in which plots of earlier versions are verified."""
+"""Markers of a sweep's lines, in the order that plots of earlier results have, which are verified to the byte."""
 _OF_SOURCES = ("D", "o", "s", "^")
 """How points are marked that others measured."""
 _OF_ENGINES = (".", "x", "+")
@@ -316,9 +316,16 @@ def fitted(verdict: Verdict) -> list[Plot]:
             f"{check.name}: {y_label} over {x_label}, a point per cell; the line has slope {of['slope']:.4f} and "
             f"explains {of['r2']:.4f} of the variance."
         )
-        lines = {f"slope {of['slope']:.3f}": (of["slope"], of["intercept"])}
-        name = f"line-{len(plots) + 1}"
-        plots.append(_fit(name, description, check.name, (x_label, y_label), zip(*of["points"], strict=True), lines))
+        x, y = zip(*of["points"], strict=True)
+        with style.new_plot(check.name, y_label) as (figure, axes):
+            ends = (0.0, 1.05 * max(x))
+            line = [of["slope"] * end + of["intercept"] for end in ends]
+            axes.plot(ends, line, label=f"slope {of['slope']:.3f}", color=style.SERIES_COLOURS[1])
+            axes.plot(x, y, "o", markersize=5, color=style.SERIES_COLOURS[0], label="measured")
+            axes.set_xlabel(x_label)
+            axes.set(xlim=(0, None), ylim=(0, None))
+            axes.legend(ncols=3, **style.LEGEND)
+            plots.append(drawn(figure, f"line-{len(plots) + 1}", description))
     return plots
 
 
@@ -337,27 +344,6 @@ def law(found: Fit, policy: str) -> Plot:
         axes.set(xlim=(0, None), ylim=(0, None))
         axes.legend(ncols=3, **style.LEGEND)
         return drawn(canvas, "law", description)
-
-
-def _fit(
-    name: str,
-    description: str,
-    title: str,
-    labels: tuple[str, str],
-    points: Iterable[Sequence[float]],
-    lines: Mapping[str, tuple[float, float]],
-) -> Plot:
-    """Points and lines, by slope and intercept."""
-    x, y = points
-    with style.new_plot(title, labels[1]) as (figure, axes):
-        for label, (slope, intercept) in lines.items():
-            ends = (0.0, 1.05 * max(x))
-            axes.plot(ends, [slope * end + intercept for end in ends], label=label, color=style.SERIES_COLOURS[1])
-        axes.plot(x, y, "o", markersize=5, color=style.SERIES_COLOURS[0], label="measured")
-        axes.set_xlabel(labels[0])
-        axes.set(xlim=(0, None), ylim=(0, None))
-        axes.legend(ncols=3, **style.LEGEND)
-        return drawn(figure, name, description)
 
 
 def of_sweep(rows: Sequence[Row], defined: Sequence[PlotOf]) -> list[Plot]:
