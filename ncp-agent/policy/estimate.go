@@ -33,7 +33,7 @@ type estimate struct {
 	rtt.Estimator[float64]
 
 	rounds    int    // round trips
-	roundEnds uint64 // when so many are delivered
+	roundEnds uint64 // the delivered count that ends the round
 
 	lost                  uint64 // found by newer packets' acknowledgements
 	roundLost, roundAcked uint64 // as the round began

@@ -19,7 +19,7 @@ type subflow struct {
 	cutAt time.Duration // the window was last cut for a loss
 
 	delivered       uint64
-	roundEnds       uint64 // when so many are delivered
+	roundEnds       uint64 // the delivered count that ends the round
 	maxInFlight     int    // in this round trip
 	lastMaxInFlight int    // in the one before
 

@@ -38,8 +38,8 @@ const (
 	fromCopies
 )
 
-// pacedReady reports whether nextPaced would hand out a segment or note that there is none. A Chooser's decisions change
-// it, so that it is asked by nextPaced only: here it is enough that there is something to decide.
+// pacedReady reports whether nextPaced would hand out a segment or note that there is none. A Chooser's decision changes
+// its state, so only nextPaced asks for one; here it is enough that there is something to decide.
 func (s *Session) pacedReady(now time.Duration, c *connection) bool {
 	if s.caps.Pacer.SendAt(c.index, now, c.inFlight) > now {
 		return false
