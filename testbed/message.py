@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -84,10 +86,34 @@ class Listed(tuple[Any, ...]):
         return "; ".join(map(str, self))
 
 
+def unknown(code: str, kind: str, name: object, known: Iterable[object], /) -> Message:
+    """Makes the message that there is no ``kind`` (``link``, ``policy``) ``name``, with the closest and all known ones."""
+    names = [str(one) for one in known]
+    close = difflib.get_close_matches(str(name), names, n=1)
+    return Message(
+        code,
+        "there is no {kind} {name!r}{guess}{known}",
+        kind=kind,
+        name=str(name),
+        guess=f"; did you mean {close[0]!r}?" if close else "",
+        known=f" (known: {', '.join(names)})" if names else " (there are none)",
+    )
+
+
 class InvalidValue(ValueError):
     """A value that can't be used; ``said`` is the message that says why."""
 
     def __init__(self, code: str, template: str, /, **parameters: Any) -> None:
         """As :class:`Message`."""
+        super().__init__(code)
         self.said = Message(code, template, **parameters)
-        super().__init__(str(self.said))
+
+    @classmethod
+    def of(cls, said: Message) -> InvalidValue:
+        """The error that says a message which is there already."""
+        error = cls(said.code, "")
+        error.said = said
+        return error
+
+    def __str__(self) -> str:
+        return str(self.said)

@@ -60,11 +60,15 @@ def classes(modules: dict[str, ast.Module]) -> set[str]:
 
 def read(modules: dict[str, ast.Module]) -> tuple[list[Entry], list[str]]:
     """All texts, and what is wrong with the source of any."""
-    names, entries, wrong = classes(modules), [], []
+    names, wrong = classes(modules), []
+    entries: list[Entry] = []
     for file, module in modules.items():
         constants = _constants(module)
-        for call in _calls(module, names):
+        for call in _calls(module, names | {"unknown"}):
             place = f"{file}:{call.lineno}"
+            if _name(call.func) == "unknown":
+                entries += _unknown_names(call, place, constants)
+                continue
             if any(keyword.arg is None for keyword in call.keywords):
                 if file not in ("testbed/errors.py", "testbed/message.py"):
                     wrong.append(f"{place}: write each parameter by its name")
@@ -77,6 +81,14 @@ def read(modules: dict[str, ast.Module]) -> tuple[list[Entry], list[str]]:
             code, template, hint = (str(text) for text in [*texts, ""][:3])
             entries.append(Entry(code, template, hint, place, frozenset(str(k.arg) for k in call.keywords)))
     return entries, wrong + list(_mistakes(entries))
+
+
+def _unknown_names(call: ast.Call, place: str, constants: dict[str, str]) -> Iterator[Entry]:
+    """The entry of a call of :func:`testbed.message.unknown`, whose text is the same for all."""
+    code, kind = (_text(argument, constants) for argument in call.args[:2])
+    if code is not None:
+        text = f"there is no {kind or '{kind}'} {{name!r}}{{guess}}{{known}}"
+        yield Entry(code, text, "", place, frozenset(_placeholders(text)))
 
 
 def _mistakes(entries: list[Entry]) -> Iterator[str]:
