@@ -141,6 +141,12 @@ class Engine(ABC):
                 engine=self.name,
             )
 
+    def options(
+        self, runtime: Literal["docker", "process"], link: Literal["auto", "netem", "relay"] = "auto", *, quick: bool
+    ) -> Options:
+        """The options of many runs; in virtual time their agents are neither containers nor processes here."""
+        return Options(None if self.facts.virtual_time else runtime, link, quick=quick)
+
     @abstractmethod
     def choices(self, options: Options) -> Choices:
         """What follows from a command line's options for the plan."""

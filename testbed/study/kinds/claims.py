@@ -283,14 +283,14 @@ class Parts:
             resume="latest" if (home / loaded.table.name / "latest").exists() else "",
         )
         further = table_run.further_needs(loaded, engine)
-        programs = self._programs(engine.name, request.options.runtime, further)
+        programs = self._programs(engine.name, request.runtime, further)
         return table_run.begin(loaded, request, programs, home)
 
     def _begin_run(self, loaded: LoadedScenario, quick: bool, home: Path) -> Begun:
         engine = engines.named(self.request.engine)
         choices = engine.choices(Options(link=self.request.link, quick=quick))
-        runtime = None if engine.facts.virtual_time else runtime_of(loaded.scenario, choices.runtime)
-        cell = _OneRun({}, loaded, choices, self._programs(engine.name, runtime))
+        programs = self._programs(engine.name, runtime_of(loaded.scenario, choices.runtime))
+        cell = _OneRun({}, loaded, choices, programs)
         engine.refuse(cell.plan)
         folder = home / loaded.scenario.name
 
@@ -303,9 +303,11 @@ class Parts:
 
         return Begun(StudySpec("run", loaded.scenario.name, [cell], {}), folder, finish, describe)
 
-    def _programs(self, engine: str, runtime: Any = None, further: frozenset[Need] = frozenset()) -> Programs:
-        if (key := (engine, runtime, further)) not in self.ready:
-            self.ready[key] = ready(engines.named(engine), Options(runtime), QuietProgress(), NAME, further)
+    def _programs(self, name: str, runtime: Any = "docker", further: frozenset[Need] = frozenset()) -> Programs:
+        engine = engines.named(name)
+        options = engine.options(runtime, quick=self.request.quick)
+        if (key := (name, options.runtime, further)) not in self.ready:
+            self.ready[key] = ready(engine, options, QuietProgress(), NAME, further)
         return self.ready[key]
 
 

@@ -68,8 +68,7 @@ class Request:
     @property
     def options(self) -> Options:
         """How their runs are made."""
-        facts = engines.named(self.engine).facts
-        return Options(None if facts.virtual_time else self.runtime, self.link, None, self.quick)
+        return engines.named(self.engine).options(self.runtime, self.link, quick=self.quick)
 
 
 def variant(text: str, scenario: str) -> Variant:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from testbed import confine, engines
 from testbed.documents import read_json, write_json
-from testbed.engines import Engine, Options, Programs
+from testbed.engines import Programs
 from testbed.errors import BadInput, CannotRun
 from testbed.judge.checks.run_status import status_of_cell, status_of_run
 from testbed.judge.status import Status, verdict_of, worst
@@ -54,10 +54,6 @@ class Request:
     columns: str
     repeat: int | None
     results: Mapping[str, Path]
-
-    def options(self, engine: Engine) -> Options:
-        """How its runs are made."""
-        return Options(None if engine.facts.virtual_time else self.runtime, quick=self.quick)
 
     def of_table(self, engine: str, resume: str = "") -> table.TableRequest:
         """What is requested of each table."""
@@ -162,7 +158,8 @@ def _scenario_cells(
     for engine in [engines.named(name) for name in request.engines if name not in request.results]:
         if not cells:
             break
-        options, tables = request.options(engine), [one for one in loaded.values() if isinstance(one, LoadedTable)]
+        options = engine.options(request.runtime, quick=request.quick)
+        tables = [one for one in loaded.values() if isinstance(one, LoadedTable)]
         further = frozenset[Need]().union(*(table.further_needs(one, engine) for one in tables))
         programs[engine.name] = ready(engine, options, progress, "cross-check", further)
         for name, one in loaded.items():

@@ -90,8 +90,7 @@ class TableRequest:
     @property
     def options(self) -> Options:
         """How its runs are made."""
-        facts = engines.named(self.engine).facts
-        return Options(None if facts.virtual_time else self.runtime, self.link, None, self.quick)
+        return engines.named(self.engine).options(self.runtime, self.link, quick=self.quick)
 
     @property
     def choices(self) -> Choices:
