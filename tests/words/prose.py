@@ -1,0 +1,107 @@
+"""Extracts prose from the source: docstrings and comments in Python, comments in Go and YAML, texts with a code."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import subprocess
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Literal
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+WITHOUT = ("tests/", "examples/", "docs/", "data/")
+"""Folders whose prose is not read."""
+DIRECTIVE = re.compile(r"(//(go:|nolint|line |export )|# ?(noqa|type:|mypy:|!|yamllint|shellcheck))")
+CODE = re.compile(
+    r"(:[a-z]+:)?``?.*?``?"  # marked as such
+    r"|\{[^{}]*\}"  # a value that a text is filled in with
+    r"|[\w./:-]*(\w[_./:=]+\w|[a-z][A-Z]|\d)[\w./:=-]*"  # names in camel or snake case, paths, with digits
+    r"|\b[A-Z]{2,}\w*('s)?",  # abbreviations and constants
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Text:
+    """A piece of prose and its place."""
+
+    file: str
+    line: int
+    kind: Literal["docstring", "comment", "message"]
+    text: str
+
+    @property
+    def paragraph(self) -> str:
+        """The text on one line of Markdown, with names and code marked as code."""
+        return re.sub(r"\s+", " ", CODE.sub("`X`", self.text)).strip().lstrip("#->*+ ")
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {' '.join(self.text.split())[:160]}"
+
+
+def files(*patterns: str) -> Iterator[str]:
+    """The checkout's own files, without those of tests."""
+    listed = subprocess.check_output(["git", "-C", str(CHECKOUT), "ls-files", *patterns], text=True)
+    return (name for name in listed.split() if not name.startswith(WITHOUT) and not name.endswith("_test.go"))
+
+
+def of_python(file: str, source: str) -> Iterator[Text]:
+    """Docstrings, of attributes too, and comments."""
+    for node in ast.walk(ast.parse(source)):
+        body = getattr(node, "body", [])
+        for statement in body if isinstance(body, list) else []:
+            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+                value = statement.value.value
+                if isinstance(value, str) and value.strip():
+                    yield Text(file, statement.lineno, "docstring", value)
+    comments = [
+        (token.start[0], token.start[1], token.string)
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        if token.type == tokenize.COMMENT
+    ]
+    yield from _comments(file, comments, "#")
+
+
+def of_lines(file: str, source: str, mark: str) -> Iterator[Text]:
+    """Comments that stand on lines of their own, after ``mark``."""
+    found = [
+        (number, len(line) - len(line.lstrip()), line.strip())
+        for number, line in enumerate(source.splitlines(), start=1)
+        if line.strip().startswith(mark)
+    ]
+    return _comments(file, found, mark)
+
+
+def _comments(file: str, lines: list[tuple[int, int, str]], mark: str) -> Iterator[Text]:
+    """Comments of lines that follow one another at the same column, joined."""
+    lines = [line for line in lines if not DIRECTIVE.match(line[2])]
+    for _, block in groupby(enumerate(lines), key=lambda item: (item[1][0] - item[0], item[1][1])):
+        rows = [line for _, line in block]
+        text = "\n".join(row[2].removeprefix(mark).strip() for row in rows).strip()
+        if text:
+            yield Text(file, rows[0][0], "comment", text)
+
+
+def of_messages() -> Iterator[Text]:
+    """Texts with a code, and their hints, from the catalogue."""
+    file = "tests/golden/messages.tsv"
+    for number, row in enumerate((CHECKOUT / file).read_text().splitlines(), start=1):
+        _, *texts = row.split("\t")
+        yield from (Text(file, number, "message", text.replace(r"\n", " ")) for text in texts if text)
+
+
+def everything() -> list[Text]:
+    """All prose."""
+    found: list[Text] = []
+    for name in files("*.py"):
+        found += of_python(name, (CHECKOUT / name).read_text())
+    for name in files("*.go"):
+        found += of_lines(name, (CHECKOUT / name).read_text(), "//")
+    for name in files("*.yaml", "*.yml"):
+        found += of_lines(name, (CHECKOUT / name).read_text(), "#")
+    return [*found, *of_messages()]

@@ -1,0 +1,95 @@
+"""The prose of the source is in plain words: docstrings, comments and texts with a code.
+
+Files whose prose is still to be reworded stand in ``pending.tsv`` with the number of their violations, which may only
+fall: ``python -m tests.words`` writes it.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from tests.words import grammar, pending, prose, style
+from tests.words.prose import Text
+
+
+@pytest.fixture(scope="module")
+def found() -> list[tuple[Text, str]]:
+    return pending.violations(prose.everything())
+
+
+def test_no_file_has_more_violations_than_it_had(found: list[tuple[Text, str]]) -> None:
+    counts = pending.count(found)
+    allowed = pending.read()
+    more = [file for file, number in counts.items() if number > allowed.get(file, 0)]
+    assert not more, "\n".join(f"{text}: {why}" for text, why in found if text.file in more)
+    fewer = [file for file, number in allowed.items() if number > counts.get(file, 0)]
+    assert not fewer, f"python -m tests.words lowers what is allowed of {', '.join(fewer)}"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "why"),
+    [
+        ("What is asked of many cells.", "starts with 'What'"),
+        ("What is asked of many cells.", "'asked'"),
+        ("Which runs stand, and which are wanted again.", "starts with 'Which'"),
+        ("How much it bears", "starts with 'How'"),
+        ("Of plans from when there was no other.", "starts with 'Of'"),
+        ("By what was measured, and by the run's own telemetry.", "starts with 'By'"),
+        ("Where three runs or more count, the interval of the median.", "starts with 'Where'"),
+        ("Those of its ends, a and b.", "starts with 'Those'"),
+        ("For dashboards, which change, and what they read with them.", "starts with 'For'"),
+        ("Pull the link's plug at both ends.", "'plug'"),
+        ("Write the results of a run that are made again.", "'made again'"),
+        ("Tables of before have no file.", "'of before'"),
+    ],
+)
+def test_sentences_of_earlier_versions_violate_the_style(sentence: str, why: str) -> None:
+    assert any(why in found for found in style.violations(Text("a.py", 1, "docstring", sentence)))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "rule"),
+    [
+        ("Every host is set to the same whatever the machine's are.", "SingleBe"),
+        ("A point of the measurement as one of the history.", "OneOfTheSingular"),
+        ("Writes the the table into its folder.", "RepeatedWords"),
+        ("Writes the tabel into its folder.", "SpellCheck"),
+        (" ".join(["Waits for each packet of the first link, and"] * 6) + " ends.", "LongSentences"),
+    ],
+)
+def test_mistakes_of_grammar_are_found(sentence: str, rule: str, tmp_path: Path) -> None:
+    [(_, mistake), *_] = grammar.lint([Text("a.py", 1, "comment", sentence)], tmp_path)
+    assert mistake.startswith(rule)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "A set of runs and the check that judges them.",
+        "Selects the runs to keep and the runs to retry.",
+        "Whether a run's telemetry has gaps.",
+        "The median of the ``goodput_mib_s`` of all runs, in MiB/s; raises :class:`BadInput` for {path}.",
+        "Limits",
+    ],
+)
+def test_plain_sentences_pass(sentence: str, tmp_path: Path) -> None:
+    text = Text("a.py", 1, "docstring", sentence)
+    assert [*style.violations(text), *grammar.lint([text], tmp_path)] == []
+
+
+def test_prose_is_found_where_it_stands() -> None:
+    source = '"""Module."""\n\nLIMIT_S = 1\n"""Seconds."""\n\n\n# first line\n# second line\nx = 1  # behind\n# noqa\n'
+    assert [(text.line, text.kind, text.text) for text in prose.of_python("a.py", source)] == [
+        (1, "docstring", "Module."),
+        (4, "docstring", "Seconds."),
+        (7, "comment", "first line\nsecond line"),
+        (9, "comment", "behind"),
+    ]
+    assert [
+        text.text for text in prose.of_lines("a.go", "// Package a\n// is.\ncode // no\n\t//go:embed x\n", "//")
+    ] == ["Package a\nis."]
+
+
+def test_what_is_pending_only_falls(tmp_path: Path) -> None:
+    texts = [Text("a.py", 1, "docstring", "How much it bears"), Text("b.py", 1, "docstring", "Limits")]
+    assert pending.count(pending.violations(texts)) == {"a.py": 1}
