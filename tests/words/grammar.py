@@ -23,8 +23,11 @@ def lint(texts: Sequence[Text], folder: Path) -> Iterator[tuple[Text, str]]:
     """Texts with a mistake, and the mistake. ``folder`` gets the document that is checked."""
     document = folder / "prose.md"
     document.write_text("\n\n".join(text.paragraph for text in texts))
+    words = VOCABULARY.read_text().split()
+    vocabulary = folder / "vocabulary.txt"
+    vocabulary.write_text("\n".join(form for word in words for form in (word, f"{word}'s")))
     command: list[str | Path] = [Path(sys.executable).with_name("harper"), "lint", "--quiet", "--no-color"]
-    command += ["--format=json", "--dialect=british", f"--only={','.join(RULES)}", f"--user-dict-path={VOCABULARY}"]
+    command += ["--format=json", "--dialect=british", f"--only={','.join(RULES)}", f"--user-dict-path={vocabulary}"]
     done = subprocess.run([*command, document], capture_output=True, text=True, check=False)
     for lint in json.loads(done.stdout)[0]["lints"]:
         yield texts[(lint["line"] - 1) // 2], f"{lint['rule']}: {lint['matched_text']!r}: {lint['message']}"

@@ -21,7 +21,7 @@ CODE = re.compile(
     r"(:[a-z]+:)?``?.*?``?"  # marked as such
     r"|\{[^{}]*\}"  # a value that a text is filled in with
     r"|[\w./:-]*(\w[_./:=]+\w|[a-z][A-Z]|\d)[\w./:=-]*"  # names in camel or snake case, paths, with digits
-    r"|\b[A-Z]{2,}\w*('s)?",  # abbreviations and constants
+    r"|(?<!['\w])([A-Z]{2,}\w*|µ?\w\.?)(?!['\w])",  # abbreviations, constants, letters
     re.DOTALL,
 )
 
