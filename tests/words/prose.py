@@ -20,8 +20,8 @@ DIRECTIVE = re.compile(r"(//(go:|nolint|line |export )|# ?(noqa|type:|mypy:|!|ya
 CODE = re.compile(
     r"(:[a-z]+:)?``?.*?``?"  # marked as such
     r"|\{[^{}]*\}"  # a value that a text is filled in with
-    r"|[\w./:-]*(\w[_./:=]+\w|[a-z][A-Z]|\d)[\w./:=-]*"  # names in camel or snake case, paths, with digits
-    r"|(?<!['\w])([A-Z]{2,}\w*|µ?\w\.?)(?!['\w])",  # abbreviations, constants, letters
+    r"|[\w./:-]*(\w[_./:=]+\w|[a-z][A-Z]|\d)[\w./:=-]*('s)?"  # names in camel or snake case, paths, with digits
+    r"|(?<!['\w])([A-Z]{2,}\w*|µ?\w\.?)('s)?(?!['\w])",  # abbreviations, constants, letters
     re.DOTALL,
 )
 
