@@ -19,7 +19,7 @@ type State struct {
 	DelaySum        time.Duration // of the frames sent, from arrival to leaving
 	DelayUncounted  bool          // DelaySum is not known
 	HeldBytes       int
-	Drops           uint64 // by the queue, the plug, or a fault of the machine
+	Drops           uint64 // by the queue, a link that is down, or a fault of the machine
 	UnaskedDrops    uint64 // of these, by a fault of the machine
 }
 

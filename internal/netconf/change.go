@@ -16,7 +16,7 @@ import (
 type Change struct {
 	Interface string   `json:"interface"`
 	Shaping   *Shaping `json:"shaping"` // in place: what is queued stays
-	Up        *bool    `json:"up"`      // whether its plug is in: its carrier, and of a middle the interface itself
+	Up        *bool    `json:"up"`      // its carrier, and of a middle the interface itself
 }
 
 // Make changes an end in a network namespace (by path) once wait has returned, and returns when it was done. An interface of a middle is the other end of a host's, or of a tunnel to it.
@@ -41,7 +41,7 @@ func (c Change) Make(namespace string, middle bool, wait func() error) (done tim
 					set = setUp
 				}
 				if err := set(conn, found.Index, *c.Up); err != nil {
-					return fmt.Errorf("plug of %s: %w", c.Interface, err)
+					return fmt.Errorf("carrier of %s: %w", c.Interface, err)
 				}
 			}
 			done = time.Now()

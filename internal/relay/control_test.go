@@ -115,7 +115,7 @@ func TestChangeFallsBetweenFrames(t *testing.T) {
 	}
 }
 
-// A link whose plug is pulled loses what is sent meanwhile, and works again afterwards, whichever end it was.
+// A link that is down loses what is sent meanwhile, and works again afterwards, whichever end it was.
 func TestPulledPlug(t *testing.T) {
 	for _, device := range []string{"l1a", "l1b", "h2-eth1"} {
 		t.Run(device, func(t *testing.T) {

@@ -35,7 +35,7 @@ type direction struct {
 	sent, sentBytes uint64
 	delaySum        time.Duration // of the frames sent
 	faults          Faults
-	unplugged       uint64     // dropped because the interface towards the host, or its peer there, was down
+	down            uint64     // dropped because the interface towards the host, or its peer there, was down
 	checksums       uint64     // completed because the host left them to its device
 	lateness        *histogram // since the last sample
 }

@@ -339,7 +339,7 @@ func (l *loop) flush(s *sender) {
 func (l *loop) refused(d *direction, bytes int, errno unix.Errno) {
 	switch errno {
 	case unix.ENETDOWN, unix.ENXIO, unix.ENOBUFS: // down, gone, or without carrier: a veth pair has no queue to be full
-		if d.unplugged++; d.unplugged == 1 {
+		if d.down++; d.down == 1 {
 			l.warn("link %s %s: interface %s is down", d.link, d.name, d.to.Name)
 		}
 	default:

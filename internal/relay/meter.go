@@ -55,8 +55,8 @@ func (m *Meter) sample() {
 		if _, there := dropped[s.towards]; !there && err == nil {
 			m.relay.fail(fmt.Errorf("link %s: interface %s is gone", s.Link, s.towards))
 		}
-		if drops := dropped[s.towards]; drops > s.Unplugged {
-			s.Faults.Backlog = drops - s.Unplugged
+		if drops := dropped[s.towards]; drops > s.Down {
+			s.Faults.Backlog = drops - s.Down
 		}
 		if m.at != 0 {
 			addPoint(&points, m.run, m.scenario, s, &m.last[i], at, m.at)
@@ -87,7 +87,7 @@ type LinkResult struct {
 	Corrupted  uint64               `json:"corrupted"`
 	Overtook   uint64               `json:"overtook"`
 	Held       int                  `json:"held"`
-	Unplugged  uint64               `json:"unplugged"` // dropped because an interface towards the host was down
+	Down       uint64               `json:"unplugged"` // dropped because an interface towards the host was down
 	Faults     Faults               `json:"unasked_drops"`
 	Checksums  uint64               `json:"checksums_completed"`
 	LatenessUS Lateness             `json:"lateness_us"`
@@ -112,7 +112,7 @@ func (m *Meter) Results() []LinkResult {
 			Frames: s.Counts.In, Bytes: s.Counts.InBytes, Sent: s.Sent, SentBytes: s.SentBytes,
 			Lost: s.Counts.Lost, QueueDrops: s.Counts.QueueFull + s.Counts.QueueDelayed,
 			Duplicated: s.Counts.Duplicated, Corrupted: s.Counts.Corrupted, Overtook: s.Counts.Overtook,
-			Held: s.HeldFrames, Unplugged: s.Unplugged, Faults: s.Faults, Checksums: s.Checksums,
+			Held: s.HeldFrames, Down: s.Down, Faults: s.Faults, Checksums: s.Checksums,
 			LatenessUS: Lateness{us(h.quantile(0.5)), us(h.quantile(0.99)), us(h.max)},
 		})
 	}

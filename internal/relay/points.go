@@ -21,7 +21,7 @@ func (s *Sample) state() linkmetrics.State {
 	return linkmetrics.State{
 		Properties: s.Properties, Counts: s.Counts, Sent: s.Sent, SentBytes: s.SentBytes, DelaySum: s.DelaySum,
 		HeldBytes:    s.HeldBytes,
-		Drops:        s.Counts.QueueFull + s.Counts.QueueDelayed + s.Unplugged + s.Faults.Total(),
+		Drops:        s.Counts.QueueFull + s.Counts.QueueDelayed + s.Down + s.Faults.Total(),
 		UnaskedDrops: s.Faults.Total(),
 	}
 }

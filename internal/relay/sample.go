@@ -15,7 +15,7 @@ type Sample struct {
 	Sent, SentBytes uint64
 	DelaySum        time.Duration
 	Faults          Faults
-	Unplugged       uint64
+	Down            uint64
 	towards         string // the interface to which it sends
 	Checksums       uint64
 	HeldFrames      int
@@ -32,7 +32,7 @@ func (r *Relay) sample() (at timing.Unix) {
 		s.Link, s.Direction = d.link, d.name
 		s.Properties, s.Counts = d.model.Properties(), d.model.Counts()
 		s.Sent, s.SentBytes, s.DelaySum = d.sent, d.sentBytes, d.delaySum
-		s.Faults, s.Unplugged, s.Checksums = d.faults, d.unplugged, d.checksums
+		s.Faults, s.Down, s.Checksums = d.faults, d.down, d.checksums
 		s.towards = d.to.Name
 		s.HeldFrames, s.HeldBytes = d.model.Held()
 		s.Lateness, d.lateness = d.lateness, s.Lateness

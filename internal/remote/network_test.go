@@ -202,7 +202,7 @@ func TestAMiddleOnThisMachine(t *testing.T) {
 	if status, said := f.ask("POST", "/hosts", map[string]netconf.Host{"h2": host}); status != http.StatusOK {
 		t.Fatal(said)
 	}
-	for _, up := range []bool{false, true} { // its plug: a cable's other end goes with it
+	for _, up := range []bool{false, true} { // its carrier: the other end goes with it
 		out := netconf.Change{Interface: "l1b", Up: &up}
 		if status, said := f.ask("POST", "/change", out); status != http.StatusOK {
 			t.Fatal(said)
@@ -290,7 +290,7 @@ func TestTheWayToAnotherMachineIsMeasuredFromThisOne(t *testing.T) {
 	}
 }
 
-// Rate and plug of a live end change at a time of its own clock, and not before.
+// Rate and carrier of a live end change at a time of its own clock, and not before.
 func (f *far) checkChanges(n *testnet.Net, host string, end netconf.End) {
 	f.t.Helper()
 	slower, out, in := *end.Shaping, false, true

@@ -125,7 +125,7 @@ func (n *network) addRelay(p Parameters, number int, r *rand.Rand) {
 			return
 		}
 		carrier := !up
-		n.run.Events = append(n.run.Events, sim.Event{At: timing.Seconds(at), Link: name, Plug: &carrier})
+		n.run.Events = append(n.run.Events, sim.Event{At: timing.Seconds(at), Link: name, Up: &carrier})
 	}
 }
 

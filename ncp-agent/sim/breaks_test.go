@@ -30,7 +30,7 @@ func TestBreaks(t *testing.T) {
 			{At: at, Link: "link2", Set: loses("1")},
 			{At: at + lasts, Link: "link2", Set: loses("0")},
 		},
-		"carrier down": {{At: at, Link: "link2", Plug: &down}, {At: at + lasts, Link: "link2", Plug: &up}},
+		"carrier down": {{At: at, Link: "link2", Up: &down}, {At: at + lasts, Link: "link2", Up: &up}},
 	}
 	for _, q := range queueKinds {
 		for _, name := range []string{"reader paused", "black hole", "carrier down"} {

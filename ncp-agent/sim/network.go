@@ -26,7 +26,7 @@ type direction struct {
 	number          int         // in the run
 	place           int         // in the part; there in the same order
 	senders         []*transfer // who sends into it first
-	unplugged       bool
+	down            bool
 	lost            uint64 // while it was
 	sent, sentBytes uint64
 	delaySum        time.Duration // of those sent, from the queue to the far end
@@ -128,7 +128,7 @@ func (n *network) recycle(p *packet) {
 func (n *network) push(now time.Duration, p *packet) {
 	d := p.route[0]
 	p.route = p.route[1:]
-	if d.unplugged {
+	if d.down {
 		d.lost++
 		n.recycle(p)
 		return
@@ -183,7 +183,7 @@ func (n *network) deliverFrom(d *direction, now time.Duration) {
 			break
 		}
 		p := delivery.Frame
-		if d.unplugged {
+		if d.down {
 			d.lost++
 			n.recycle(p)
 			continue
@@ -205,7 +205,7 @@ func (n *network) deliverFromAfar(d *direction, now time.Duration) {
 	for d.came < len(d.coming) && d.coming[d.came].due <= now {
 		p := d.coming[d.came].packet
 		d.came++
-		if d.unplugged {
+		if d.down {
 			n.recycle(p)
 			continue
 		}
@@ -256,12 +256,12 @@ func (n *network) touch(d *direction) {
 	}
 }
 
-// room reports whether a frame may be sent into a direction now: a pulled plug
+// room reports whether a frame may be sent into a direction now: a link that is down
 // takes everything, and loses it.
-func (d *direction) room() bool { return d.unplugged || d.Room() }
+func (d *direction) room() bool { return d.down || d.Room() }
 
 // wakes reports whether a sender that found no room goes on.
-func (d *direction) wakes() bool { return d.unplugged || d.Writable() }
+func (d *direction) wakes() bool { return d.down || d.Writable() }
 
 // apply carries an event out on the directions that are here.
 func (n *network) apply(now time.Duration, e *event) {
@@ -270,8 +270,8 @@ func (n *network) apply(now time.Duration, e *event) {
 		if d == nil {
 			continue
 		}
-		if e.Plug != nil {
-			d.unplugged = !*e.Plug
+		if e.Up != nil {
+			d.down = !*e.Up
 		}
 		if d.Pipe == nil {
 			continue

@@ -203,7 +203,7 @@ func drawn(t *testing.T, seed uint64) Run {
 		switch r.IntN(3) {
 		case 0:
 			up := r.IntN(2) == 0
-			e.Plug = &up
+			e.Up = &up
 		case 1:
 			e.Set = change(t, fmt.Sprintf(`{"delay_ms": %d, "loss": 0.01}`, 1+r.IntN(5)))
 		default:

@@ -86,7 +86,7 @@ func (n *names) events() ([]event, error) {
 	var list []event
 	for i := range n.run.Events {
 		e := event{Event: &n.run.Events[i]}
-		if e.Set != nil || e.Plug != nil {
+		if e.Set != nil || e.Up != nil {
 			link, ok := n.links[e.Link]
 			if !ok {
 				return nil, unknown("link", e.Link)

@@ -46,7 +46,7 @@ type Event struct {
 	Link      string              // a link changes
 	Direction linkmodel.Direction // empty is both
 	Set       *linkmodel.Change   // its properties, to this
-	Plug      *bool               // its carrier: false pulls it, and what is sent or under way is lost
+	Up        *bool               // its carrier; while it is down, what is sent or under way is lost
 
 	Transfer   string // or: the reader of one connection of this transfer stops
 	Connection int    // from 0

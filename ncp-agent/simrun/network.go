@@ -92,7 +92,7 @@ func events(p *plan.Plan) ([]sim.Event, error) {
 			}
 			e.Set = &c
 		case "carrier":
-			e.Plug = &a.Up
+			e.Up = &a.Up
 		case "pause_read":
 			e = sim.Event{At: e.At, Transfer: p.Sessions[0].Name, Connection: a.Connection - 1, PauseRead: timing.Seconds(a.ForS)}
 		default:
