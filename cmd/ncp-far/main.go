@@ -31,7 +31,7 @@ const usage = `usage: ncp-far serve --dir DIR --listen ADDRESS:PORT --key N
 // folder is that of all runs on a machine, whose /run is at /machine/run.
 const folder = "/machine/run/ncp-testbed-far"
 
-// maxRequestBytes is room for what is asked about 255 links.
+// maxRequestBytes is room for a request about 255 links.
 const maxRequestBytes = 4 << 20
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -58,7 +58,7 @@ func run(arguments []string) int {
 	return cli.BadInput(usage)
 }
 
-// runServe answers the runner until it is told to end; its folder is empty then.
+// runServe answers the runner until it is stopped; its folder is empty then.
 func runServe(ctx context.Context, arguments []string) int {
 	flags := cli.NewFlags(usage)
 	folder := flags.String("dir", "", "")

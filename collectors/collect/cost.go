@@ -16,7 +16,7 @@ func startCost() *cost {
 	return &cost{now, now}
 }
 
-// since returns the seconds since it was last asked.
+// since returns the seconds since its last call.
 func (c *cost) since() float64 {
 	now := threadTime()
 	spent := now - c.last

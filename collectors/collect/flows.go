@@ -14,7 +14,7 @@ type flow struct {
 	tags    [maxSlots]socketTags // by slot, from 0
 }
 
-// socketTags are those of a socket's points, good for one congestion control (empty where it was not asked for).
+// socketTags are those of a socket's points, good for one congestion control (empty where it was not requested).
 type socketTags struct {
 	congestionControl string
 	made              telemetry.Tags

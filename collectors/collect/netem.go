@@ -36,8 +36,8 @@ func (n *netem) add(p *telemetry.Points, names map[int]string, queues []netstat.
 	n.before, n.at = now, at
 }
 
-// state reads netem at the egress that delays, and before it, where the middle has them, the class with the rate
-// and the queue. That one's drops are told; netem's are the loss that was asked for.
+// state reads netem at the egress that delays, and before it, where the link emulator has them, the class with the
+// rate and the queue. The drops of the class count; those of netem are the configured loss.
 func (n *netem) state(names map[int]string, queues []netstat.Queue) (s linkmetrics.State, ok bool) {
 	s.DelayUncounted = true
 	for _, q := range queues {

@@ -2,7 +2,7 @@ package collect
 
 import "ncp-testbed/internal/netstat"
 
-// maxSlots bounds how many sockets of one flow are told apart, and so the number of series.
+// maxSlots bounds how many sockets of one flow are distinguished, and so the number of series.
 const maxSlots = 8
 
 // slots numbers the sockets that a flow has at a time from 1; a number is free again when its socket is gone.

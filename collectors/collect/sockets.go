@@ -27,7 +27,7 @@ type hostSockets struct {
 	namespace  *netstat.Namespace
 }
 
-var protocols = map[string]uint8{"udp": unix.IPPROTO_UDP, "tcp": unix.IPPROTO_TCP}
+var protocolNumbers = map[string]uint8{"udp": unix.IPPROTO_UDP, "tcp": unix.IPPROTO_TCP}
 
 func newSocketQueues(list *watch.List, run tags) (sampler, time.Duration) {
 	return newSockets(list, run, false, addQueues, "udp", "tcp"), list.Interval()
@@ -37,15 +37,15 @@ func newTCPInfo(list *watch.List, run tags) (sampler, time.Duration) {
 	return newSockets(list, run, true, addTCPInfo, "tcp"), list.TCPInterval()
 }
 
-// newSockets watches the flows of the protocols that are wanted; nil where a run has none.
+// newSockets watches the flows of the given protocols; nil where a run has none.
 func newSockets(
 	list *watch.List, run tags, info bool,
-	add func(*telemetry.Points, telemetry.Tags, *netstat.Socket, time.Time), wanted ...string,
+	add func(*telemetry.Points, telemetry.Tags, *netstat.Socket, time.Time), protocols ...string,
 ) sampler {
 	s := &sockets{run: run, info: info, add: add}
 	byHost := map[string]*hostSockets{}
 	for _, w := range list.Sockets {
-		for _, protocol := range wanted {
+		for _, protocol := range protocols {
 			if w.Protocol != protocol {
 				continue
 			}
@@ -55,7 +55,7 @@ func newSockets(
 				byHost[w.Host] = h
 				s.hosts = append(s.hosts, h)
 			}
-			number := protocols[protocol]
+			number := protocolNumbers[protocol]
 			if h.flows[number] == nil {
 				h.flows[number] = new(flows)
 			}

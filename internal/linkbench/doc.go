@@ -38,7 +38,7 @@ func (s *spacing) wait() {
 	s.next = s.next.Add(time.Duration((0.5 + s.random.Float64()) * float64(s.mean)))
 }
 
-// receiveTimeout makes receiving return now and then, to see whether it is still wanted.
+// receiveTimeout makes receiving return now and then, to see whether the measurement goes on.
 func receiveTimeout(fd int) error {
 	pause := unix.NsecToTimeval(int64(50 * time.Millisecond))
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &pause); err != nil {

@@ -293,7 +293,7 @@ func (s *sampler) run(done <-chan struct{}) {
 	}
 }
 
-// add times a packet, if it is one of the load and has a timestamp.
+// add times a packet that belongs to the load and has a timestamp.
 func (s *sampler) add(packet, control []byte, sender [4]byte) {
 	delay, known := s.delays[sender]
 	arrived, stamped := timestamping.FromControl(control)

@@ -95,8 +95,8 @@ type Route struct {
 // Namespace is the path of a process's network namespace.
 func Namespace(pid int) string { return fmt.Sprintf("/proc/%d/ns/net", pid) }
 
-// settings is where the kernel's are that are the thread's namespace's own: what a container sees of them it may not
-// write, so there it is by the machine's first process.
+// settings returns the folder of the kernel's settings for the thread's namespace. A container may not write its own
+// /proc/sys, so there it is that of the machine's first process.
 func settings() string {
 	var seen unix.Statfs_t
 	if err := unix.Statfs("/proc/sys", &seen); err == nil && seen.Flags&unix.ST_RDONLY != 0 {

@@ -17,7 +17,7 @@ type Socket struct {
 	SendBufferBytes    uint32
 	ReceiveBufferBytes uint32
 	Drops              uint32        // cumulative
-	TCP                *unix.TCPInfo // of a TCP socket, where asked for
+	TCP                *unix.TCPInfo // of a TCP socket, if requested
 	CongestionControl  string        // likewise
 }
 
@@ -45,12 +45,12 @@ func extension(of int) uint8 { return 1 << (of - 1) }
 // Sockets returns the UDP (IPPROTO_UDP) or TCP (IPPROTO_TCP) sockets of IPv4 that may carry data, with what is
 // queued in them; with info, TCP_INFO and the congestion control as well.
 func (n *Namespace) Sockets(protocol uint8, info bool) ([]Socket, error) {
-	wanted := extension(diagMemory)
+	extensions := extension(diagMemory)
 	if info {
-		wanted |= extension(diagInfo) | extension(diagCongestionControl)
+		extensions |= extension(diagInfo) | extension(diagCongestionControl)
 	}
 	var found []Socket
-	err := n.dump(unix.SOCK_DIAG_BY_FAMILY, socketQuestion(protocol, wanted), func(body []byte) error {
+	err := n.dump(unix.SOCK_DIAG_BY_FAMILY, socketQuestion(protocol, extensions), func(body []byte) error {
 		s, err := decodeSocket(body)
 		if err == nil {
 			found = append(found, s)

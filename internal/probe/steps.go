@@ -60,7 +60,7 @@ func (d *direction) blast(ctx context.Context, duration time.Duration) error {
 	return d.settle(ctx, stepRate)
 }
 
-// losses sends small packets where loss is asked for, at most at half of the rate.
+// losses sends small packets where the plan has loss, at most at half of the rate.
 func (d *direction) losses(ctx context.Context, duration time.Duration) error {
 	if answers, err := d.answers(); !answers || d.middle.MeanLoss() == 0 {
 		return err

@@ -17,7 +17,7 @@ type Change struct {
 	AtUnixNS  timing.Unix         `json:"at_unix_ns"`
 	Set       linkmodel.Change    `json:"set"`
 	// AppliedUnixNS is when it took effect; 0: not yet. For the frames of the link the change lies at
-	// AtUnixNS exactly, since they are told apart by their arrival.
+	// AtUnixNS exactly, since they are distinguished by their arrival.
 	AppliedUnixNS timing.Unix `json:"applied_unix_ns"`
 
 	at      time.Duration
@@ -25,8 +25,8 @@ type Change struct {
 }
 
 // targets are the directions that a change means.
-func (r *Relay) targets(link string, wanted linkmodel.Direction) ([]*direction, error) {
-	if err := wanted.Validate(); err != nil {
+func (r *Relay) targets(link string, of linkmodel.Direction) ([]*direction, error) {
+	if err := of.Validate(); err != nil {
 		return nil, controlsocket.Refused(controlsocket.CodeInvalid, "%w", err)
 	}
 	var found []*direction
@@ -35,7 +35,7 @@ func (r *Relay) targets(link string, wanted linkmodel.Direction) ([]*direction, 
 		if d.name == linkmodel.AB {
 			known = append(known, d.link)
 		}
-		if d.link == link && wanted.Covers(d.name) {
+		if d.link == link && of.Covers(d.name) {
 			found = append(found, d)
 		}
 	}
@@ -47,8 +47,8 @@ func (r *Relay) targets(link string, wanted linkmodel.Direction) ([]*direction, 
 
 // Set changes a link at a time, or at once if that has passed. It returns once it is done, with
 // the time of that.
-func (r *Relay) Set(link string, wanted linkmodel.Direction, set linkmodel.Change, when timing.Unix) (timing.Unix, error) {
-	targets, err := r.targets(link, wanted)
+func (r *Relay) Set(link string, of linkmodel.Direction, set linkmodel.Change, when timing.Unix) (timing.Unix, error) {
+	targets, err := r.targets(link, of)
 	if err != nil {
 		return 0, err
 	}

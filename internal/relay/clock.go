@@ -43,7 +43,7 @@ type reading struct {
 }
 
 // A reading that takes longer than usual by more than this is taken again, a few times: the thread was held up
-// within it, and by that much arrivals told from it may be too late.
+// within it, and by that much arrivals read from it may be too late.
 const (
 	readingSlack = time.Microsecond
 	readingTries = 8

@@ -180,7 +180,7 @@ func (l *loop) read() int {
 	return max(n, whole)
 }
 
-// accept hands a frame to the model, its arrival told by a reading of the clock.
+// accept hands a frame to the model, with the reading of the clock at its arrival.
 func (l *loop) accept(d *direction, frame *arrived, at *reading) {
 	if !frame.fits(d.to.MTU) {
 		l.oversize(d, frame)

@@ -52,8 +52,8 @@ func acquire() Privileges {
 }
 
 // keepAwake has idle processors wait without sleeping until this process ends: out of a sleep, or out of a hypervisor's
-// hands, a wake takes tens of microseconds. The file is asked for the largest latency of waking, in µs, and what it was
-// told holds as long as it is open (Linux, Documentation/power/pm_qos_interface.rst).
+// hands, a wake takes tens of microseconds. The file takes the largest latency of waking, in µs, and the value
+// holds as long as it is open (Linux, Documentation/power/pm_qos_interface.rst).
 func keepAwake() error {
 	const file = "/dev/cpu_dma_latency"
 	fd, err := unix.Open(file, unix.O_WRONLY|unix.O_CLOEXEC, 0)

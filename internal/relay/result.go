@@ -11,10 +11,10 @@ type Result struct {
 	CPUSeconds float64    `json:"cpu_s"`
 	Privileges Privileges `json:"granted"`
 	// RingDrops are frames, of any link, that the kernel dropped because the relay did not come to read in
-	// time. Nobody asked for that.
+	// time. No property of the link asks for it.
 	RingDrops uint64       `json:"ring_drops"`
 	Links     []LinkResult `json:"links"`
 	Changes   []Change     `json:"changes"`
-	// Telemetry tells what became of the points, if they were pushed.
+	// Telemetry counts the points, if they were pushed.
 	Telemetry *telemetry.Counts `json:"telemetry,omitempty"`
 }

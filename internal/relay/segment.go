@@ -81,7 +81,7 @@ func (h *vnetHeader) frames(segment []byte, ip int) (frames, headers int) {
 	return max(1, (len(segment)-headers+h.size-1)/h.size), headers
 }
 
-// bytesOf is the length of a segment's frame of a number, by what frames told.
+// bytesOf is the length of a segment's frame of a number, by the lengths of earlier frames.
 func (h *vnetHeader) bytesOf(number, frames, headers, segmentBytes int) int {
 	if number == frames-1 {
 		return segmentBytes - number*h.size

@@ -21,8 +21,8 @@ const maxNap = time.Millisecond
 
 // waiter waits for the next deadline, a command or a frame.
 //
-// While frames keep coming it does not wake for each of them: no frame has to be sent sooner after its arrival
-// than the shortest delay of all links, so it is enough to look at the ring twice within that.
+// While frames keep coming it does not wake for each of them. No frame has to be sent sooner after its arrival
+// than the shortest delay of all links, so two looks at the ring within that delay are enough.
 type waiter struct {
 	all, deadlines int // epoll: of everything, and of all but frames
 	timer, wake    int

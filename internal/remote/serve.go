@@ -1,5 +1,5 @@
-// Package remote does on a machine with hosts of a run what its runner asks for, on a Unix socket: ends of links,
-// counters, samples, probes, and files as they grow.
+// Package remote serves the runner of a run on a machine with some of its hosts, on a Unix socket: it makes ends of
+// links, reads counters, samples, probes, and sends files as they grow.
 //
 //	POST /middles        make the sides of middles on this machine that are wired to others (netconf.Middles)
 //	POST /hosts          make the ends of links and the routes of hosts (netconf.Host by the host's name)
@@ -39,7 +39,7 @@ type Machine struct {
 	folder string
 
 	mu sync.Mutex
-	// namespaces of the hosts are held open: a host's agents may end before its counters are asked for.
+	// namespaces of the hosts are held open: a host's agents may end before its counters are read.
 	namespaces map[string]*os.File
 	middles    *os.File // that of the middles which are here, or nil
 	ends       probe.Ends

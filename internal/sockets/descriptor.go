@@ -20,7 +20,7 @@ func Control(c syscall.Conn, f func(fd int) error) error {
 	return ControlRaw(raw, f)
 }
 
-// ControlRaw is Control of a connection whose RawConn is at hand.
+// ControlRaw is Control of a connection with a RawConn.
 func ControlRaw(raw syscall.RawConn, f func(fd int) error) error {
 	var failed error
 	err := raw.Control(func(fd uintptr) { failed = f(int(fd)) })

@@ -17,7 +17,7 @@ const OpenPause = 50 * time.Millisecond
 
 // Retry opens something, waiting until its local address, a route to the
 // remote one and, to dial TCP, the listener exist: an agent may start before
-// its interfaces and its peer. Waiting is told each time it fails, with the
+// its interfaces and its peer. Each failure is reported, with the
 // reason; missing reports whether to wait for one.
 func Retry[T any](ctx context.Context, waiting func(error), missing func(error) bool, open func() (T, error)) (T, error) {
 	for {

@@ -46,7 +46,7 @@ func (c Config) ValidateDatabase(file string) error {
 	return nil
 }
 
-// Counts tell what became of the points of a pusher's spools:
+// Counts are those of the points of a pusher's spools:
 // Points = Pushed + Rejected + what InfluxDB could not be given in time.
 type Counts struct {
 	Points   int `json:"points"`

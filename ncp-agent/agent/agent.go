@@ -39,7 +39,7 @@ type Options struct {
 	Plan        *config.Plan
 	Dir         string
 	Control     string
-	Credentials *telemetry.Credentials // nil: the spool is all
+	Credentials *telemetry.Credentials // nil: no push
 	Log         io.Writer
 }
 

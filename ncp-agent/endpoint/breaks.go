@@ -9,11 +9,11 @@ import (
 	"ncp-testbed/ncp-agent/session"
 )
 
-// A TCP connection that breaks is made again: the end that dialled it dials
+// A TCP connection that breaks is opened again: the end that dialled it dials
 // anew, the other one accepts. Meanwhile the session goes on over the others;
 // without any for as long as noConnection it has failed.
 const (
-	reopenPause  = 100 * time.Millisecond // before a connection that broke is made again
+	reopenPause  = 100 * time.Millisecond // before a connection that broke is opened again
 	noConnection = 5 * time.Second        // after which a session has failed
 )
 
@@ -73,7 +73,7 @@ func (d *Driver) broke(l *link, s socket, err error) {
 	}
 }
 
-// left reports whether a connection that ended so need not be made again: the
+// left reports whether a connection that ended so need not be opened again: the
 // peer has ended it in order, after a close that left nothing unacknowledged.
 // The close may have come over another connection first. The lock is held.
 func (d *Driver) left(err error) bool {

@@ -270,7 +270,7 @@ func (p *path) shortfall(target, inFlight float64) float64 {
 	return max(min(byRTT, byFlight), 0) + min(max(byRTT, byFlight), 0)
 }
 
-// cap bounds what is in flight. It is asked for far more often than it changes.
+// cap bounds what is in flight. It is read far more often than it changes.
 func (p *path) cap() int {
 	if p.most == 0 {
 		p.most = p.bound()

@@ -57,8 +57,8 @@ func Default(clientIDs ...string) Config {
 	}
 }
 
-// Fixed intervals. The handshake's are this implementation's own: upstream
-// sends it once.
+// Fixed intervals. Upstream sends the handshake once; this implementation
+// repeats it.
 const (
 	handshakeFirstRetry = 200 * time.Millisecond
 	handshakeMaxRetry   = 2 * time.Second

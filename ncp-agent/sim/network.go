@@ -135,7 +135,7 @@ func (n *network) push(now time.Duration, p *packet) {
 	}
 	n.tell(now, d, p, false)
 	if !d.Push(p, len(p.bytes)+n.overhead, now) {
-		n.recycle(p) // larger than the room that was asked for: a handshake with long ids
+		n.recycle(p) // larger than the requested room: a handshake with long ids
 	}
 	n.schedule(d)
 }

@@ -22,7 +22,7 @@ type part struct {
 	events    []event       // the whole run's, in the order of time
 	happened  int           // of these
 	first     *transfer     // the run's first, from whose establishment events count, if it is here
-	origin    time.Duration // when that was; Never: it has not been, or has not been told
+	origin    time.Duration // when that was; Never: not yet, or not yet known
 	sampleAt  time.Duration
 	notices   []notice
 	moments   int // at which it has done something
@@ -42,7 +42,7 @@ func (m moment) compare(other moment) int {
 	return cmp.Or(cmp.Compare(m.at, other.at), cmp.Compare(m.count, other.count))
 }
 
-// notice is what the observer is told of as soon as all parts are so far.
+// notice is an event for the observer, which gets it as soon as all parts are so far.
 type notice struct {
 	at     time.Duration
 	kind   int
@@ -83,7 +83,7 @@ func (p *part) ready() {
 
 // runTo goes from one moment at which something happens to the next, up to and
 // with an end; or to the one at which its last transfer has come to its end, if
-// that is asked for. At each, what arrive does is first, then what act does. A
+// orOver. At each, arrive comes first, then act. A
 // packet that arrives as a session looks what to acknowledge is too late for
 // that, as on every host: a socket takes time to read, and a round trip of just
 // two ACK intervals would else wait for no ACK at all.

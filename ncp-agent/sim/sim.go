@@ -66,7 +66,7 @@ type Run struct {
 	// Until ends the run if the transfers have not. 0 is an hour.
 	Until time.Duration
 	// Workers is how many cores it may use: 0 is all. The result is the same.
-	// Of several transfers sources and sinks are called side by side.
+	// Of several transfers sources and sinks are called in parallel.
 	Workers int
 	// Observer sees what happens.
 	Observer Observer

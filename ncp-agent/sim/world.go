@@ -13,7 +13,7 @@ import (
 	"ncp-testbed/internal/timing"
 )
 
-// world is a simulation in parts, which run side by side from one barrier to
+// world is a simulation in parts, which run in parallel from one barrier to
 // the next. What leaves one part for another is on its way for at least
 // ahead; so a part can go so far beyond the earliest thing that happens anywhere
 // without knowing what the others do meanwhile (conservative windows). What
@@ -42,7 +42,7 @@ const partsPerWorker = 8
 func newWorld(run *Run) (*world, error) {
 	w := &world{run: run, workers: cmp.Or(run.Workers, runtime.GOMAXPROCS(0)), worthwhile: 100}
 	if run.Observer.Frame != nil || run.Observer.Packet != nil {
-		w.workers = 1 // these are told as it happens
+		w.workers = 1 // these are reported as they happen
 	}
 	known := newNames(run)
 	var routes [][]route
@@ -201,7 +201,7 @@ func (w *world) which(has func(*part) bool) (list []*part) {
 	return list
 }
 
-// each does something with parts, side by side if there is enough to do.
+// each does something with parts, in parallel if there is enough to do.
 func (w *world) each(parts []*part, do func(*part)) {
 	workers := min(w.workers, len(parts))
 	if workers < 2 || !w.busy {

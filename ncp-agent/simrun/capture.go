@@ -21,7 +21,7 @@ import (
 // them, in the frames that the links count them with (headerBytes).
 type captures struct {
 	plan   *plan.Plan
-	links  []*capturedLink // nil: not asked for
+	links  []*capturedLink // nil: not requested
 	buffer gopacket.SerializeBuffer
 	err    error // the first
 }

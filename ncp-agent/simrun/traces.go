@@ -19,20 +19,20 @@ type traces struct{ files []io.Closer }
 // where it fails.
 func (s *simulation) trace(dir string) (*traces, error) {
 	t := &traces{}
-	wanted := &s.plan.Traces
-	if !wanted.QLog && len(wanted.Pcap) == 0 {
+	traces := &s.plan.Traces
+	if !traces.QLog && len(traces.Pcap) == 0 {
 		return t, nil
 	}
 	dir = filepath.Join(dir, "traces")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return t, err
 	}
-	if wanted.QLog {
+	if traces.QLog {
 		if err := t.sessions(s, dir); err != nil {
 			return t, err
 		}
 	}
-	if len(wanted.Pcap) > 0 {
+	if len(traces.Pcap) > 0 {
 		c, err := capture(s.plan, dir)
 		t.files = append(t.files, c)
 		if err != nil {

@@ -44,7 +44,7 @@ type stream struct {
 
 // Read feeds the view from a capture (pcap) of the session's TCP connections.
 // limit is the largest packet in bytes. The error says that the capture can't be
-// read, or that it has a hole, so that nothing can be told from it.
+// read, or that it has a hole, so that nothing follows from it.
 func Read(file io.Reader, connections []Addresses, limit int, view *View) error {
 	reader, err := pcapgo.NewReader(file)
 	if err != nil {
@@ -83,7 +83,7 @@ func (c *capture) segment(assembler *tcpassembly.Assembler, p gopacket.Packet, a
 	key := flowOf(network.NetworkFlow(), tcp.TransportFlow())
 	s := c.flows[key]
 	if s == nil {
-		c.view.violation("stranger "+key.from.String(), "a TCP connection that was not asked for: %v to %v", key.from, key.to)
+		c.view.violation("stranger "+key.from.String(), "an unexpected TCP connection: %v to %v", key.from, key.to)
 		return
 	}
 	if c.start.IsZero() {

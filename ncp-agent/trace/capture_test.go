@@ -195,7 +195,7 @@ func TestReadOfWhatIsWrong(t *testing.T) {
 		}, violation: "connection 1: 2 TCP connections, want 1"},
 		"a TCP connection of others": {make: func(x *exchange, r *recorder) {
 			r.record(segment(stranger, layers.TCP{SYN: true}, nil))
-		}, violation: "was not asked for: 198.18.9.1:5 to 198.18.9.2:6"},
+		}, violation: "an unexpected TCP connection: 198.18.9.1:5 to 198.18.9.2:6"},
 		"a length that no packet has": {make: func(x *exchange, r *recorder) {
 			r.open(0, 7)
 			r.record(r.stream(flowFrom(0, Receiver), []byte("\xff\xff\xff\xff"), 1000)...)

@@ -19,7 +19,7 @@ type Facts struct {
 	MaxInFlight    int     `json:"max_in_flight_packets"`
 	MaxOutstanding uint64  `json:"max_outstanding_bytes"` // sent and not reported as read
 
-	// Violations are what the protocol does not allow, each told once.
+	// Violations are what the protocol does not allow, each once.
 	Violations []string `json:"violations"`
 }
 

@@ -78,7 +78,7 @@ func NewView(sender, receiver Offer) *View {
 	return v
 }
 
-// violation notes a breach of a rule; each kind is told once, at its first.
+// violation notes a breach of a rule; each kind is reported once, at its first.
 func (v *View) violation(kind, format string, args ...any) {
 	if !v.seen[kind] {
 		v.seen[kind] = true
@@ -200,7 +200,7 @@ func (v *View) inOrder() {
 func (v *View) outstanding() {
 	f := &v.facts
 	if v.sent < f.BytesRead {
-		return // told where it was reported
+		return // reported there
 	}
 	f.MaxOutstanding = max(f.MaxOutstanding, v.sent-f.BytesRead)
 	if f.WindowBytes > 0 && f.MaxOutstanding > uint64(f.WindowBytes) {

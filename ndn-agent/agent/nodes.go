@@ -22,7 +22,7 @@ type consumer struct {
 	fetcher *fetch.Fetcher
 	config  fetch.Config
 	sum     hash.Hash
-	rtts    []time.Duration // of the segments that were asked for once
+	rtts    []time.Duration // of the segments that were requested once
 	done    chan struct{}   // closed at the end
 
 	started  time.Duration

@@ -32,7 +32,7 @@ type FaceConfig struct {
 	Local, Remote   netip.AddrPort
 	Listen          bool // TCP: take the peer's connection on Local
 	MTU             int  // of link packets over UDP; 0: DefaultMTU
-	SendBufferBytes int  // as asked by SO_SNDBUF; 0: the kernel's default
+	SendBufferBytes int  // as requested by SO_SNDBUF; 0: the kernel's default
 	SendQueueBytes  int  // TCP: that wait in the process at most; 0: MaxSendQueueBytes
 	Marking         marking.Config
 }

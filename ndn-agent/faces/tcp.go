@@ -20,7 +20,7 @@ const (
 	// MaxSendQueueBytes bounds what waits in the process for a TCP socket.
 	MaxSendQueueBytes = 64 << 20
 
-	reopenPause  = 100 * time.Millisecond // before a connection that broke is made again
+	reopenPause  = 100 * time.Millisecond // before a connection that broke is opened again
 	streamBuffer = 256 << 10
 )
 

@@ -2,14 +2,14 @@ package fetch
 
 import "ncp-testbed/ndn-agent/packet"
 
-// maxAhead bounds how many segments beyond the first missing one are asked
+// maxAhead bounds how many segments beyond the first missing one are requested
 // for, and so what waits in memory behind a gap.
 const maxAhead = 8192
 
 // maxWaitingBytes bounds the same, whatever size the segments have.
 const maxWaitingBytes = 128 << 20
 
-// finish learns how many segments there are; those beyond are no longer wanted.
+// finish learns how many segments there are; those beyond are dropped.
 func (f *Fetcher) finish(last packet.Component) {
 	final, ok := last.Number(packet.ComponentSegment)
 	if !ok || f.hasFinal || final < f.delivered {

@@ -155,7 +155,7 @@ func (f *Fetcher) ask(now time.Duration, segment uint64, r *request) {
 	f.send(lp.Packet{Network: f.wire})
 }
 
-// Receive takes what came. What is none of this fetch's is counted.
+// Receive takes what came. A packet of another object is counted.
 func (f *Fetcher) Receive(now time.Duration, p lp.Packet) {
 	if f.done {
 		return

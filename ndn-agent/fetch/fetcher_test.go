@@ -253,7 +253,7 @@ func TestTimeOutsBackOff(t *testing.T) {
 	c := config()
 	c.MaxRetries = 3
 	err := p.run(c, time.Minute)
-	if err == nil || !strings.Contains(err.Error(), "/o/v=1/seg=0 did not come, asked for 4 times") {
+	if err == nil || !strings.Contains(err.Error(), "/o/v=1/seg=0 did not come, requested 4 times") {
 		t.Error(err)
 	}
 	// 1 + 2 + 4 + 8 s.

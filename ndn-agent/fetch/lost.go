@@ -8,7 +8,7 @@ import (
 	"ncp-testbed/ndn-agent/packet"
 )
 
-// refused notes a Nack. The segment is asked for again when its time is over,
+// refused notes a Nack. The segment is requested again when its time is over,
 // as if the Interest had been lost.
 func (f *Fetcher) refused(p lp.Packet) {
 	i, err := packet.DecodeInterest(p.Network)
@@ -75,10 +75,10 @@ func (f *Fetcher) lost(segment uint64, r *request) error {
 	default:
 		why = fmt.Sprintf("; the next hop refused it for reason %d", r.lastNack)
 	}
-	return fmt.Errorf("%s did not come, asked for %d times%s", name, r.retries+1, why)
+	return fmt.Errorf("%s did not come, requested %d times%s", name, r.retries+1, why)
 }
 
-// drop takes a segment out of those to be asked for again.
+// drop takes a segment out of those to request again.
 func (f *Fetcher) drop(segment uint64) {
 	for i, s := range f.retransmit {
 		if s == segment {

@@ -16,8 +16,8 @@ func (f *Fetcher) discover(name packet.Name) bool {
 	return true
 }
 
-// rediscovered is for an answer to the discovery that is another segment than
-// the first: that one is asked for by its name now.
+// rediscovered requests the first segment by its name, after an answer to the
+// discovery with another segment.
 func (f *Fetcher) rediscovered(now time.Duration, segment uint64) {
 	if r := f.requests[0]; r != nil && r.inFlight && segment != 0 && f.stats.Segments == 0 && len(f.requests) == 1 && f.config.Discover && r.retries == 0 {
 		r.retries++

@@ -67,7 +67,7 @@ func New(c Config, send func(face int, p lp.Packet)) *Forwarder {
 // route of that prefix.
 func (f *Forwarder) AddRoute(prefix packet.Name, face int) { f.routes.add(prefix, face) }
 
-// FaceDown forgets what a face asked for and was asked, and the routes that it
+// FaceDown forgets a face's pending Interests in both directions, and the routes that it
 // registered itself: another face may have its number next.
 func (f *Forwarder) FaceDown(face int) {
 	f.routes.dropRegistered(face)
@@ -174,7 +174,7 @@ func (f *Forwarder) receiveData(now time.Duration, face int, p lp.Packet) error 
 	}
 	for i, e := range satisfied {
 		for j, d := range e.downstreams {
-			// A face that asked in several ways gets the Data once.
+			// A face with several Interests gets the Data once.
 			if now <= d.expiry && d.face != face && !askedBefore(satisfied[:i], e.downstreams[:j], now, d.face) {
 				f.send(d.face, lp.Packet{Network: p.Network, Mark: p.Mark, PitToken: d.token})
 			}
@@ -199,7 +199,7 @@ func askedBefore(entries []*entry, downstreams []downstream, now time.Duration, 
 	return false
 }
 
-// receiveNack passes a refusal on to all who asked.
+// receiveNack passes a refusal on to all faces with a pending Interest.
 func (f *Forwarder) receiveNack(now time.Duration, face int, p lp.Packet) error {
 	interest, err := packet.DecodeInterest(p.Network)
 	if err != nil {

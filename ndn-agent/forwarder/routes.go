@@ -23,7 +23,7 @@ type table struct{ routes []route }
 
 func (t *table) add(prefix packet.Name, face int) { t.put(route{prefix, face, false}) }
 
-// register routes a prefix to the face that asked for it.
+// register routes a prefix to the face that requests it.
 func (t *table) register(prefix packet.Name, face int) bool {
 	own := 0
 	for _, r := range t.routes {

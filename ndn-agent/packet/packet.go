@@ -66,7 +66,7 @@ type Data struct {
 	Name          Name
 	ContentType   uint64
 	Freshness     time.Duration
-	FinalBlock    *Component // nil: not told
+	FinalBlock    *Component // nil: unknown
 	Content       []byte
 	SignatureType uint64
 	Signed        []byte // what the signature covers

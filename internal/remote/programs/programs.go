@@ -21,7 +21,7 @@ import (
 	"ncp-testbed/internal/timing"
 )
 
-// killAfter is how long a program may take to end that was told to.
+// killAfter is how long a program may take to end after SIGTERM.
 const killAfter = 5 * time.Second
 
 // Programs are those of a run, by names that are its runner's.
@@ -145,7 +145,7 @@ func (p *Programs) run(name, namespace string, arguments []string) (*started, er
 		defer errs.Close()
 		defer out.Close()
 		stamp(printed, out)
-		_ = one.command.Wait() // its code is told
+		_ = one.command.Wait() // its code is reported
 	}()
 	return one, nil
 }

@@ -23,7 +23,7 @@ func writeRequest(w io.Writer, bytes int) error {
 	return err
 }
 
-// readRequest takes "download BYTES\n" and returns how many are asked for.
+// readRequest takes "download BYTES\n" and returns the number of bytes.
 func readRequest(r io.Reader) (int, error) {
 	line, err := bufio.NewReaderSize(io.LimitReader(r, mostRequestBytes), mostRequestBytes).ReadString('\n')
 	if err != nil {

@@ -22,8 +22,8 @@ func Main(m *testing.M, run func(args []string) int) {
 	os.Exit(m.Run())
 }
 
-// command is the program with arguments. Under the race detector a program
-// sleeps for a second at its end unless it is told not to.
+// command is the program with arguments. A program with the race
+// detector sleeps for a second at its end by default.
 func command(args ...string) *exec.Cmd {
 	c := exec.Command(os.Args[0], args...)
 	c.Env = append(os.Environ(), beProgram+"=1", "GORACE=atexit_sleep_ms=0")
