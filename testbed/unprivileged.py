@@ -12,10 +12,13 @@ from testbed.errors import CannotRun
 
 USER = 65532
 """The user and group without rights, of agents as well."""
+RIGHTS = (f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--no-new-privs", "--inh-caps=-all")
+"""Options of setpriv for that user."""
 WRITABLE_BY_ANYBODY = ("/", "/home", "/var", "/tmp", "/var/tmp", "/run", "/run/lock", "/dev/mqueue", "/dev/shm")
 """Where a machine may have a file system of its own in which any user can write."""
 MOST_ANSWER_BYTES = 1 << 20
 _LIMITS = (f"--fsize={MOST_ANSWER_BYTES}", "--nproc=512", "--nofile=256", "--core=0")
+_NAMESPACES = ("--mount", "--net", "--ipc", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc")
 _NEEDED = ("unshare", "setpriv", "prlimit", "mount", "mountpoint")
 _READ_ONLY = (
     f"for at in {' '.join(WRITABLE_BY_ANYBODY)}; do "
@@ -28,8 +31,8 @@ _READ_ONLY = (
 def call(
     command: Sequence[str], given: str, environment: Mapping[str, str], timeout_s: float
 ) -> subprocess.CompletedProcess[str]:
-    """The exit code and what the command writes to stdout (UTF-8, :data:`MOST_ANSWER_BYTES` at most), ``given`` its
-    stdin; what it says on stderr is lost. All that it starts ends with it.
+    """The exit code and the stdout of a command (UTF-8, :data:`MOST_ANSWER_BYTES` at most) with the stdin ``given``;
+    its stderr is lost. All that it starts ends with it.
 
     Raises:
         CannotRun: only root can give up rights, and this is another user; or a program for that is not installed.
@@ -48,10 +51,8 @@ def call(
             "See ./run.sh doctor.",
             program=missing[0],
         )
-    namespaces = ("--mount", "--net", "--ipc", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc")
-    rights = (f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--no-new-privs", "--inh-caps=-all")
-    whole = ["unshare", *namespaces, "--", "sh", "-c", _READ_ONLY, "sh", "prlimit", *_LIMITS, "--"]
-    whole += ["setpriv", *rights, "--bounding-set=-all", "--", *command]
+    whole = ["unshare", *_NAMESPACES, "--", "sh", "-c", _READ_ONLY, "sh", "prlimit", *_LIMITS, "--"]
+    whole += ["setpriv", *RIGHTS, "--bounding-set=-all", "--", *command]
     with tempfile.TemporaryFile() as answer:
         done = subprocess.run(
             whole,

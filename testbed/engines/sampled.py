@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from line_protocol_parser import LineFormatError, parse_line
 
-from testbed.engines.mininet.spools import Spools
+from testbed.engines.telemetry import GrowingFiles
 from testbed.judge.checks.law_ahead import SharesAhead
 from testbed.plan.duration import expected_transfer_s
 from testbed.plan.model import Plan
@@ -67,13 +67,13 @@ class Sampled:
         windows = traffic_of(plan).windows
         self._sources = _by_field({**_BESIDE, **(_OF_WINDOWS if windows else _OF_OTHERS)})
         self._of_interest = ("event,", *(f"{measurement}," for measurement, _ in self._sources))
-        self._spools = Spools(telemetry)
+        self._files = GrowingFiles(telemetry)
         self._start_ns: int | None = None
         self._shares = SharesAhead(plan)
 
     def look(self) -> None:
         """Read what is new. A line that is none, as after a killed program, is passed over."""
-        for lines in self._spools.new_lines():
+        for lines in self._files.new_lines():
             for line in lines:
                 if line.startswith(self._of_interest):
                     try:

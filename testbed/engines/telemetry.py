@@ -1,12 +1,12 @@
-"""Telemetry around a run: the gateway to InfluxDB, pushing what collectors spool, merging and counting."""
+"""Telemetry around a run: the gateway to InfluxDB, and the files that telemetry is written to."""
 
 from __future__ import annotations
 
 import heapq
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from testbed.errors import RunFailed
@@ -17,8 +17,7 @@ from topologies.fabric import MANAGEMENT_GATEWAY, Fabric
 GATEWAY_PORT = 8086
 
 
-@dataclass(frozen=True)
-class Counts:
+class Counts(NamedTuple):
     """Points of telemetry of a run: in the merged file and in the database (None: there was none)."""
 
     in_file: int
@@ -33,48 +32,63 @@ class Gateway:
     """
 
     def __init__(self, fabric: Fabric, influx_url: str, directory: Path, logs: Path) -> None:
-        target = urlsplit(influx_url)
-        bridge = directory / "influxdb.sock"
+        target, bridge, log = urlsplit(influx_url), directory / "influxdb.sock", logs / "gateway.log"
         port = target.port or (443 if target.scheme == "https" else 80)
-        self._outside = Supervised.start(
-            "telemetry gateway",
-            ["socat", f"UNIX-LISTEN:{bridge},fork,mode=600", f"TCP:{target.hostname}:{port}"],
-            logs / "gateway.log",
-        )
-        self._inside = Supervised.start(
-            "telemetry gateway",
-            ["socat", f"TCP-LISTEN:{GATEWAY_PORT},bind={MANAGEMENT_GATEWAY},reuseaddr,fork", f"UNIX-CONNECT:{bridge}"],
-            logs / "gateway.log",
-            namespace=fabric.path,
-        )
+        outside = ["socat", f"UNIX-LISTEN:{bridge},fork,mode=600", f"TCP:{target.hostname}:{port}"]
+        inside = f"TCP-LISTEN:{GATEWAY_PORT},bind={MANAGEMENT_GATEWAY},reuseaddr,fork"
+        self._ends = [
+            Supervised.start(
+                "telemetry gateway", ["socat", inside, f"UNIX-CONNECT:{bridge}"], log, namespace=fabric.path
+            ),
+            Supervised.start("telemetry gateway", outside, log),
+        ]
         deadline = time.monotonic() + 5
         while not bridge.exists():
             if failure := self.failure():
                 raise RunFailed.of(failure)
             if time.monotonic() > deadline:
-                raise RunFailed(
-                    "telemetry.gateway-not-up",
-                    "the telemetry gateway did not open {bridge}; see {log}",
-                    bridge=bridge,
-                    log=logs / "gateway.log",
-                )
+                raise RunFailed("telemetry.gateway-not-up", "the telemetry gateway does not start; see {log}", log=log)
             time.sleep(0.02)
 
     def failure(self) -> Message | None:
         """How it ended by itself, or None."""
-        return self._outside.failure() or self._inside.failure()
+        return next((said for end in self._ends if (said := end.failure())), None)
 
     def stop(self) -> None:
         """End both ends."""
-        for end in (self._inside, self._outside):
+        for end in self._ends:
             end.end_group()
+
+
+class GrowingFiles:
+    """A file of line protocol that is being written, or a folder of such files, which may come and go."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self._read: dict[Path, int] = {}
+
+    def new_lines(self) -> Iterator[list[str]]:
+        """The whole lines that were appended to each file since the last call."""
+        for path in sorted(self._place.glob("**/*.lp")) if self._place.is_dir() else [self._place]:
+            yield self._whole_lines(path)
+
+    def _whole_lines(self, path: Path) -> list[str]:
+        try:
+            with path.open("rb") as file:
+                file.seek(self._read.get(path, 0))
+                new = file.read()
+        except FileNotFoundError:
+            return []
+        whole = new[: new.rfind(b"\n") + 1]
+        self._read[path] = self._read.get(path, 0) + len(whole)
+        return whole.decode().splitlines()
 
 
 def merge_spools(spools: Sequence[Path], merged: Path) -> int:
     """Merge spools, each in time order, into one file in time order; returns the number of points.
 
-    A last line that was cut off by a kill is left out: it is no point. Where the disk is full there is no merged file;
-    the spools have it all.
+    A last line that was cut off by a kill is no point, and is left out. On a full disk there is no merged file; the
+    spools have all points.
     """
     count = 0
     try:
@@ -89,14 +103,13 @@ def merge_spools(spools: Sequence[Path], merged: Path) -> int:
     return count
 
 
-def _timed_lines(spool: Path) -> Iterator[tuple[int, str]]:
-    # A spool's own order is nearly, not strictly, the order of its timestamps (a point is stamped when it is
-    # sampled and written a moment later), so it is sorted; a run's spool is a few megabytes.
+def _timed_lines(spool: Path) -> list[tuple[int, str]]:
+    # A spool is nearly, not strictly, in the order of its timestamps (a point is stamped when it is sampled and
+    # written a moment later), so it is sorted; a run's spool is a few megabytes.
     lines = []
     with spool.open(encoding="utf-8") as file:
         for line in file:
             stamp = line.rstrip("\n").rsplit(" ", 1)[-1]
             if line.endswith("\n") and stamp.isdigit():
                 lines.append((int(stamp), line))
-    lines.sort(key=lambda item: item[0])
-    return iter(lines)
+    return sorted(lines, key=lambda item: item[0])

@@ -7,8 +7,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.engines.mininet.emulator_choice import choose_middle
-from testbed.engines.mininet.engine import ENGINE
+from testbed.engines.mininet.engine import ENGINE, choose_emulator
 from testbed.engines.mininet.lifecycle import EmulatedRun
 from testbed.errors import RunFailed
 from testbed.judge.checks.result import Verdict
@@ -95,7 +94,7 @@ def measure(asked: Measurement) -> None:
     phases = QUICK if asked.quick else FULL
     asked.load.sample()
     loaded = load_scenario(str(SCENARIO), [f"ncp.transfer={phases.transfer_mib}MiB"])
-    choices = Choices(runtime="process", middle=choose_middle("auto"), quick=asked.quick)
+    choices = Choices(runtime="process", middle=choose_emulator("auto"), quick=asked.quick)
     plan = resolve(loaded, asked.programs.policies, choices, asked.run_id)
     measured = EmulatedRun(plan, loaded, asked.programs.binaries, asked.progress)
     loader = Loader(plan["run"], asked.programs.binaries["ncp-push"], phases)

@@ -6,6 +6,7 @@ import contextlib
 import json
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from testbed.errors import RunFailed
@@ -15,23 +16,22 @@ from testbed.runtime.agents import AgentPlace, ContainerAgent
 
 PLAN = "plan.json"
 LOOK_S = 0.5
-"""So often the engine there is asked whether an agent still runs."""
+"""How often a remote engine is asked whether an agent still runs."""
 RESULTS = ("result.json", "trace.sqlog")
-TIMES = ("started_unix_ns", "finished_unix_ns")
 
 
 def folders_of(place: AgentPlace) -> tuple[str, str]:
-    """Of an agent in the run's folder of its machine: for its spool and results, and for its socket."""
+    """An agent's folders in the run's folder of its machine: for its spool and results, and for its socket."""
     return f"{place.name}/data", f"{place.name}/control"
 
 
 def socket_of(place: AgentPlace) -> str:
-    """Its control socket, in the run's folder of its machine."""
+    """An agent's control socket, in the run's folder of its machine."""
     return f"{folders_of(place)[1]}/control.sock"
 
 
-class FarAgent(ContainerAgent):
-    """Its ``place`` is here; it pushes no telemetry, which is fetched as it is sampled."""
+class RemoteAgent(ContainerAgent):
+    """An agent whose ``place`` is here; it pushes no telemetry, which is fetched as it is sampled."""
 
     def __init__(
         self, machine: Machine, image: str, plan: Plan, place: AgentPlace, beside: ContainerAgent | None = None
@@ -39,21 +39,14 @@ class FarAgent(ContainerAgent):
         self.machine = machine
         self._looked_s = 0.0
         self._code: int | None = None
-        there = [f"{machine.folder}/{name}" for name in (PLAN, *folders_of(place))]
-        super().__init__(
-            machine.docker,
-            image,
-            plan,
-            replace(place, plan=there[0], directory=there[1], control=there[2], credentials=None),  # type: ignore[arg-type]
-            beside,
-            machine.labels(),
-        )
-        self.place = replace(
-            place, control=machine.own / folders_of(place)[1], credentials=None, ahead_ns=machine.ahead_ns
-        )
+        file, data, control = (Path(machine.folder, name) for name in (PLAN, *folders_of(place)))
+        there = replace(place, plan=file, directory=data, control=control, credentials=None)
+        super().__init__(machine.docker, image, plan, there, beside, machine.labels())
+        control = machine.own / folders_of(place)[1]
+        self.place = replace(place, control=control, credentials=None, ahead_ns=machine.ahead_ns)
 
     def exit_code(self) -> int | None:
-        """As of a container here, looked at now and then; its result is here when it has ended."""
+        """The container's exit code, looked up now and then; the agent's result is here when it has ended."""
         if self._code is None and time.monotonic() - self._looked_s >= LOOK_S:
             if failed := self.machine.failure():
                 raise RunFailed.of(failed, "./run.sh clean --hosts INVENTORY removes what is left of this run there.")
@@ -64,7 +57,7 @@ class FarAgent(ContainerAgent):
         return self._code
 
     def stop(self) -> None:
-        """Stop it; where its machine can't be reached it is left there, with what it has."""
+        """Stop it; where its machine can't be reached it is left there, with all that it has."""
         with contextlib.suppress(RunFailed, OSError):
             self._looked_s = 0.0
             super().stop()
@@ -73,13 +66,13 @@ class FarAgent(ContainerAgent):
         for name in RESULTS:
             with contextlib.suppress(OSError):
                 if content := self.machine.read_all(f"{folders_of(self.place)[0]}/{name}"):
-                    (self.place.directory / name).write_bytes(self._on_our_clock(name, content))
+                    if name.endswith(".json"):
+                        content = self._on_our_clock(content)
+                    (self.place.directory / name).write_bytes(content)
 
-    def _on_our_clock(self, name: str, content: bytes) -> bytes:
-        if not name.endswith(".json"):
-            return content
+    def _on_our_clock(self, content: bytes) -> bytes:
         result: dict[str, Any] = json.loads(content)
-        for key in TIMES:
+        for key in ("started_unix_ns", "finished_unix_ns"):
             if result.get(key):
                 result[key] -= self.machine.ahead_ns
         return json.dumps(result, indent=1, ensure_ascii=False).encode() + b"\n"

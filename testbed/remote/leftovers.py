@@ -1,4 +1,4 @@
-"""What runs that are over left on other machines, which could not be reached when they ended."""
+"""Removes what killed or cut-off runs left on other machines."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from testbed.remote.machine import LABEL, LEAD_LABEL, Machine, forget, lead, rem
 
 
 def remove(machines: Mapping[str, Mapping[str, Any]]) -> tuple[list[str], list[str]]:
-    """Remove from machines, given by their variables, what runs made that this one led, none of which may be on; what
-    was removed, and what could not be, in words. Another one's runs are left alone."""
+    """Remove from machines, given by their variables, all of the runs that this one led, none of which may be on;
+    another leader's runs are left alone. Returns the removed things and the problems, in words."""
     removed: list[str] = []
     problems: list[str] = []
     for name, variables in machines.items():

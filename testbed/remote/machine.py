@@ -24,16 +24,16 @@ from topologies import control_socket
 log = logging.getLogger(__name__)
 
 LABEL, LEAD_LABEL = "ncp-testbed.far-run", "ncp-testbed.lead"
-"""Of containers on a machine: the run that made them, and the machine that leads it."""
+"""Labels of containers on a machine: the run that made them, and the machine that leads it."""
 FOLDER = "/run/ncp-testbed-far"
-"""On a machine: a folder a run, with the sockets and spools of its agents."""
+"""The folder on a machine that has one for each run, with the sockets and spools of its agents."""
 SOCKET = "far.sock"
 LEAD = "lead"
-"""In that folder: which machine leads the run."""
+"""The file in a run's folder that names the machine which leads it."""
 VXLAN_PORT, ECHO_PORT = 14789, 14790
 """UDP ports of a machine that the others of a run must reach, and of the one that leads the first as well."""
 CAPABILITIES = ("NET_ADMIN", "NET_RAW", "SYS_ADMIN", "SYS_PTRACE")
-"""Of the helper: it enters the hosts' network namespaces and makes interfaces there."""
+"""Capabilities of the helper, which enters the hosts' network namespaces and makes interfaces there."""
 CONNECT_S = 15.0
 ANSWER_S = 20
 ALIVE = ("ServerAliveInterval=3", "ServerAliveCountMax=5")
@@ -41,7 +41,7 @@ ALIVE = ("ServerAliveInterval=3", "ServerAliveCountMax=5")
 
 
 def lead() -> str:
-    """What tells this machine from others that lead runs."""
+    """The identity of this machine among those that lead runs."""
     try:
         return Path("/etc/machine-id").read_text().strip() or socket.gethostname()
     except OSError:
@@ -71,56 +71,49 @@ class Machine:
         """``own``: a folder for its sockets here, with a path that is short enough for one."""
         self.name, self.run, self.own, self.log = name, run, own, log
         self.variables = variables
-        self.address = _address_of(
-            name, str(variables.get("ncp_testbed_address") or variables.get("ansible_host", name))
-        )
+        self.address = _address_of(name, variables.get("ncp_testbed_address") or variables.get("ansible_host", name))
         self.folder = f"{FOLDER}/{run}"
         self.docker: Any = None
         self.ahead_ns = 0
-        """What its clock is ahead of this one's."""
+        """How much its clock is ahead of this one's."""
         self._ssh: Supervised | None = None
         self._helper: Any = None
 
     def connect(self, sockets: Sequence[str] = ()) -> None:
-        """Open the connection; ``sockets`` are further ones of the run's folder there, which are at the same place in
-        ``own`` then. Raises :class:`CannotRun` where there is no way, or no Docker engine at its end."""
+        """Open the connection; further ``sockets`` of the run's folder there are at the same place in ``own`` then.
+        Raises :class:`CannotRun` where SSH or the Docker engine does not answer."""
         import docker
         from docker.errors import DockerException
 
         self.own.mkdir(parents=True, exist_ok=True)
         engine = self.own / "docker.sock"
-        ways = {str(engine): "/var/run/docker.sock"}
+        forwards = {engine: "/var/run/docker.sock"}
         for name in (SOCKET, *sockets):
             (self.own / name).parent.mkdir(parents=True, exist_ok=True)
-            ways[str(self.own / name)] = f"{self.folder}/{name}"
+            forwards[self.own / name] = f"{self.folder}/{name}"
         *command, address = ssh_command(self.name, self.variables)
         command += ["-N", "-o", "ExitOnForwardFailure=yes", "-o", "StreamLocalBindUnlink=yes"]
-        for here, there in ways.items():
-            command += ["-L", f"{here}:{there}"]
+        for local, remote in forwards.items():
+            command += ["-L", f"{local}:{remote}"]
         self._ssh = Supervised.start(f"SSH to {self.name}", [*command, address], self.log)
         deadline = time.monotonic() + CONNECT_S
-        while not all(Path(here).exists() for here in ways):
-            if self._ssh.process.poll() is not None:
+        while not all(local.exists() for local in forwards):
+            if self._ssh.has_ended():
+                said = last_words(self.log)
                 raise CannotRun(
-                    "host.no-ssh",
-                    "{machine}: SSH does not get there{said}",
-                    "Try: ssh {address}",
-                    machine=self.name,
-                    said=last_words(self.log),
-                    address=address,
+                    "host.no-ssh", "{host}: no SSH{said}", "Try: ssh {to}", host=self.name, said=said, to=address
                 )
             if time.monotonic() > deadline:
                 raise CannotRun(
                     "host.ssh-timeout",
-                    "{machine}: no SSH connection within {timeout_s:g} s; see {log}",
-                    machine=self.name,
+                    "{machine.name}: no SSH connection within {timeout_s:g} s; see {machine.log}",
+                    machine=self,
                     timeout_s=CONNECT_S,
-                    log=self.log,
                 )
             time.sleep(0.05)
         try:
             self.docker = docker.DockerClient(base_url=f"unix://{engine}", timeout=ANSWER_S)
-            there = str(self.docker.info()["Architecture"])
+            there, here = str(self.docker.info()["Architecture"]), platform.machine()
         except (DockerException, OSError) as error:
             raise CannotRun(
                 "host.no-docker",
@@ -129,17 +122,17 @@ class Machine:
                 machine=self.name,
                 error=type(error).__name__,
             ) from error
-        if there != platform.machine():
+        if there != here:
             raise CannotRun(
                 "host.other-processor",
                 "{machine}: its processor is {there}, and programs are built for {here} here",
                 machine=self.name,
                 there=there,
-                here=platform.machine(),
+                here=here,
             )
 
     def start_helper(self, program: Path, key: int) -> None:
-        """Start what makes links and samples there; raises :class:`CannotRun` where it does not run."""
+        """Start the helper that makes links and samples there; raises :class:`CannotRun` where it does not run."""
         from docker.errors import APIError
 
         image = build.build_image(self.docker, program)
@@ -184,7 +177,7 @@ class Machine:
                 time.sleep(0.1)
 
     def hold(self, name: str) -> int:
-        """A process in a network that nothing else is in, by a container of that name."""
+        """A process in an empty network of its own, by a container of that name."""
         container = self.docker.containers.create(
             self._helper.image.id,
             ["hold"],
@@ -200,12 +193,8 @@ class Machine:
         return int(container.attrs["State"]["Pid"])
 
     def labels(self) -> dict[str, str]:
-        """Of each container of the run there."""
+        """The labels of each container of the run there."""
         return {LABEL: self.run, LEAD_LABEL: lead()}
-
-    def put_programs(self, files: Mapping[str, bytes]) -> None:
-        """Leave files, by their paths below the root, in the helper's own file system, which goes with it."""
-        self.put(files, mode=0o755, into="/")
 
     def put(
         self,
@@ -216,7 +205,8 @@ class Machine:
         mode: int = 0o644,
         into: str = "/far",
     ) -> None:
-        """Leave files in the run's folder there, and make ``owner``'s folders."""
+        """Leave files in the run's folder there, or by their paths below the root in the helper's own file system
+        (``into="/"``), and make ``owner``'s folders."""
         import io
         import tarfile
 
@@ -239,7 +229,7 @@ class Machine:
         return json.loads(answer) if answer.strip() else None
 
     def read(self, file: str, start: int) -> bytes:
-        """What a file of the run's folder there has from a place on, a MiB at most; raises as :meth:`ask` does."""
+        """The content of a file in the run's folder there from an offset on, a MiB at most; raises as :meth:`ask`."""
         return self._request("GET", "/read?" + urllib.parse.urlencode({"file": file, "from": start}), None, SOCKET)
 
     def read_all(self, file: str) -> bytes:
@@ -253,30 +243,22 @@ class Machine:
         try:
             return control_socket.request(self.own / at, method, path, body, timeout_s=ANSWER_S)
         except control_socket.Refused as refusal:
+            request = f"{method} {path}"
             raise RunFailed(
-                "host.refused",
-                "{machine} refused {method} {path}: {said}",
-                machine=self.name,
-                method=method,
-                path=path,
-                said=refusal,
+                "host.refused", "{machine} refused {request}: {said}", machine=self.name, request=request, said=refusal
             ) from refusal
         except OSError as error:
             raise OSError(f"{self.name}: {error}") from error
 
     def failure(self) -> Message | None:
         """How the connection ended by itself, or None while it is there."""
-        if self._ssh is None or self._ssh.process.poll() is None:
+        if self._ssh is None or not self._ssh.has_ended():
             return None
-        return Message(
-            "host.connection-gone",
-            "the connection to {machine} is gone{said}",
-            machine=self.name,
-            said=last_words(self.log),
-        )
+        name, said = self.name, last_words(self.log)
+        return Message("host.connection-gone", "the connection to {machine} is gone{said}", machine=name, said=said)
 
     def stop(self) -> None:
-        """Remove what the run made there, and end the connection; what can't be removed now is left to
+        """Remove all that the run made there, and end the connection; the rest is left to
         :mod:`testbed.remote.leftovers`."""
         try:
             if failed := self.failure():
@@ -298,8 +280,8 @@ class Machine:
 
 
 def remove_runs(client: Any, runs: Sequence[str], say: Any) -> None:
-    """Remove what runs made on a machine, by its Docker engine: agents' containers, then the run's folder by the
-    helper's own, then that. It may be done again and again."""
+    """Remove all that runs made on a machine, by its Docker engine: agents' containers, then the run's folder by the
+    helper's own, then that. Safe to repeat."""
     for run in runs:
         found = client.containers.list(all=True, filters={"label": f"{LABEL}={run}"})
         for container in sorted(found, key=lambda one: one.name.startswith("ncp-far-")):
@@ -326,12 +308,9 @@ def _in_folders(client: Any, helper: str, *command: str) -> bytes:
         container.start()
         ended = container.wait(timeout=ANSWER_S)["StatusCode"]
         if ended:
+            logs = container.logs().decode(errors="replace").strip()
             raise RunFailed(
-                "container.ended",
-                "{command} ended with {ended}: {logs}",
-                command=command[0],
-                ended=ended,
-                logs=container.logs().decode(errors="replace").strip(),
+                "container.ended", "{command} ended with {ended}: {logs}", command=command[0], ended=ended, logs=logs
             )
         said: bytes = container.logs(stderr=False)
     finally:
@@ -339,21 +318,17 @@ def _in_folders(client: Any, helper: str, *command: str) -> bytes:
     return said
 
 
-def _address_of(name: str, host: str) -> str:
+def _address_of(name: str, host: object) -> str:
     try:
-        return str(socket.getaddrinfo(host, None, socket.AF_INET, socket.SOCK_DGRAM)[0][4][0])
+        return str(socket.getaddrinfo(str(host), None, socket.AF_INET, socket.SOCK_DGRAM)[0][4][0])
     except OSError as error:
         raise CannotRun(
-            "host.no-address",
-            "{machine}: {address}: no IPv4 address is known of it ({error})",
-            machine=name,
-            address=host,
-            error=error,
+            "host.no-address", "{machine}: {host}: no IPv4 address ({error})", machine=name, host=host, error=error
         ) from error
 
 
 def address_towards(other: str) -> str:
-    """This machine's own address on the way to another one."""
+    """This machine's own address on the path to another one."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         any_socket.connect((other, ECHO_PORT))
         return str(any_socket.getsockname()[0])

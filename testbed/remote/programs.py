@@ -1,4 +1,4 @@
-"""Programs of this machine that run at a host of another one: what they need goes there with the helper."""
+"""Programs of this machine that run at a host of another one: their files go there with the helper."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from testbed.errors import CannotRun, RunFailed
 from testbed.remote.machine import Machine
 
 LOOK_S = 0.5
-"""So often it is asked what is new."""
+"""How often new output is requested."""
 _LIBRARY = re.compile(r"(/\S+) \(0x[0-9a-f]+\)$", re.MULTILINE)
 
 
@@ -30,19 +30,19 @@ def files_of(name: str) -> dict[str, bytes]:
     return {file.lstrip("/"): Path(file).read_bytes() for file in (path, *_LIBRARY.findall(said))}
 
 
-class FarProgram:
-    """One that was started there at a time (Unix nanoseconds of this machine), or at once if that has passed."""
+class RemoteProgram:
+    """A program that was started at a time (Unix nanoseconds of this machine), or at once if that has passed."""
 
     def __init__(
         self, machine: Machine, host: str, name: str, command: Sequence[str], at_unix_ns: int, log: Path
     ) -> None:
-        """``log`` gets what it prints as errors, at its end."""
+        """``log`` gets its stderr, at its end."""
         self._machine, self._name, self._log = machine, name, log
         self._over = threading.Event()
         path = shutil.which(command[0]) or command[0]
-        asked = {"name": name, "host": host, "at_unix_ns": at_unix_ns + machine.ahead_ns}
+        where = {"name": name, "host": host, "at_unix_ns": at_unix_ns + machine.ahead_ns}
         try:
-            machine.ask("POST", f"/program?{urllib.parse.urlencode(asked)}", [path, *command[1:]])
+            machine.ask("POST", f"/program?{urllib.parse.urlencode(where)}", [path, *command[1:]])
         except OSError as error:
             raise RunFailed(
                 "program.does-not-answer",
@@ -53,7 +53,7 @@ class FarProgram:
             ) from error
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """What it prints, to its end: each line with its time, on this machine's clock."""
+        """The lines that it prints, to its end, each with its time on this machine's clock."""
         start, rest, last = 0, b"", False
         while True:
             more = self._read(start)
@@ -66,9 +66,10 @@ class FarProgram:
             if more:
                 continue
             if last or self._over.is_set():
-                self._keep_errors()
+                with contextlib.suppress(OSError, RunFailed), self._log.open("ab") as log:
+                    log.write(self._machine.read_all(f"programs/{self._name}.err"))
                 return
-            last = self.ended()  # then there is no more than what a last look finds
+            last = self.ended()  # then there is no more than a last look finds
             if not last:
                 self._over.wait(LOOK_S)
 
@@ -79,7 +80,7 @@ class FarProgram:
             return b""  # the run ends where its machine is gone
 
     def ended(self) -> bool:
-        """Whether it runs no longer; not known, it does."""
+        """Whether it runs no longer; False where nobody knows."""
         try:
             return bool(self._ask("GET", "/program")["ended"])
         except OSError:
@@ -88,7 +89,7 @@ class FarProgram:
             return True
 
     def end(self) -> None:
-        """End it, if it is to be reached; the machine's tear-down ends it otherwise."""
+        """End it, if its machine can be reached; the machine's tear-down ends it otherwise."""
         try:
             if not self.ended():
                 self._ask("POST", "/program/end")
@@ -96,13 +97,9 @@ class FarProgram:
             self._over.set()
 
     def keep(self, file: Path) -> None:
-        """What it printed, in a file of this machine."""
+        """Leave its output in a file of this machine."""
         with file.open("w") as kept:
             kept.writelines(line for _, line in self.lines())
-
-    def _keep_errors(self) -> None:
-        with contextlib.suppress(OSError, RunFailed), self._log.open("ab") as log:
-            log.write(self._machine.read_all(f"programs/{self._name}.err"))
 
     def _ask(self, method: str, path: str) -> dict[str, object]:
         answer: dict[str, object] = self._machine.ask(method, f"{path}?{urllib.parse.urlencode({'name': self._name})}")

@@ -1,4 +1,4 @@
-"""The ways between machines: measured before a run, and all through it, by the machine at one end."""
+"""Underlay paths between machines: measured before a run, and all through it, by the machine at one end."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from topologies.commands import dies_with_us
 BEFORE_PACKETS, BEFORE_INTERVAL_MS = 200, 10
 DURING_INTERVAL_MS = 50
 VXLAN_BYTES = 50
-"""What a frame of a link is longer on the way: Ethernet, IPv4, UDP and VXLAN headers."""
+"""The bytes that a link's frame gains on the underlay: Ethernet, IPv4, UDP and VXLAN headers."""
 
 
 @dataclass(frozen=True)
-class Measured:
-    """One way, and who measures it: ``origin``, or this machine where that is None."""
+class UnderlayPath:
+    """One path to ``machine``, measured by ``origin``, or by this machine where that is None."""
 
     origin: Machine | None
     machine: Machine
@@ -32,30 +32,28 @@ class Measured:
     key: int
 
     @property
-    def way(self) -> Way:
-        """Between which machines."""
+    def ends(self) -> Way:
+        """The machines at both ends."""
         return (self.origin.name if self.origin else HERE, self.machine.name)
 
     @property
     def file(self) -> str:
-        """What another machine writes its samples to, in the run's folder there."""
+        """The file of samples that another machine writes, in the run's folder there."""
         return f"underlay-{self.machine.name}.jsonl"
 
     def before(self) -> list[Sample]:
-        """Measure it for 2 s; raises :class:`CannotRun` where there is none."""
+        """Measure it for 2 s; raises :class:`CannotRun` where packets don't come back."""
         samples, said = self._packets(BEFORE_PACKETS, BEFORE_INTERVAL_MS)
         came = sum(not one.lost for one in samples)
         if came < LEAST_SAMPLES:
-            sender = f" from {self.origin.name}" if self.origin else ""
             raise CannotRun(
                 "host.packets-lost",
-                "{machine}: {came} of {sent} UDP packets{sender} to {address} came back{said}",
+                "{machine.name}: {came} of {sent} UDP packets{sender} to {machine.address} came back{said}",
                 "The UDP ports {vxlan_port} and {echo_port} must be open between the machines.",
-                machine=self.machine.name,
+                machine=self.machine,
                 came=came,
                 sent=len(samples),
-                sender=sender,
-                address=self.machine.address,
+                sender=f" from {self.origin.name}" if self.origin else "",
                 said=f": {said}" if said else "",
                 vxlan_port=VXLAN_PORT,
                 echo_port=ECHO_PORT,
@@ -68,17 +66,16 @@ class Measured:
         return any(not one.lost for one in samples)
 
     def _packets(self, number: int, interval_ms: int, mtu: int = 0) -> tuple[list[Sample], str]:
-        """Samples, and what else was said."""
+        """The samples, and the errors of the measuring program."""
         if self.origin:
-            asked = {**self._asked(interval_ms), "packets": number, "mtu": mtu}
-            said = self.origin.ask("POST", "/measure", asked)
+            answer = self.origin.ask("POST", "/measure", {**self._request(interval_ms), "packets": number, "mtu": mtu})
             at = (self.machine.name, "before", self.origin.name, self.origin.ahead_ns)
-            return [underlay.sample_of(one, *at) for one in said], ""
+            return [underlay.sample_of(one, *at) for one in answer], ""
         options = ("--packets", str(number), "--interval", f"{interval_ms}ms", "--mtu", str(mtu))
         done = subprocess.run(self._command(*options), capture_output=True, text=True, timeout=60, check=False)
         return underlay.samples_of(done.stdout, self.machine.name, "before"), done.stderr.strip()
 
-    def _asked(self, interval_ms: int) -> dict[str, Any]:
+    def _request(self, interval_ms: int) -> dict[str, Any]:
         return {"to": f"{self.machine.address}:{ECHO_PORT}", "key": self.key, "interval_ms": interval_ms}
 
     def _command(self, *options: str) -> list[str]:
@@ -86,10 +83,10 @@ class Measured:
         return dies_with_us([str(self.program), "measure", "--to", to, "--key", str(self.key), *options])
 
     def watch(self, folder: Path) -> Watch:
-        """Measure it from now on; the samples are, or are brought to, the ``folder``."""
-        file = folder / f"underlay-{'-'.join(filter(None, self.way))}.jsonl"
+        """Measure it from now on; the samples go, or are brought, to the ``folder``."""
+        file = folder / f"underlay-{'-'.join(filter(None, self.ends))}.jsonl"
         if self.origin:
-            self.origin.ask("POST", "/watch", {**self._asked(DURING_INTERVAL_MS), "file": self.file})
+            self.origin.ask("POST", "/watch", {**self._request(DURING_INTERVAL_MS), "file": self.file})
             return Watch(self, file, None)
         command = self._command("--interval", f"{DURING_INTERVAL_MS}ms")
         return Watch(self, file, Supervised.start(f"underlay to {self.machine.name}", command, file))
@@ -97,26 +94,26 @@ class Measured:
 
 @dataclass(frozen=True)
 class Watch:
-    """A way that is measured all through a run."""
+    """A path that is measured all through a run."""
 
-    measured: Measured
+    path: UnderlayPath
     file: Path
     process: Supervised | None
-    """None: another machine does, which is told to end with all of its."""
+    """None: another machine measures, and ends with all of its processes."""
 
     def failure(self) -> Message | None:
         """How it ended by itself, or None."""
         return self.process.failure() if self.process else None
 
     def stop(self) -> None:
-        """End it, if it is this machine's."""
+        """End it, if this machine measures."""
         if self.process and not self.process.has_ended():
             self.process.stop()
 
     def samples(self) -> list[Sample]:
-        """All that it found."""
+        """All samples so far."""
         if not self.file.exists():
             return []
-        origin, name = self.measured.origin, self.measured.machine.name
+        origin, name = self.path.origin, self.path.machine.name
         more = (origin.name, origin.ahead_ns) if origin else ()
         return underlay.samples_of(self.file.read_text(), name, "during", *more)

@@ -23,7 +23,7 @@ from topologies import control_socket
 from topologies.fabric import namespace_of
 
 NO_ANSWER = (requests.ConnectionError, requests.Timeout)
-"""What Docker's client raises where there is no engine."""
+"""The errors of Docker's client where there is no engine."""
 
 
 def agent_name(session: str, role: str) -> str:
@@ -40,22 +40,22 @@ class AgentPlace:
     session: str
     plan: Path
     directory: Path
-    """Receives the spool and the result; the agent's own."""
+    """The agent's own folder, for telemetry and result."""
     control: Path
     """Folder of the control socket, short enough for a Unix socket's path."""
     credentials: Path | None
     """InfluxDB's; None: telemetry stays in the agent's spool."""
     log: Path
     start_s: float = 0.0
-    """When a sender starts, in seconds after the first."""
+    """Seconds after the first sender at which a sender starts."""
     part: tuple[str, ...] = ()
     """Arguments that tell the program its part in the plan; without any, ``role --session session``."""
     ahead_ns: int = 0
-    """What the clock of its machine is ahead of this one's."""
+    """How much the clock of its machine is ahead of this one's."""
 
     @property
     def name(self) -> str:
-        """Tells agents apart: a host may have several."""
+        """The agent's name; a host may have several agents."""
         return agent_name(self.session, self.role)
 
     def prepare(self) -> None:
@@ -65,12 +65,20 @@ class AgentPlace:
             os.chown(folder, AGENT_UID, AGENT_UID)
 
     def result(self) -> dict[str, Any] | None:
-        """What the agent says of itself at its end, if it got that far."""
+        """The agent's own result, if it left one."""
         try:
             loaded: dict[str, Any] = json.loads((self.directory / "result.json").read_text())
         except (OSError, ValueError):
             return None
         return loaded
+
+    def arguments(self, plan: object, directory: object, control: object, credentials: object) -> list[str]:
+        """The program's arguments, with its files where it sees them."""
+        return [
+            *(self.part or (self.role, "--session", self.session)),
+            *("--plan", str(plan), "--dir", str(directory), "--control", f"{control}/control.sock"),
+            *(("--credentials", str(credentials)) if self.credentials else ()),
+        ]
 
 
 class Answering(Protocol):
@@ -89,7 +97,7 @@ class Agent(Answering, Ending, Protocol):
         """End it if it still runs, and keep its log."""
 
     def out_of_memory(self) -> str:
-        """In words, where the kernel killed it for that; empty otherwise."""
+        """Words for an agent that the kernel killed for its memory; empty for others."""
 
 
 def control(agent: Answering, method: str, path: str) -> dict[str, Any]:
@@ -97,31 +105,18 @@ def control(agent: Answering, method: str, path: str) -> dict[str, Any]:
     try:
         body = control_socket.request(agent.place.control / "control.sock", method, path)
     except control_socket.Refused as refusal:
+        text = f"{method} {path}"
         raise RunFailed(
             "agent.refused",
-            "agent {agent} refused {method} {path}: {said}",
+            "agent {agent} refused {request}: {said}",
             agent=agent.place.name,
-            method=method,
-            path=path,
+            request=text,
             said=refusal,
         ) from refusal
     document: dict[str, Any] = json.loads(body) if body.strip() else {}
     if agent.place.ahead_ns and document.get("started_unix_ns"):
         document["started_unix_ns"] -= agent.place.ahead_ns
     return document
-
-
-def _arguments(place: AgentPlace, *, plan: str, directory: str, control_socket: str, credentials: str) -> list[str]:
-    return [
-        *(place.part or (place.role, "--session", place.session)),
-        "--plan",
-        plan,
-        "--dir",
-        directory,
-        "--control",
-        control_socket,
-        *(["--credentials", credentials] if place.credentials else []),
-    ]
 
 
 class ContainerAgent:
@@ -139,21 +134,22 @@ class ContainerAgent:
         beside: ContainerAgent | None = None,
         labels: Mapping[str, str] | None = None,
     ) -> None:
-        """``labels``: in place of those by which leftovers on this machine are known."""
+        """``labels`` replace the one by which leftovers on this machine are known."""
         from docker.types import Mount
 
         self.place = place
         name = f"{plan['namespace']}-{place.name}"
         ledger_of(plan["run"]).will_make("container", name)
+        mounts = [
+            Mount("/plan.json", str(place.plan), "bind", read_only=True),
+            Mount("/data", str(place.directory), "bind"),
+            Mount("/control", str(place.control), "bind"),
+        ]
+        if place.credentials:
+            mounts.append(Mount("/credentials.json", str(place.credentials), "bind", read_only=True))
         self.container: Any = client.containers.create(
             image,
-            _arguments(
-                place,
-                plan="/plan.json",
-                directory="/data",
-                control_socket="/control/control.sock",
-                credentials="/credentials.json",
-            ),
+            place.arguments("/plan.json", "/data", "/control", "/credentials.json"),
             name=name,
             labels=dict(labels or {RUN_LABEL: plan["run"]}),
             network_mode=f"container:{beside.container.id}" if beside else "none",
@@ -164,16 +160,7 @@ class ContainerAgent:
             pids_limit=256,
             mem_limit=MOST_MEMORY_BYTES,
             memswap_limit=MOST_MEMORY_BYTES,  # none of it is swapped
-            mounts=[
-                Mount("/plan.json", str(place.plan), "bind", read_only=True),
-                *(
-                    [Mount("/credentials.json", str(place.credentials), "bind", read_only=True)]
-                    if place.credentials
-                    else []
-                ),
-                Mount("/data", str(place.directory), "bind"),
-                Mount("/control", str(place.control), "bind"),
-            ],
+            mounts=mounts,
         )
         self.container.start()
         self.container.reload()
@@ -190,31 +177,26 @@ class ContainerAgent:
         except NO_ANSWER as error:
             raise RunFailed(
                 "agent.docker-does-not-answer",
-                "agent {agent} on {host}: the Docker engine does not answer ({error})",
+                "agent {agent.name} on {agent.host}: the Docker engine does not answer ({error})",
                 "When it does again, ./run.sh clean removes what is left of this run.",
-                agent=self.place.name,
-                host=self.place.host,
+                agent=self.place,
                 error=error,
             ) from error
         state = self.container.attrs["State"]
         return None if state["Running"] else int(state["ExitCode"])
 
     def out_of_memory(self) -> str:
-        """In words, where the kernel killed it for that; empty otherwise."""
         if not self.container.attrs["State"].get("OOMKilled"):
             return ""
         return f": out of memory (limit {self.container.attrs['HostConfig']['Memory'] >> 20} MiB)"
 
     def ask_to_end(self) -> None:
-        """Tell it to end (SIGTERM), without waiting."""
         self._signal("SIGTERM")
 
     def has_ended(self) -> bool:
-        """Whether it runs no longer."""
         return self.exit_code() is not None
 
     def kill(self) -> None:
-        """End it at once (SIGKILL)."""
         self._signal("SIGKILL")
 
     def _signal(self, name: str) -> None:
@@ -241,7 +223,7 @@ class ContainerAgent:
             return
 
 
-class ProcessAgent:
+class ProcessAgent(Supervised):
     """An agent as an unprivileged process in the network namespace of a plain Mininet host.
 
     ``program`` is the agent's file, or a folder; ``command`` makes its command line from where it sees that.
@@ -257,67 +239,47 @@ class ProcessAgent:
         limited: bool = True,
     ) -> None:
         self.place = place
-        # The checkout may be where only root can go (/root), so what the agent needs of it is bound to a
+        # The checkout may be where only root can go (/root), so the files that the agent needs are bound to a
         # folder that it can reach, in a mount namespace of its own.
         seen = place.control
         bound = {program: seen / program.name, place.plan: seen / "plan.json", place.directory: seen / "data"}
         for source, target in bound.items():
             target.mkdir() if source.is_dir() else target.touch()
-        self._process = Supervised.start(
+        arguments = place.arguments(seen / "plan.json", seen / "data", seen, place.credentials)
+        started = Supervised.start(
             f"agent {place.name}",
-            [
-                *command(seen / program.name),
-                *_arguments(
-                    place,
-                    plan=str(seen / "plan.json"),
-                    directory=str(seen / "data"),
-                    control_socket=str(seen / "control.sock"),
-                    credentials=str(place.credentials),
-                ),
-            ],
+            [*command(seen / program.name), *arguments],
             place.log,
             namespace=namespace_of(host_pid),
             unprivileged=True,
             bound=bound,
             limited=limited,
         )
+        super().__init__(started.name, started.process, started.log)
 
     def exit_code(self) -> int | None:
         """None while the process runs."""
-        return self._process.process.poll()
+        return self.process.poll()
 
     def out_of_memory(self) -> str:
-        """It has no limit that it would be killed for: more than it may have it does not get, and says so."""
+        """Nothing: it gets no memory beyond its limit, and says so itself."""
         return ""
 
-    def ask_to_end(self) -> None:
-        """Tell it to end (SIGTERM), without waiting."""
-        self._process.ask_to_end()
-
-    def has_ended(self) -> bool:
-        """Whether it runs no longer."""
-        return self._process.has_ended()
-
-    def kill(self) -> None:
-        """End it at once (SIGKILL)."""
-        self._process.kill()
-
-    def stop(self) -> None:
+    def stop(self, *, timeout_s: float = 10.0) -> None:
         """End the process if it still runs."""
         if self.exit_code() is None:
-            self._process.stop()
+            super().stop(timeout_s=timeout_s)
 
 
 def why_it_ended(agent: Agent) -> Message:
     """One line about an agent that ended too early, with its own words where it left some."""
-    result = agent.place.result() or {}
+    result, code = agent.place.result() or {}, agent.exit_code()
     said = f": {result['error']}" if result.get("error") else last_words(agent.place.log)
-    code = agent.exit_code()
+    said = agent.out_of_memory() or said
     return Message(
         "agent.ended",
-        "agent {agent} on {host} ended with {status}{said}",
-        agent=agent.place.name,
-        host=agent.place.host,
+        "agent {agent.name} on {agent.host} ended with {status}{said}",
+        agent=agent.place,
         status=code,
-        said=agent.out_of_memory() or said,
+        said=said,
     )

@@ -1,4 +1,4 @@
-"""Other programs' traffic beside the NCP sessions: iperf3 between hosts of its own, with its goodput as telemetry."""
+"""Cross traffic beside the sessions: iperf3 between hosts of its own, with its goodput as telemetry."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from testbed.runtime import iperf3
 from topologies.commands import dies_with_us, in_namespace
 
 if TYPE_CHECKING:
-    from testbed.runtime.network import Elsewhere, Program
+    from testbed.runtime.network import Program, RemoteHosts
 
 INTERVAL_S = 0.5
-ASKED_AHEAD_S = 0.5
-"""So long before its time a client on another machine is asked for, which starts it at that."""
+AHEAD_REMOTE_S = 0.5
+"""How long before its time a client on another machine is requested, which starts it at that time."""
 END_S = 15.0
-"""How long after its time iperf3 may take to end: what is queued has to arrive, and the results to be exchanged."""
+"""How long after its time iperf3 may take to end: the queue has to drain, and the results to be exchanged."""
 
 
-class _Here:
-    """In the network namespace at a path. What it prints goes to ``file``, if it is not to be read as it comes."""
+class _LocalProgram:
+    """A program in the network namespace at a path; it prints to ``file``, or else its lines are read as they come."""
 
     def __init__(self, command: Sequence[str], namespace: str, log: Path, file: Path | None) -> None:
         with (file or log).open("ab") as output:
@@ -44,15 +44,15 @@ class _Here:
 
     def lines(self) -> Iterator[tuple[int, str]]:
         assert self._process.stdout is not None
-        with self._process.stdout as told:
-            for line in told:
+        with self._process.stdout as printed:
+            for line in printed:
                 yield time.time_ns(), line
 
     def ended(self) -> bool:
         return self._process.poll() is not None
 
     def end(self) -> None:
-        if self._process.poll() is None:
+        if not self.ended():
             self._process.terminate()
         try:
             self._process.wait(5)
@@ -61,13 +61,13 @@ class _Here:
             self._process.wait()
 
     def keep(self, file: Path) -> None:
-        pass  # it wrote there itself
+        """Nothing: it wrote there itself."""
 
 
 class Iperf3(threading.Thread):
-    """One flow: a server that tells what it receives as it does, and a client that starts at its time.
+    """One flow: a server that reports what it receives as it does, and a client that starts at its time.
 
-    The client's own JSON is ``iperf3-<number>.json`` in the result folder, the server's output is in it.
+    The client's own JSON is ``iperf3-<number>.json`` in the result folder, with the server's output in it.
     """
 
     def __init__(
@@ -77,11 +77,11 @@ class Iperf3(threading.Thread):
         namespaces: Mapping[str, str],
         folder: Path,
         started_unix_ns: Callable[[], int | None],
-        elsewhere: Elsewhere | None = None,
+        remote: RemoteHosts | None = None,
     ) -> None:
-        """``namespaces`` are paths by host; other hosts are ``elsewhere``."""
+        """``namespaces`` are paths by host; other hosts are ``remote``."""
         super().__init__(name=f"iperf3-{flow['number']}", daemon=True)
-        self._flow, self._namespaces, self._elsewhere = flow, namespaces, elsewhere
+        self._flow, self._namespaces, self._remote = flow, namespaces, remote
         self._started_unix_ns = started_unix_ns
         self._json = folder / f"{self.name}.json"
         self._log = folder / "logs" / f"{self.name}.log"
@@ -90,33 +90,34 @@ class Iperf3(threading.Thread):
         self._stopped = threading.Event()
         self._error: Message | None = None
         self._client: Program | None = None
-        self._server = self._begun("server_host", _server_command(flow))
+        shown = ("--interval", str(INTERVAL_S), "--format", "k", "--forceflush")
+        self._server = self._start("server_host", iperf3.server(server_port(flow), "--bind", flow["server"], *shown))
 
-    def _begun(
+    def _start(
         self,
-        host: Literal["client_host", "server_host"],
+        role: Literal["client_host", "server_host"],
         command: Sequence[str],
         at_unix_ns: int = 0,
         file: Path | None = None,
     ) -> Program:
-        at = self._flow[host]
-        if at in self._namespaces:
-            return _Here(command, self._namespaces[at], self._log, file)
-        assert self._elsewhere is not None
-        return self._elsewhere.start_program(at, f"{self.name}-{host}", command, at_unix_ns, self._log)
+        host = self._flow[role]
+        if host in self._namespaces:
+            return _LocalProgram(command, self._namespaces[host], self._log, file)
+        assert self._remote is not None
+        return self._remote.start_program(host, f"{self.name}-{role}", command, at_unix_ns, self._log)
 
     def failure(self) -> Message | None:
-        """Why it did not do its part, or None."""
+        """Why the flow failed, or None."""
         return self._error
 
     def run(self) -> None:
-        """From the transfer's start to the end of the flow's own time."""
+        """Carry out the flow, from the transfer's start to the end of its own time."""
         reader = threading.Thread(target=self._read_server, name=f"{self.name}-goodput", daemon=True)
         reader.start()
         if (at_unix_ns := self._wait_for_its_time()) is not None:
             try:
                 # As root: others may choose among few congestion controls.
-                self._client = self._begun("client_host", _client_command(self._flow), at_unix_ns, self._json)
+                self._client = self._start("client_host", _client_command(self._flow), at_unix_ns, self._json)
                 self._await_client(self._client, at_unix_ns / 1e9 + self._flow["for_s"] + END_S)
             except RunFailed as error:
                 self._error = error.said
@@ -127,13 +128,13 @@ class Iperf3(threading.Thread):
                 _append(spool, whole)
 
     def wait(self) -> None:
-        """Wait for the flow's end; raises :class:`RunFailed` where it did not work."""
+        """Wait for the flow's end; raises :class:`RunFailed` where it failed."""
         self.join()
         if self._error:
             raise RunFailed.of(self._error)
 
     def stop(self) -> None:
-        """End it, whatever it is doing."""
+        """End the flow, whatever it is doing."""
         self._stopped.set()
         if self.ident is not None:
             self.join()
@@ -141,14 +142,14 @@ class Iperf3(threading.Thread):
             self._server.end()
 
     def _wait_for_its_time(self) -> int | None:
-        """Until it is to be asked for; when it is to start, or None where it was stopped before."""
+        """Wait until the client is to be requested; returns its start, or None where the flow was stopped before."""
         start_ns = None
         while start_ns is None:
             if self._stopped.wait(0.02):
                 return None
             start_ns = self._started_unix_ns()
         at_unix_ns = start_ns + round(self._flow["from_s"] * 1e9)
-        ahead_s = 0.0 if self._flow["client_host"] in self._namespaces else ASKED_AHEAD_S
+        ahead_s = 0.0 if self._flow["client_host"] in self._namespaces else AHEAD_REMOTE_S
         return None if self._stopped.wait(max(0.0, at_unix_ns / 1e9 - time.time() - ahead_s)) else at_unix_ns
 
     def _await_client(self, client: Program, deadline_s: float) -> None:
@@ -159,8 +160,8 @@ class Iperf3(threading.Thread):
             if not self._stopped.is_set():
                 self._error = Message(
                     "cross-traffic.timeout",
-                    "{name} did not end within {end_s:g} s of its time; see {log}",
-                    name=self.name,
+                    "{flow} did not end within {end_s:g} s of its time; see {log}",
+                    flow=self.name,
                     end_s=END_S,
                     log=self._json,
                 )
@@ -172,14 +173,14 @@ class Iperf3(threading.Thread):
             self._error = Message("cross-traffic.failed", "{error} and {log}", error=error.said, log=self._log)
 
     def _whole(self) -> Point | None:
-        """What the client says of the whole flow; None where it was stopped so hard that it said nothing."""
+        """The client's result of the whole flow; None where it was stopped so hard that it left none."""
         try:
             return self._points.whole(iperf3.read_result(self._json, self.name), time.time_ns())
         except RunFailed:
             return None
 
     def _read_server(self) -> None:
-        """A point for each interval, at the time that the server tells it."""
+        """Write a point for each interval, at the time that the server reports it."""
         with self._spool.open("ab", buffering=0) as spool:
             for at_unix_ns, line in self._server.lines():
                 if point := self._points.interval(line, at_unix_ns):
@@ -201,42 +202,18 @@ def _append(spool: IO[bytes], point: Point) -> None:
 
 
 def sockets(plan: Plan) -> Iterator[dict[str, str]]:
-    """Both ends of each flow's connection with the data, as ``ncp-collect`` looks for them."""
+    """Both ends of each flow's data connection, as ``ncp-collect`` looks for them."""
     for flow in plan["cross_traffic"]:
-        client = {"host": flow["client_host"], "end": f"{flow['client']}:{client_port(flow)}"}
-        server = {"host": flow["server_host"], "end": f"{flow['server']}:{server_port(flow)}"}
-        for role, here, there in (("sender", client, server), ("receiver", server, client)):
-            yield {
-                "protocol": "tcp",
-                "flow": f"iperf3-{flow['number']}",
-                "session": "",
-                "connection": "",
-                "role": role,
-                "host": here["host"],
-                "local": here["end"],
-                "remote": there["end"],
-            }
-
-
-def _server_command(flow: CrossTraffic) -> list[str]:
-    shown = ("--interval", str(INTERVAL_S), "--format", "k", "--forceflush")
-    return iperf3.server(server_port(flow), "--bind", flow["server"], *shown)
+        names = {"protocol": "tcp", "flow": f"iperf3-{flow['number']}", "session": "", "connection": ""}
+        sender, receiver = f"{flow['client']}:{client_port(flow)}", f"{flow['server']}:{server_port(flow)}"
+        yield {**names, "role": "sender", "host": flow["client_host"], "local": sender, "remote": receiver}
+        yield {**names, "role": "receiver", "host": flow["server_host"], "local": receiver, "remote": sender}
 
 
 def _client_command(flow: CrossTraffic) -> list[str]:
     return iperf3.client(
         flow["server"],
         server_port(flow),
-        "--bind",
-        flow["client"],
-        "--cport",
-        str(client_port(flow)),
-        "--congestion",
-        flow["congestion_control"],
-        "--time",
-        f"{flow['for_s']:.0f}",
-        "--interval",
-        str(INTERVAL_S),
-        "--json",
-        "--get-server-output",
+        *("--bind", flow["client"], "--cport", str(client_port(flow)), "--congestion", flow["congestion_control"]),
+        *("--time", f"{flow['for_s']:.0f}", "--interval", str(INTERVAL_S), "--json", "--get-server-output"),
     )

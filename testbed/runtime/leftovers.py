@@ -1,7 +1,7 @@
 """Removes what runs on this machine have made: a run's own at its end, and what killed runs left.
 
-Links, interfaces, qdiscs and sysctls go with the namespaces. Only what has the testbed's mark is removed: by a run's
-:class:`Ledger`, by a container's label, or by a namespace's name.
+Links, interfaces, qdiscs and sysctls go with the namespaces. Only things with the testbed's mark are removed: by a
+run's :class:`Ledger`, by a container's label, or by a namespace's name.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,14 +25,14 @@ from topologies.commands import run
 from topologies.fabric import leftover_namespaces
 
 ENDING_S = 0.3
-"""What processes get between SIGTERM and SIGKILL."""
+"""The time between SIGTERM and SIGKILL."""
 Docker = Callable[[], Any]
 """Gives a client of the Docker engine, or None where none answers."""
 
 
 @dataclass(frozen=True)
 class Removed:
-    """What was removed, and what could not be, in words."""
+    """The things that were removed, and the problems with others, in words."""
 
     things: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -49,9 +50,9 @@ def docker_client() -> Any | None:
 
 
 def tear_down(ledger: Ledger, docker: Docker) -> Removed:
-    """Remove what a ledger names and is still there, latest first. It may be called again and again.
+    """Remove all that a ledger names and is still there, latest first. It may be called again and again.
 
-    What can't be removed does not keep the rest; the ledger then stays, for the next call.
+    A thing that can't be removed does not keep the rest; the ledger then stays, for the next call.
     """
     done = Removed()
     for kind, name in list(ledger.entries()):
@@ -66,6 +67,7 @@ def tear_down(ledger: Ledger, docker: Docker) -> Removed:
 
 
 def _remove(kind: Kind, name: str, run_id: str, docker: Docker) -> bool:
+    """Whether there was something to remove."""
     match kind:
         case "container":
             return _remove_container(name, run_id, docker)
@@ -79,19 +81,8 @@ def _remove(kind: Kind, name: str, run_id: str, docker: Docker) -> bool:
             return there
 
 
-def _is_a_beginning(folder: Path) -> bool:
-    """Whether a folder is what a run leaves that is killed before its ledger says anything: ours, by its name, and with
-    nothing else in it."""
-    return (
-        RUN_ID.fullmatch(folder.name) is not None
-        and not folder.is_symlink()
-        and folder.stat().st_uid == os.geteuid()
-        and all(path.name == NAME for path in folder.iterdir())
-    )
-
-
 def _remove_namespace(name: str) -> bool:
-    """Delete one of our namespaces and end what runs in it; whether there was one."""
+    """Delete one of our namespaces and end its processes; whether there was one."""
     if name not in leftover_namespaces():
         return False
     _end_processes(lambda: [int(pid) for pid in run(["ip", "netns", "pids", name]).split()])
@@ -112,16 +103,13 @@ def _remove_container(name: str, run_id: str, docker: Docker) -> bool:
 
 
 def _processes_of(run_id: str) -> list[int]:
-    """Processes with the run's mark, without this one and those that it was started by."""
+    """Processes with the run's mark, without this one and its parent."""
     mark = f"{RUN_VARIABLE}={run_id}".encode()
     found = []
     for path in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            marked = mark in path.read_bytes().split(b"\0")
-        except OSError:  # it has ended
-            continue
-        if marked:
-            found.append(int(path.parent.name))
+        with suppress(OSError):  # it has ended
+            if mark in path.read_bytes().split(b"\0"):
+                found.append(int(path.parent.name))
     return [pid for pid in found if pid not in (os.getpid(), os.getppid())]
 
 
@@ -134,19 +122,14 @@ def _end_processes(pids: Callable[[], list[int]]) -> bool:
             break
         any_there = True
         for pid in there:
-            try:
+            with suppress(ProcessLookupError):
                 os.kill(pid, number)
-            except ProcessLookupError:
-                continue
         time.sleep(ENDING_S)
     return any_there
 
 
 def remove_leftovers(docker: Docker) -> Removed:
-    """Remove what runs that no longer exist left behind.
-
-    Only what carries this testbed's mark, and whose run is over, is touched.
-    """
+    """Remove what runs left behind that no longer exist; only things with this testbed's mark are touched."""
     done = Removed()
     # Before the ledgers are read: a run that begins meanwhile has its ledger before its containers.
     client = docker()
@@ -174,6 +157,17 @@ def remove_leftovers(docker: Docker) -> Removed:
             _remove_namespace(name)
             done.things.append(f"namespace {name}")
     return done
+
+
+def _is_a_beginning(folder: Path) -> bool:
+    """Whether a run may have left the folder that was killed before its ledger had a line: ours, by its name, and with
+    nothing else in it."""
+    return (
+        RUN_ID.fullmatch(folder.name) is not None
+        and not folder.is_symlink()
+        and folder.stat().st_uid == os.geteuid()
+        and all(path.name == NAME for path in folder.iterdir())
+    )
 
 
 def _force_remove(container: Any) -> bool:

@@ -25,8 +25,8 @@ def directory(run: str) -> Path:
 
 @contextmanager
 def only_run(run: str, scenario: str, namespace: str) -> Iterator[Path]:
-    """Hold the machine for one run; yields its own folder. What it has made is gone after it, as far as its
-    :func:`ledger_of` knows. Raises :class:`CannotRun` while another is on.
+    """Hold the machine for one run; yields its own folder. All that its :func:`ledger_of` names is removed after it.
+    Raises :class:`CannotRun` while another is on.
     """
     base = paths.live_runs()
     base.mkdir(parents=True, exist_ok=True, mode=0o755)
@@ -41,7 +41,11 @@ def only_run(run: str, scenario: str, namespace: str) -> Iterator[Path]:
         try:
             os.environ[RUN_VARIABLE] = run
             ledger.will_make("namespace", namespace)
-            tempfile.tempdir = _own_temporary_folder(ledger)
+            # Temporary folders of a run are made in one of its own, which is removed with it.
+            temporary = Path(tempfile.gettempdir()) / f"ncp-testbed-{run}"
+            ledger.will_make("folder", str(temporary))
+            temporary.mkdir(mode=0o755)
+            tempfile.tempdir = str(temporary)
             yield directory(run)
         finally:
             os.environ.pop(RUN_VARIABLE, None)
@@ -50,14 +54,6 @@ def only_run(run: str, scenario: str, namespace: str) -> Iterator[Path]:
                 for problem in tear_down(ledger, docker_client).problems:
                     log.warning("%s; ./run.sh clean removes it", problem)
             lock.truncate(0)
-
-
-def _own_temporary_folder(ledger: Ledger) -> str:
-    """Temporary folders of a run are made in one of its own, which is removed with it."""
-    folder = Path(tempfile.gettempdir()) / f"ncp-testbed-{ledger.owner.run}"
-    ledger.will_make("folder", str(folder))
-    folder.mkdir(mode=0o755)
-    return str(folder)
 
 
 def ledger_of(run: str) -> Ledger:

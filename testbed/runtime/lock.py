@@ -10,9 +10,8 @@ from typing import IO
 from testbed import paths
 from testbed.errors import CannotRun
 
-BUSY = "two runs at once would disturb each other's links"
 BUSY_CODES = ("run.machine-busy", "run.machine-still-busy")
-"""Of the errors of a run that finds another one on."""
+"""The codes of the errors of a run that finds another one on."""
 WAIT_FOR_OTHERS_S = 900.0
 
 
@@ -23,10 +22,9 @@ def take(lock: IO[str]) -> None:
     except BlockingIOError:
         raise CannotRun(
             "run.machine-busy",
-            "{run} is running; {busy}",
+            "{run} is running; two runs at once would disturb each other's links",
             "Wait for it, or stop it with Ctrl-C.",
             run=_holder(lock),
-            busy=BUSY,
         ) from None
 
 
@@ -36,7 +34,7 @@ def _holder(lock: IO[str]) -> str:
 
 
 def holder() -> str | None:
-    """Which run is on, as a text; None while there is none."""
+    """The run that is on, as a text; None while there is none."""
     try:
         with (paths.live_runs() / "lock").open() as lock:
             try:
@@ -48,18 +46,18 @@ def holder() -> str | None:
     return None
 
 
-def wait_for_others(told: Callable[[str], object]) -> None:
-    """Until no run is on, of which ``told`` is told; raises :class:`CannotRun` after a quarter of an hour."""
+def wait_for_others(tell: Callable[[str], object]) -> None:
+    """Wait until no run is on, and ``tell`` which one is; raises :class:`CannotRun` after a quarter of an hour."""
     since_s = time.monotonic()
     time.sleep(2)
     while (name := holder()) is not None:
         if time.monotonic() - since_s > WAIT_FOR_OTHERS_S:
+            minutes = WAIT_FOR_OTHERS_S / 60
             raise CannotRun(
                 "run.machine-still-busy",
-                "{run} is still running after {minutes:.0f} minutes; {busy}",
+                "{run} is still running after {minutes:.0f} minutes",
                 run=name,
-                minutes=WAIT_FOR_OTHERS_S / 60,
-                busy=BUSY,
+                minutes=minutes,
             )
-        told(name)
+        tell(name)
         time.sleep(2)

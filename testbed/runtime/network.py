@@ -1,4 +1,4 @@
-"""The run's network: Mininet hosts, emulated links, management network, middle."""
+"""The run's network: Mininet hosts, emulated links, management network, link emulator."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from testbed.judge.trust.machine import FABRIC
+from testbed.message import Message
 from testbed.plan.model import Plan
 from testbed.runtime.endings import Ending
+from testbed.runtime.site import Site
 from topologies.commands import in_namespace, run
 from topologies.fabric import Fabric, Tunnel, namespace_of
 from topologies.link import Link
@@ -25,7 +27,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class HostsTcp:
-    """How the kernel's TCP is set on all hosts, where agents send by it."""
+    """The kernel's TCP settings on all hosts, where agents send by it."""
 
     congestion_control: str | None = None
     sysctls: Mapping[str, str] = field(default_factory=dict)
@@ -35,7 +37,7 @@ class Program(Protocol):
     """An end of a flow beside the sessions, on this machine or another one."""
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """What it prints, to its end: each line with the time (Unix nanoseconds) at which it came."""
+        """The lines that it prints, to its end, each with the time (Unix nanoseconds) at which it came."""
         ...
 
     def ended(self) -> bool:
@@ -44,78 +46,95 @@ class Program(Protocol):
 
     def end(self) -> None:
         """End it, whatever it is doing."""
-        ...
 
     def keep(self, file: Path) -> None:
-        """What it printed is in that file, when it has ended."""
-        ...
+        """Leave its output in a file, once it has ended."""
 
 
-class Elsewhere(Protocol):
-    """The hosts of a run that are on other machines."""
+class RemoteHosts:
+    """The hosts of a run that are on other machines; here none. :mod:`testbed.remote.hosts` has those of a run with
+    some."""
+
+    samples: list[Any] | None = None
+    """The samples of the underlay paths to their machines."""
 
     @property
-    def names(self) -> Collection[str]: ...
+    def names(self) -> Collection[str]:
+        """The hosts' names."""
+        return ()
 
     @property
     def tunnels(self) -> Mapping[str, Tunnel]:
-        """Of links with an end or the middle there, by the interface here, a host's or the middle's."""
-        ...
+        """The tunnels of links that cross machines, by the interface of a host or of a link emulator here."""
+        return {}
 
     @property
     def absent(self) -> Collection[str]:
-        """The interfaces of middles that are there."""
-        ...
+        """The interfaces of link emulators that are on other machines."""
+        return ()
 
     def build(self, tcp: HostsTcp) -> None:
-        """Make their ends of links; the tunnels' ends are here already."""
+        """Make the hosts' ends of links; the tunnels' ends are here already."""
 
     def qdiscs(self) -> list[dict[str, Any]]:
-        """As :meth:`Network.qdiscs`, of theirs."""
-        ...
+        """The counters of the hosts' queues, as :meth:`Network.qdiscs`."""
+        return []
 
     def probes(self) -> list[str]:
-        """The probe's options by which it measures links from there."""
-        ...
+        """Options with which the probe measures links from these hosts."""
+        return []
 
-    def in_the_middle(self, link: Link, properties: Mapping[str, Any]) -> dict[str, Any]:
-        """What the middle is told for a link to have these properties."""
-        ...
+    def emulated(self, link: Link, properties: Mapping[str, Any]) -> dict[str, Any]:
+        """The properties that a link's emulator must have, so that with the underlay below it the link has these."""
+        return dict(properties)
 
     def start_program(self, host: str, name: str, command: Sequence[str], at_unix_ns: int, log: Path) -> Program:
-        """One at a host of theirs, at a time or at once if that has passed; ``log`` gets its errors."""
-        ...
+        """Start a program at a host, at a time or at once if that has passed; ``log`` gets its errors."""
+        raise NotImplementedError
 
     def change_rate(self, link: Link, direction: str, rate_bps: float, at_unix_ns: int) -> Sequence[Future[int]]:
-        """At a link's ends that are theirs and send that way, at a time; when each did it, in Unix nanoseconds."""
-        ...
+        """Change the rate at those ends of a link that send in a direction; gives the time (Unix nanoseconds) at which
+        each did."""
+        return []
 
-    def change_plug(self, link: Link, at_unix_ns: int, here: Mapping[str, str], *, up: bool) -> Sequence[Future[int]]:
-        """Pull a link's plug, or put it back, where its middle here does not; ``here`` are hosts' namespaces."""
-        ...
+    def set_link_up(
+        self, link: Link, at_unix_ns: int, namespaces: Mapping[str, str], *, up: bool
+    ) -> Sequence[Future[int]]:
+        """Take a link up or down where its emulator here can't; ``namespaces`` are those of the hosts here."""
+        return []
+
+    def failure(self) -> Message | None:
+        """Why a machine, or a process that watches it, failed; None while all is well."""
+        return None
+
+    def pushed_spools(self, places: Sequence[Any]) -> list[Path]:
+        """Telemetry that comes from the agents there, and that nobody pushes there."""
+        return []
+
+    def start_watching(self, parts: Any, places: Sequence[Any], sockets: Sequence[Mapping[str, str]]) -> None:
+        """Sample the hosts and the underlay paths all through the run."""
+
+    def stop_sampling(self) -> dict[str, Any]:
+        """Fetch the last samples; returns what each collector did and cost."""
+        return {}
 
 
 class RelayedMiddle(Middle, Ending, Protocol):
-    """By the relay, or several of it."""
+    """A link emulator that is one relay or several."""
 
 
 class Network:
-    """What Mininet built for one run. ``pids`` are the processes whose namespaces are the hosts'."""
+    """The network that Mininet built for one run."""
 
-    def __init__(
-        self, plan: Plan, relay: RelayedMiddle | None, tcp: HostsTcp, elsewhere: Elsewhere | None = None
-    ) -> None:
-        self.plan = plan
-        self.links = plan["links"]
-        self.elsewhere, self._tcp = elsewhere, tcp
-        tunnels, absent = (elsewhere.tunnels, elsewhere.absent) if elsewhere else ({}, ())
-        self.fabric = Fabric(plan["namespace"], tcp.congestion_control, tcp.sysctls, tunnels, absent)
-        self._relay = relay
+    def __init__(self, plan: Plan, relay: RelayedMiddle | None, tcp: HostsTcp, remote: RemoteHosts) -> None:
+        self.plan, self.links, self.remote = plan, plan["links"], remote
+        self._tcp, self._relay = tcp, relay
+        self.fabric = Fabric(plan["namespace"], tcp.congestion_control, tcp.sysctls, remote.tunnels, remote.absent)
         self.middle: Middle = relay or NetemMiddle(self.fabric)
         self.net: Any = None
 
-    def build(self, container_pids: Mapping[str, int] | None = None) -> None:
-        """Hosts (in the namespaces of running containers where given), links, management network."""
+    def build(self, container_pids: Mapping[str, int]) -> None:
+        """Make hosts (in the namespaces of running containers where given), links and management network."""
         from mininet.log import setLogLevel
 
         from topologies.planned import planned_network
@@ -124,13 +143,12 @@ class Network:
         self.fabric.create()
         if isinstance(self.middle, RelayMiddle):
             self.middle.prepare(self.links)
-        self.net = planned_network(self._node_options(container_pids or {}), self.links, self.fabric)
+        self.net = planned_network(self._node_options(container_pids), self.links, self.fabric)
         here = self.namespaces()
         self.fabric.add_management(
             {self.pid(h["name"]): h["management_address"] for h in self.plan["hosts"] if h["name"] in here}
         )
-        if self.elsewhere:
-            self.elsewhere.build(self._tcp)
+        self.remote.build(self._tcp)
 
     def _node_options(self, container_pids: Mapping[str, int]) -> dict[str, dict[str, Any]]:
         from topologies.hosts import ContainerHost, RoutedHost
@@ -138,8 +156,7 @@ class Network:
         options: dict[str, dict[str, Any]] = {}
         for node in (*self.plan["hosts"], *self.plan["nodes"]):
             name = node["name"]
-            # A host elsewhere stands in Mininet's topology and has nothing here.
-            here = not self.elsewhere or name not in self.elsewhere.names
+            here = name not in self.remote.names  # a remote host stands in Mininet's topology and has nothing here
             options[name] = {
                 "cls": RoutedHost,
                 "routes": [route for route in self.plan["routes"] if route["host"] == name and here],
@@ -157,41 +174,33 @@ class Network:
     def namespaces(self) -> dict[str, str]:
         """Path of the network namespace of each host and further node that is on this machine, by its name."""
         names = [node["name"] for node in (*self.plan["hosts"], *self.plan["nodes"])]
-        elsewhere = self.elsewhere.names if self.elsewhere else ()
-        return {name: namespace_of(self.pid(name)) for name in names if name not in elsewhere}
-
-    def start_middle(self) -> None:
-        """From here on frames cross the links."""
-        self.middle.start(self.links)
+        return {name: namespace_of(self.pid(name)) for name in names if name not in self.remote.names}
 
     def qdiscs(self) -> list[dict[str, Any]]:
         """``tc -s -j qdisc`` of every interface on the links, with the host (or the fabric) it is on."""
-        found: list[dict[str, Any]] = []
-        for place, path in {**self.namespaces(), FABRIC: self.fabric.path}.items():
-            for entry in json.loads(run(in_namespace(path, ["tc", "-s", "-j", "qdisc", "show"]))):
-                if entry.get("dev") != "lo":
-                    found.append({"host": place, **entry})
-        return found + (self.elsewhere.qdiscs() if self.elsewhere else [])
+        return [
+            {"host": place, **entry}
+            for place, path in {**self.namespaces(), FABRIC: self.fabric.path}.items()
+            for entry in json.loads(run(in_namespace(path, ["tc", "-s", "-j", "qdisc", "show"])))
+            if entry.get("dev") != "lo"
+        ] + self.remote.qdiscs()
 
     def offloads(self) -> dict[str, list[str]]:
         """Offload features that are still on, per link interface (none is expected that matters)."""
-        on: dict[str, list[str]] = {}
-        for link in self.links:
-            for end in (link["a"], link["b"]):
-                if (path := self.namespaces().get(end["host"])) is None:
-                    continue
-                said = run(in_namespace(path, ["ethtool", "-k", end["interface"]]))
-                features = [line.split(":")[0].strip() for line in said.splitlines() if ": on" in line]
-                watched = ("segmentation-offload", "receive-offload", "tx-checksumming")
-                on[end["interface"]] = [name for name in features if name.endswith(watched)]
+        on, here = {}, self.namespaces()
+        watched = ("segmentation-offload", "receive-offload", "tx-checksumming")
+        for end in (end for link in self.links for end in (link["a"], link["b"]) if end["host"] in here):
+            said = run(in_namespace(here[end["host"]], ["ethtool", "-k", end["interface"]]))
+            features = [line.split(":")[0].strip() for line in said.splitlines() if ": on" in line]
+            on[end["interface"]] = [name for name in features if name.endswith(watched)]
         return on
 
     def programs(self) -> list[Ending]:
-        """What runs for it beside the kernel."""
+        """The processes of the network itself."""
         return [self._relay] if self._relay else []
 
     def tear_down(self) -> None:
-        """Stop the middle and Mininet and delete the fabric; each step is tried whatever became of the others."""
+        """Stop the link emulator and Mininet and delete the fabric; a step that fails does not keep the others."""
         problems = []
         for step in (self.middle.stop, self._stop_mininet, self.fabric.delete):
             try:
@@ -208,10 +217,13 @@ class Network:
             self.net = None
 
 
-def relay_middle(
-    plan: Plan, plan_file: Path, binary: Path, directory: Path, credentials: Path | None, log_file: Path
-) -> RelayMiddle:
-    """The relay as the run's middle, with telemetry of its own; without credentials it pushes none."""
+def relay_middle(site: Site, plan_file: Path, directory: Path, credentials: Path | None) -> RelayMiddle:
+    """The relay as the run's link emulator, with telemetry of its own; without credentials it pushes none."""
     return RelayMiddle(
-        Fabric(plan["namespace"]), binary, plan=plan_file, directory=directory, credentials=credentials, log=log_file
+        Fabric(site.plan["namespace"]),
+        site.binaries["ncp-link"],
+        plan=plan_file,
+        directory=directory,
+        credentials=credentials,
+        log=site.logs / "relay.log",
     )

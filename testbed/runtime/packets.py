@@ -11,7 +11,7 @@ from testbed.runtime.processes import Supervised, last_words
 
 START_S = 10.0
 SETTLE_S = 0.2
-"""How long what was captured last may take to be written."""
+"""How long the last frames may take to be written."""
 BUFFER_KIB = 16384
 FRAME_BYTES = 2048
 """Each frame takes that much of the buffer, however short: more than any has, as segmentation offload is off."""
@@ -20,11 +20,11 @@ _COUNTS = re.compile(r"^(\d+) packets? (captured|received by filter|dropped by k
 
 
 class Capture:
-    """tcpdump on all of a host's interfaces, or one. The host's own namespace shows what it really sends and what
-    reaches it, whichever middle its links have; the process is root's, so that the peers can't touch it.
+    """tcpdump on all of a host's interfaces, or one. The host's own namespace shows the frames that it really sends and
+    receives, whichever link emulator it has; the process is root's, so that the peers can't touch it.
 
-    ``frame_bytes`` of each frame are kept, of those that ``expression`` is about; with ``at_once`` each is in the file
-    when it has passed. On all interfaces frames are "cooked" (LINUX_SLL2), on one they are its own.
+    ``frame_bytes`` of each frame are kept, of those that match ``expression``; with ``at_once`` each is in the file
+    when it has passed. On all interfaces frames are "cooked" (LINUX_SLL2), on one they are the interface's own.
     """
 
     def __init__(
@@ -41,27 +41,9 @@ class Capture:
     ) -> None:
         self.file, self._log = file, log
         where = ["-i", interface] if interface else ["-i", "any", "-y", "LINUX_SLL2"]
-        self._process = Supervised.start(
-            f"capture {name}",
-            [
-                "tcpdump",
-                *where,
-                "-n",
-                "--immediate-mode",
-                *(["--packet-buffered"] if at_once else []),
-                "-s",
-                str(frame_bytes),
-                "-B",
-                str(BUFFER_KIB),
-                "-Z",
-                "root",
-                "-w",
-                str(file),
-                expression,
-            ],
-            log,
-            namespace=namespace,
-        )
+        command = ["tcpdump", *where, "-n", "--immediate-mode", *(["--packet-buffered"] if at_once else [])]
+        command += ["-s", str(frame_bytes), "-B", str(BUFFER_KIB), "-Z", "root", "-w", str(file), expression]
+        self._process = Supervised.start(f"capture {name}", command, log, namespace=namespace)
 
     def await_ready(self) -> None:
         """Wait until frames are captured; raises :class:`RunFailed`."""
@@ -70,17 +52,13 @@ class Capture:
             if failure := self._process.failure():
                 raise RunFailed.of(failure)
             if time.monotonic() > deadline:
-                raise RunFailed(
-                    "process.not-started",
-                    "{process} did not start{said}",
-                    process=self._process.name,
-                    said=last_words(self._log),
-                )
+                name, said = self._process.name, last_words(self._log)
+                raise RunFailed("process.not-started", "{process} did not start{said}", process=name, said=said)
             time.sleep(0.01)
 
     def stop(self) -> None:
         """End the capture; safe to repeat."""
-        if self._process.process.poll() is None:
+        if not self._process.has_ended():
             self._process.stop()
 
     def lost(self) -> int:
@@ -90,10 +68,9 @@ class Capture:
 
 
 def dropped(said: str) -> int:
-    """The frames that tcpdump, by what it says at its end, never saw."""
+    """The frames that tcpdump never saw, by its output at its end."""
     counts = {name: int(number) for number, name in _COUNTS.findall(said)}
     if "dropped by kernel" not in counts:
-        raise RunFailed(
-            "tcpdump.no-count", "tcpdump did not say how many frames it missed: {said}", said=said.strip()[-300:]
-        )
+        text = said.strip()[-300:]
+        raise RunFailed("tcpdump.no-count", "tcpdump did not say how many frames it missed: {said}", said=text)
     return counts["dropped by kernel"]

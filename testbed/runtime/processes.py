@@ -12,24 +12,21 @@ from pathlib import Path
 
 from testbed.errors import RunFailed
 from testbed.message import Message
-from testbed.unprivileged import USER, WRITABLE_BY_ANYBODY
+from testbed.unprivileged import RIGHTS, USER, WRITABLE_BY_ANYBODY
 from topologies.commands import dies_with_us, in_namespace
 
 AGENT_UID = USER
 """The unprivileged user and group that agents run as, in a container or not."""
-
-
-UNPRIVILEGED = (f"--reuid={AGENT_UID}", f"--regid={AGENT_UID}", "--clear-groups", "--no-new-privs", "--inh-caps=-all")
-
+UNPRIVILEGED = RIGHTS
 MOST_MEMORY_BYTES = 1 << 30
-"""Of an agent."""
+"""The most memory of an agent."""
 LIMITS = ((resource.RLIMIT_DATA, MOST_MEMORY_BYTES), (resource.RLIMIT_CORE, 0))
-"""What an agent may have at most that has no limits of a container's."""
+"""Limits of an agent that has none of a container's."""
 
 
 def with_mounts(command: Sequence[str], bound: Mapping[Path, Path], *, read_only: bool = False) -> list[str]:
     """``command`` in a mount namespace of its own, with each path bound to another one; where ``read_only``, nothing
-    but what is bound can be written to of the machine's disk and memory."""
+    but the bound paths can be written to of the machine's disk and memory."""
     script = 'while [ "$1" != -- ]; do mount --bind "$1" "$2" || exit 1; shift 2; done; shift; '
     if read_only:
         script += f"for at in {' '.join(WRITABLE_BY_ANYBODY)}; do "
@@ -58,10 +55,10 @@ class Supervised:
         limited: bool = False,
         read_only: bool = False,
     ) -> Supervised:
-        """Start ``command``, in a network namespace (by path) and as the unprivileged user where asked.
+        """Start ``command``, perhaps in a network namespace (by path) and as the unprivileged user.
 
         ``bound`` are files and folders that it sees at another place (existing target, of the same kind); where
-        ``limited``, it has no more than :data:`LIMITS`; where ``read_only``, it can write to what is bound alone.
+        ``limited``, it has no more than :data:`LIMITS`; where ``read_only``, it can write to bound paths alone.
         """
         full = dies_with_us(command, *(UNPRIVILEGED if unprivileged else ()))
         if bound:
@@ -76,7 +73,7 @@ class Supervised:
             for kind, most in LIMITS:
                 with contextlib.suppress(ProcessLookupError):  # it has ended
                     resource.prlimit(process.pid, kind, (most, most))
-        return cls(name, process, log)
+        return Supervised(name, process, log)
 
     def failure(self) -> Message | None:
         """How it ended by itself, or None while it runs."""
@@ -110,18 +107,14 @@ class Supervised:
                 self.process.wait()
                 raise RunFailed(
                     "process.does-not-end",
-                    "{name} did not end within {timeout_s:g} s; see {log}",
-                    name=self.name,
+                    "{process.name} did not end within {timeout_s:g} s; see {process.log}",
+                    process=self,
                     timeout_s=timeout_s,
-                    log=self.log,
                 ) from None
         elif already:
+            name, said = self.name, last_words(self.log)
             raise RunFailed(
-                "process.ended-early",
-                "{name} ended with {status} during the run{said}",
-                name=self.name,
-                status=already,
-                said=last_words(self.log),
+                "process.ended-early", "{name} ended with {code} in the run{said}", name=name, code=already, said=said
             )
 
     def end_whatever_it_does(self, *, timeout_s: float = 2.0) -> None:
@@ -152,16 +145,18 @@ def last_words(log: Path) -> str:
 
 def start_time(pid: int) -> int | None:
     """When a process started, in clock ticks since boot: with the pid it names a process for good."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return None
-    return int(stat.rsplit(")", 1)[1].split()[19])
+    stat = _stat(pid)
+    return int(stat[19]) if stat else None
 
 
 def is_running(pid: int, started: int) -> bool:
     """Whether that very process still runs (a zombie does not)."""
-    if start_time(pid) != started:
-        return False
-    state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    return state != "Z"
+    stat = _stat(pid)
+    return stat is not None and int(stat[19]) == started and stat[0] != "Z"
+
+
+def _stat(pid: int) -> list[str] | None:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    except OSError:
+        return None

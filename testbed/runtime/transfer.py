@@ -1,4 +1,4 @@
-"""Starting the agents and watching the transfer until both ends say that it is over."""
+"""Starts the agents and watches the transfer until both ends report that it is over."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from testbed.runtime.progress import Progress, Step
 
 POLL_S = 0.1
 DRAIN_S = 30.0
-"""How long an agent may take after the transfer to push what telemetry it still has."""
+"""How long an agent may take after the transfer to push its remaining telemetry."""
 SILENT_S = 10.0
 """An agent that runs and does not answer for this long hangs."""
 STALLED_S = 5.0
@@ -34,13 +34,11 @@ def await_ready(agents: Sequence[Agent], *, timeout_s: float) -> None:
             if state_of(agent).get("state") in ("ready", "running"):
                 waiting.remove(agent)
         if waiting and time.monotonic() > deadline:
-            names = ", ".join(agent.place.name for agent in waiting)
             raise RunFailed(
                 "agent.not-ready",
-                "agent {agent} is not ready after {timeout_s:g} s; see {log}",
-                agent=names,
+                "agent {agent.name} on {agent.host} is not ready after {timeout_s:g} s; see {agent.log}",
+                agent=waiting[0].place,
                 timeout_s=timeout_s,
-                log=waiting[0].place.log,
             )
         time.sleep(POLL_S / 2)
 
@@ -52,8 +50,7 @@ def start_of_transfer(agents: Sequence[Agent]) -> int | None:
 
 def _senders(agents: Sequence[Agent]) -> list[Agent]:
     """The senders in the order that they start in."""
-    senders = [agent for agent in agents if agent.place.role == "sender"]
-    return sorted(senders, key=lambda agent: agent.place.start_s)
+    return sorted((agent for agent in agents if agent.place.role == "sender"), key=lambda agent: agent.place.start_s)
 
 
 def watch_transfer(
@@ -61,14 +58,12 @@ def watch_transfer(
 ) -> None:
     """Start the senders and wait until every agent has ended well; raises :class:`RunFailed` otherwise.
 
-    ``failures`` tell what became of the parts that the transfer depends on (middle, gateway).
+    ``failures`` report on the parts that the transfer depends on (link emulator, gateway).
     """
     senders = _senders(agents)
-    waiting = list(senders)
-    begun_s = time.monotonic()
+    waiting, running = list(senders), list(agents)
+    begun_s, next_status_s = time.monotonic(), 0.0
     expected_s = expected_transfer_s(plan)
-    running = list(agents)
-    next_status_s = 0.0
     heard = Heard()
 
     def look() -> None:
@@ -83,9 +78,9 @@ def watch_transfer(
 
     def tell() -> None:
         nonlocal next_status_s
-        if step.elapsed_s >= next_status_s and any(agent in running for agent in senders):
-            next_status_s = step.elapsed_s + 0.5
-            elapsed_s = step.elapsed_s
+        elapsed_s = step.elapsed_s
+        if elapsed_s >= next_status_s and any(agent in running for agent in senders):
+            next_status_s = elapsed_s + 0.5
             states = [state_of(agent) for agent in senders]
             heard.note(senders, states, elapsed_s)
             if heard.stalled(states, elapsed_s):
@@ -108,11 +103,11 @@ def watch_transfer(
         tell=tell,
         every_s=POLL_S,
     )
-    step.note = _outcome(agents)
+    step.note = _outcome(senders)
 
 
 def state_of(agent: Agent) -> dict[str, Any]:
-    """What an agent says of itself now; empty where it does not answer."""
+    """The agent's state by its own account; empty where it does not answer."""
     try:
         return control(agent, "GET", "/state")
     except OSError:
@@ -120,15 +115,14 @@ def state_of(agent: Agent) -> dict[str, Any]:
 
 
 def tell_to_start(agent: Agent) -> None:
-    """Have a sender begin; raises :class:`RunFailed` where it does not answer."""
+    """Make a sender start; raises :class:`RunFailed` where it does not answer."""
     try:
         control(agent, "POST", "/start")
     except OSError as error:
         raise RunFailed(
             "agent.not-started",
-            "agent {agent} on {host} can't be started: {error}",
-            agent=agent.place.name,
-            host=agent.place.host,
+            "agent {agent.name} on {agent.host} can't be started: {error}",
+            agent=agent.place,
             error=error,
         ) from error
 
@@ -144,23 +138,21 @@ class Heard:
         self._bytes, self._since_s = -1, 0.0
 
     def note(self, agents: Sequence[Agent], states: Sequence[dict[str, Any]], now_s: float) -> None:
-        """``states`` are their answers; raises :class:`RunFailed` for one that runs and has been silent too long."""
+        """Note the agents' answers; raises :class:`RunFailed` for one that runs and has been silent too long."""
         for agent, state in zip(agents, states, strict=True):
             if state or agent.exit_code() is not None:
                 self._last_s[agent.place.name] = now_s
             elif now_s - self._last_s.setdefault(agent.place.name, now_s) >= SILENT_S:
                 raise RunFailed(
                     "agent.silent",
-                    "agent {agent} on {host} has not answered for {seconds:g} s: it hangs, or this machine leaves "
-                    "it no time; see {log}",
-                    agent=agent.place.name,
-                    host=agent.place.host,
+                    "agent {agent.name} on {agent.host} has not answered for {seconds:g} s: it hangs, or this machine "
+                    "leaves it no time; see {agent.log}",
+                    agent=agent.place,
                     seconds=SILENT_S,
-                    log=agent.place.log,
                 )
 
     def stalled(self, states: Sequence[dict[str, Any]], now_s: float) -> bool:
-        """Whether senders, by their answers, have got nothing through for a while."""
+        """Whether senders, by their answers, have delivered nothing for a while."""
         if (carried := sum(state.get("bytes", 0) for state in states)) > self._bytes:
             self._bytes, self._since_s = carried, now_s
         return now_s - self._since_s >= STALLED_S
@@ -178,11 +170,10 @@ def _status(
     return text + (f"  windows {windows}" if windows else "")
 
 
-def _outcome(agents: Sequence[Agent]) -> str:
-    results = [agent.place.result() for agent in _senders(agents)]
+def _outcome(senders: Sequence[Agent]) -> str:
     return "; ".join(
         f"{result['bytes'] / 2**20:g} MiB in {result['duration_s']:.1f} s, "
         f"{result['goodput_bps'] / 8 / 2**20:.3f} MiB/s"
-        for result in results
+        for result in (agent.place.result() for agent in senders)
         if result
     )

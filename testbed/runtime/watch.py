@@ -1,4 +1,5 @@
-"""What ``ncp-collect`` samples in a run, taken from its plan: the file ``watch.json`` (docs/collectors.md)."""
+"""Makes ``watch.json`` from a plan: the interfaces, queues and sockets that ``ncp-collect`` samples in a run
+(docs/collectors.md)."""
 
 from __future__ import annotations
 
@@ -22,9 +23,8 @@ def watch_list(
     sockets: Iterable[Mapping[str, str]],
     machine: str = HERE,
 ) -> dict[str, Any]:
-    """The document; ``namespaces`` are paths by host, ``fabric`` that of the middles of links (None: of hosts alone)
-    on the ``machine``, ``sockets`` the ends of what the plan's traffic sends. What is at other hosts and machines is
-    left out."""
+    """The document for one ``machine``: ``namespaces`` are paths by host, ``fabric`` that of link emulators (None: of
+    hosts alone), ``sockets`` the ends of the plan's flows. Parts at other hosts and machines are left out."""
     links, elsewhere = plan["links"], plan.get("middles", {})
     own = {link["name"] for link in links if elsewhere.get(link["name"], HERE) == machine}
     by_netem = plan["middle"] == "netem"
@@ -41,13 +41,13 @@ def watch_list(
             for end in _interfaces(link, by_netem=by_netem)
             if end["host"] in watched and (end["host"] != FABRIC or link["name"] in own)
         ],
-        "netem": [way for link in links for way in _netem(link)] if by_netem else [],
+        "netem": [path for link in links for path in _netem(link)] if by_netem else [],
         "sockets": [end for end in (*sockets, *cross_traffic.sockets(plan)) if end["host"] in watched],
     }
 
 
 def _interfaces(link: Link, *, by_netem: bool) -> Iterator[dict[str, str]]:
-    """The link's ends, with the direction of what leaves by them."""
+    """The link's ends, with the direction of the frames that leave by them."""
     ends = [
         (link["a"]["host"], link["a"]["interface"], "ab"),
         (link["b"]["host"], link["b"]["interface"], "ba"),
@@ -63,10 +63,5 @@ def _interfaces(link: Link, *, by_netem: bool) -> Iterator[dict[str, str]]:
 def _netem(link: Link) -> Iterator[dict[str, str]]:
     for direction, end in (("ab", link["b"]), ("ba", link["a"])):
         queue = "" if shaped_at_hosts(link) else shaping_interface(link, direction)
-        yield {
-            "host": FABRIC,
-            "link": link["name"],
-            "direction": direction,
-            "delay": end["middle_interface"],
-            "queue": queue,
-        }
+        path = {"host": FABRIC, "link": link["name"], "direction": direction}
+        yield {**path, "delay": end["middle_interface"], "queue": queue}

@@ -6,7 +6,8 @@ import importlib
 
 from testbed.plan import traffic_types
 from testbed.plan.model import Plan
-from testbed.traffic.traffic import Site, Traffic
+from testbed.runtime.site import Site
+from testbed.traffic.traffic import Traffic
 
 __all__ = ["Site", "Traffic", "named", "of"]
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from testbed.errors import BadInput
 from testbed.machine.check import Need
@@ -14,36 +12,8 @@ from testbed.plan.model import Connection, Plan, Session
 from testbed.runtime.agents import Agent, AgentPlace
 from testbed.runtime.completion import Failure
 from testbed.runtime.network import HostsTcp, Network
-from testbed.runtime.progress import Progress, Step
-
-
-@dataclass(frozen=True)
-class Site:
-    """What a run has for its traffic: its plan, its folder, programs, and what is told of it."""
-
-    plan: Plan
-    folder: Path
-    binaries: Mapping[str, Path]
-    progress: Progress
-    provenance: dict[str, Any]
-
-    @property
-    def session(self) -> Session:
-        """The plan's first session; most kinds have one only."""
-        return self.plan["sessions"][0]
-
-    @property
-    def plan_file(self) -> Path:
-        return self.folder / "plan.json"
-
-    @property
-    def logs(self) -> Path:
-        return self.folder / "logs"
-
-    @property
-    def spools(self) -> Path:
-        """Of telemetry; gone after the run, when they are one file."""
-        return self.folder / "spools"
+from testbed.runtime.progress import Step
+from testbed.runtime.site import Site
 
 
 class Traffic(ABC):

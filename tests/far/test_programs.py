@@ -10,7 +10,7 @@ import pytest
 
 from testbed.errors import CannotRun, RunFailed
 from testbed.remote import programs
-from testbed.remote.programs import FarProgram, files_of
+from testbed.remote.programs import RemoteProgram, files_of
 from tests.raises import Containing, raises
 
 
@@ -50,8 +50,8 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "LOOK_S", 0.0)
 
 
-def begun(there: Any, folder: Path, at_unix_ns: int = 0) -> FarProgram:
-    return FarProgram(there, "h1", "p", ["cat", "x"], at_unix_ns, folder / "p.log")
+def begun(there: Any, folder: Path, at_unix_ns: int = 0) -> RemoteProgram:
+    return RemoteProgram(there, "h1", "p", ["cat", "x"], at_unix_ns, folder / "p.log")
 
 
 def test_it_is_asked_for_at_the_time_of_its_own_clock(tmp_path: Path) -> None:

@@ -54,7 +54,8 @@ def test_a_link_that_is_shorter_than_what_is_below_it_is_named() -> None:
     links = plan()["links"]
     (said,) = too_short(plan(links=[{**links[0], "delay_ms": 10.9}]), WAYS)
     assert said == (
-        "link fast: delay 10.9 ms is shorter than the way to m1 and to m1 below it, which takes up to 11.00 ms (p99)"
+        "link fast: delay 10.9 ms is shorter than the underlay path to m1 and to m1 below it, "
+        "which takes up to 11.00 ms (p99)"
     )
     assert too_short(plan(place={"h1": "m1"}, links=[{**links[0], "delay_ms": 10.9}]), WAYS) == []
     assert too_short(plan(links=[{**links[0], "jitter_ms": 40.0}]), WAYS), "at its shortest"
@@ -67,7 +68,7 @@ def test_what_is_below_a_link_is_between_the_machines_of_its_ends() -> None:
     links = plan()["links"]
     assert too_short(plan(links=[{**links[0], "delay_ms": 1.5}], **own), ways) == []
     (said,) = too_short(plan(links=[{**links[0], "delay_ms": 1.4}], **own), ways)
-    assert "is shorter than the way between m1 and m2 below it, which takes up to 1.50 ms (p99)" in said
+    assert "is shorter than the underlay path between m1 and m2 below it, which takes up to 1.50 ms (p99)" in said
     on_one = {"place": {"h1": "m1", "h2": "m1"}, "middles": {"fast": "m1"}}
     assert too_short(plan(links=[{**links[0], "delay_ms": 0.0}], **on_one), ways) == [], "nothing is below it"
 

@@ -106,7 +106,8 @@ def _mistakes(entries: list[Entry]) -> Iterator[str]:
 
 
 def _placeholders(text: str) -> set[str]:
-    return {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
+    """The parameters that a text names, with or without an attribute or item (``{agent.host}``, ``{row[sent]}``)."""
+    return {re.split(r"[.\[]", name)[0] for _, name, _, _ in string.Formatter().parse(text) if name is not None}
 
 
 def _calls(module: ast.Module, names: set[str]) -> Iterator[ast.Call]:

@@ -14,8 +14,8 @@ from testbed import paths
 from testbed.engines import events, live_view
 from testbed.engines.events import EventProgress
 from testbed.engines.live_view import LiveProgress, picture, sparkline
-from testbed.engines.mininet.spools import Spools
 from testbed.engines.sampled import Sampled
+from testbed.engines.telemetry import GrowingFiles
 from testbed.plan.model import Plan
 from testbed.planning.resolve import Choices, resolve
 from testbed.runtime.progress import Ended, Progress, SoFar, Step
@@ -60,14 +60,14 @@ def test_lines_are_read_once_and_whole(tmp_path: Path) -> None:
     (tmp_path / "agent").mkdir()
     first, second = tmp_path / "agent" / "a.lp", tmp_path / "b.lp"
     first.write_text("one\ntw")
-    spools = Spools(tmp_path)
+    spools = GrowingFiles(tmp_path)
     assert list(spools.new_lines()) == [["one"]]
     with first.open("a") as file:
         file.write("o\n")
     second.write_text("three\n")
     assert list(spools.new_lines()) == [["two"], ["three"]]
     assert list(spools.new_lines()) == [[], []]
-    assert list(Spools(tmp_path / "none.lp").new_lines()) == [[]]
+    assert list(GrowingFiles(tmp_path / "none.lp").new_lines()) == [[]]
 
 
 def test_the_latest_sample_of_a_connection_is_known_with_the_law_beside_it(plan: Plan, tmp_path: Path) -> None:

@@ -27,8 +27,9 @@ def heard(agent: Any, *answers: tuple[float, bool]) -> None:
 
 
 def test_one_that_hangs_is_told_of() -> None:
-    with raises(RunFailed, "agent.silent", agent="s1-sender", host="h1", seconds=10.0, log="agent.log"):
-        heard(One(), (1.0, True), (2.0, False), (1.0 + SILENT_S, False))
+    hanging = One()
+    with raises(RunFailed, "agent.silent", agent=hanging.place, seconds=10.0):
+        heard(hanging, (1.0, True), (2.0, False), (1.0 + SILENT_S, False))
 
 
 def test_one_that_is_held_up_is_not() -> None:

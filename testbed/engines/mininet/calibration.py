@@ -1,4 +1,4 @@
-"""Measures every link before it is trusted: asked against achieved, in both directions."""
+"""Calibration: measures every link in both directions before a run, and compares it with the plan."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import math
 import statistics
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from influxdb.line_protocol import make_lines
 
+from testbed.documents import write_json
 from testbed.errors import RunFailed
 from testbed.exit_codes import Exit
 from testbed.message import Lines, Message
@@ -23,14 +24,14 @@ from topologies.link import Link
 from topologies.units import whole_bps
 
 PROBE = "probe.json"
-"""What the probe said, in the result folder: ``links.csv`` is made of it."""
+"""The probe's output in the result folder, from which ``links.csv`` is derived."""
 MANY_LIMITS = 1e6
 """Stands for an error where none is allowed: InfluxDB has no infinity."""
 
 
 @dataclass(frozen=True)
 class LinkReading:
-    """One direction of a link: what was asked and what the probe measured."""
+    """One direction of a link: the requested values and what the probe measured."""
 
     link: str
     direction: str
@@ -63,7 +64,7 @@ class LinkReading:
 
 
 class LinksOff(RunFailed):
-    """A link is not what was asked, so nothing was run over it."""
+    """A link differs from the plan, so nothing was run over it."""
 
     exit_code = Exit.UNTRUSTED
     reasons: Sequence[Message] = ()
@@ -71,32 +72,33 @@ class LinksOff(RunFailed):
 
 def calibrate(
     plan: Plan,
-    plan_file: Path,
+    folder: Path,
     probe: Path,
     namespaces: Mapping[str, str],
-    log: Path,
-    table: Path,
     note: Callable[[list[LinkReading], int], None] = lambda _readings, _attempt: None,
-    further: Sequence[str] = (),
+    options: Sequence[str] = (),
 ) -> list[LinkReading]:
     """Measure the links, a second time if the first was off (a busy moment of a shared machine).
 
-    What the probe said in each attempt goes to ``probe.json`` beside ``table``, its readings to ``table``
-    (``links.csv``) and to ``note`` with the attempt's number. Raises :class:`LinksOff` where a link is beyond the
-    plan's limits, :class:`RunFailed` if the probe breaks down. ``further`` are options of the probe.
+    Leaves ``probe.json`` and ``links.csv`` of the last attempt in the run's ``folder``; ``note`` gets the readings and
+    the number of each attempt; ``options`` are further ones of the probe.
+
+    Raises:
+        LinksOff: a link is beyond the plan's limits.
+        RunFailed: the probe breaks down.
     """
     for attempt in (1, 2):
-        said = measure(plan, plan_file, probe, namespaces, log, further)
-        table.with_name(PROBE).write_text(json.dumps(said, indent=1) + "\n")
-        readings = readings_of(plan, said)
-        write_csv(readings, table)
+        measured = _measure(plan, folder, probe, namespaces, options)
+        write_json(folder / PROBE, measured)
+        readings = readings_of(plan, measured)
+        write_csv(readings, folder / "links.csv")
         note(readings, attempt)
         reasons = off_limits(readings, plan["limits"])
         if not reasons:
             return readings
     off = LinksOff(
         "calibration.links-off",
-        "the links are not what was asked, so nothing was run over them:\n{reasons}",
+        "the links differ from the plan, so nothing was run over them:\n{reasons}",
         "Free the machine of other load and run again.",
         reasons=Lines(f"  {reason}" for reason in reasons),
     )
@@ -104,16 +106,13 @@ def calibrate(
     raise off
 
 
-def measure(
-    plan: Plan, plan_file: Path, probe: Path, namespaces: Mapping[str, str], log: Path, further: Sequence[str] = ()
+def _measure(
+    plan: Plan, folder: Path, probe: Path, namespaces: Mapping[str, str], options: Sequence[str]
 ) -> dict[str, Any]:
-    """Run the probe over all links at once (a few seconds); returns what it said. Raises :class:`RunFailed` if it
-    breaks down."""
-    command = [str(probe), "probe", "--plan", str(plan_file), *further]
-    for host, path in namespaces.items():
-        command += ["--netns", f"{host}={path}"]
-    longest_delay_s = max(link["delay_ms"] for link in plan["links"]) / 1000
-    timeout_s = 20 + 10 * longest_delay_s
+    """Run the probe over all links at once (a few seconds); returns its output."""
+    command = [str(probe), "probe", "--plan", str(folder / "plan.json"), *options]
+    command += [part for host, path in namespaces.items() for part in ("--netns", f"{host}={path}")]
+    timeout_s, log = 20 + 10 * max(link["delay_ms"] for link in plan["links"]) / 1000, folder / "logs" / "probe.log"
     try:
         with log.open("a") as errors:
             done = subprocess.run(
@@ -122,97 +121,70 @@ def measure(
     except subprocess.TimeoutExpired:
         raise RunFailed(
             "calibration.timeout",
-            "the links could not be measured within {timeout_s:.0f} s; see {log}",
-            timeout_s=timeout_s,
+            "the links could not be measured within {seconds:.0f} s; see {log}",
+            seconds=timeout_s,
             log=log,
         ) from None
     if done.returncode:
         raise RunFailed(
-            "calibration.probe-failed",
-            "the links could not be measured (the probe ended with {returncode}); see {log}",
-            returncode=done.returncode,
-            log=log,
+            "calibration.probe-failed", "the probe of links ended with {code}; see {log}", code=done.returncode, log=log
         )
-    said: dict[str, Any] = json.loads(done.stdout)
-    return said
+    measured: dict[str, Any] = json.loads(done.stdout)
+    return measured
 
 
-def readings_of(plan: Plan, said: Mapping[str, Any]) -> list[LinkReading]:
-    """What the probe said, beside what the plan asks; raises :class:`RunFailed` where it measured too little."""
-    asked = {link["name"]: link for link in plan["links"]}
-    return [_reading(asked[measured["link"]], measured) for measured in said["links"]]
+def readings_of(plan: Plan, measured: Mapping[str, Any]) -> list[LinkReading]:
+    """The probe's output beside the plan; raises :class:`RunFailed` where too few packets arrived to measure a link."""
+    links = {link["name"]: link for link in plan["links"]}
+    return [_reading(links[one["link"]], one) for one in measured["links"]]
 
 
 def _reading(link: Link, measured: dict[str, Any]) -> LinkReading:
     if measured["delay_ms"] is None or measured["rate_bps"] is None:
         raise RunFailed(
             "calibration.too-few-packets",
-            "link {link} {direction}: too little came through to measure it ({received} of {sent} packets)",
-            link=link["name"],
-            direction=measured["direction"],
-            received=measured["received"],
-            sent=measured["sent"],
+            "link {probe[link]} {probe[direction]}: {probe[received]} of {probe[sent]} packets arrived, too few",
+            probe=measured,
         )
-    return LinkReading(
-        link=link["name"],
-        direction=measured["direction"],
-        rate_bps_asked=whole_bps(link["rate_bps"]),
-        rate_bps=measured["rate_bps"],
-        delay_ms_asked=link["delay_ms"],
-        delay_ms=measured["delay_ms"],
-        delay_p99_ms=measured["delay_p99_ms"],
-        loss_asked=link["loss"],
-        loss=measured["loss"],
-        sent=measured["sent"],
-        received=measured["received"],
-    )
+    values = measured | {
+        "rate_bps_asked": whole_bps(link["rate_bps"]),
+        "delay_ms_asked": link["delay_ms"],
+        "loss_asked": link["loss"],
+    }
+    return LinkReading(**{one.name: values[one.name] for one in fields(LinkReading)})
 
 
 def off_limits(readings: list[LinkReading], limits: Limits) -> list[Message]:
-    """Where a link is not what was asked, a line each; empty when all links can be trusted."""
+    """Where a link differs from the plan by more than the limits, a message each; none when all can be trusted."""
     reasons = []
-    for reading in readings:
-        if abs(reading.rate_error) > limits["rate_error"]:
+    for one in readings:
+        if abs(one.rate_error) > (limit := limits["rate_error"]):
             reasons.append(
                 Message(
                     "calibration.rate-off",
-                    "link {link} {direction}: rate {mbps:.3f} Mbit/s is {off:+.1%} off the asked {asked_mbps:.3f} "
-                    "(limit ±{limit:.1%})",
-                    link=reading.link,
-                    direction=reading.direction,
-                    mbps=reading.rate_bps / 1e6,
-                    off=reading.rate_error,
-                    asked_mbps=reading.rate_bps_asked / 1e6,
-                    limit=limits["rate_error"],
+                    "link {link.link} {link.direction}: rate {link.rate_bps:,.0f} bit/s is {link.rate_error:+.1%} off "
+                    "the planned {link.rate_bps_asked:,.0f} bit/s (limit ±{limit:.1%})",
+                    link=one,
+                    limit=limit,
                 )
             )
-        if abs(reading.delay_error_ms) > limits["delay_error_ms"]:
+        if abs(one.delay_error_ms) > (limit := limits["delay_error_ms"]):
             reasons.append(
                 Message(
                     "calibration.delay-off",
-                    "link {link} {direction}: delay {delay_ms:.2f} ms is {off_ms:+.2f} ms off the asked {asked_ms:g} "
-                    "(limit ±{limit_ms:g} ms)",
-                    link=reading.link,
-                    direction=reading.direction,
-                    delay_ms=reading.delay_ms,
-                    off_ms=reading.delay_error_ms,
-                    asked_ms=reading.delay_ms_asked,
-                    limit_ms=limits["delay_error_ms"],
+                    "link {link.link} {link.direction}: delay {link.delay_ms:.2f} ms is {link.delay_error_ms:+.2f} ms "
+                    "off the planned {link.delay_ms_asked:g} ms (limit ±{limit:g} ms)",
+                    link=one,
+                    limit=limit,
                 )
             )
-        if reading.loss_asked and abs(reading.loss - reading.loss_asked) > reading.loss_allowance:
+        if one.loss_asked and abs(one.loss - one.loss_asked) > one.loss_allowance:
             reasons.append(
                 Message(
                     "calibration.loss-off",
-                    "link {link} {direction}: loss {loss:.2%} of {sent} packets, asked {asked:.2%} (±{allowance:.2%} "
-                    "is "
-                    "what chance allows)",
-                    link=reading.link,
-                    direction=reading.direction,
-                    loss=reading.loss,
-                    sent=reading.sent,
-                    asked=reading.loss_asked,
-                    allowance=reading.loss_allowance,
+                    "link {link.link} {link.direction}: loss {link.loss:.2%} of {link.sent} packets, planned "
+                    "{link.loss_asked:.2%} (±{link.loss_allowance:.2%} is what chance allows)",
+                    link=one,
                 )
             )
     return reasons
@@ -224,36 +196,23 @@ def lines(plan: Plan, readings: list[LinkReading], now_ns: int) -> list[str]:
     ``of_limit`` is the larger of the errors of rate and delay, in parts of what the plan's limits allow: above
     1 the link is off.
     """
-    limits = plan["limits"]
-    points = [
-        {
-            "measurement": "calibration",
-            "tags": {
-                "run": plan["run"],
-                "scenario": plan["scenario"],
-                "policy": plan["sessions"][0]["policy"],
-                "link": reading.link,
-                "direction": reading.direction,
-            },
-            "fields": {
-                "rate_bps_asked": float(reading.rate_bps_asked),
-                "rate_bps": float(reading.rate_bps),
-                "rate_error": reading.rate_error,
-                "delay_ms_asked": float(reading.delay_ms_asked),
-                "delay_ms": float(reading.delay_ms),
-                "delay_error_ms": reading.delay_error_ms,
-                "delay_p99_ms": float(reading.delay_p99_ms),
-                "loss_asked": float(reading.loss_asked),
-                "loss": float(reading.loss),
-                "of_limit": max(
-                    _of_limit(reading.rate_error, limits["rate_error"]),
-                    _of_limit(reading.delay_error_ms, limits["delay_error_ms"]),
-                ),
-            },
-            "time": now_ns,
-        }
-        for reading in readings
-    ]
+    tags = {"run": plan["run"], "scenario": plan["scenario"], "policy": plan["sessions"][0]["policy"]}
+    points = []
+    for reading in readings:
+        errors = {"rate_error": reading.rate_error, "delay_error_ms": reading.delay_error_ms}
+        limits = {"rate_error": plan["limits"]["rate_error"], "delay_error_ms": plan["limits"]["delay_error_ms"]}
+        measured = asdict(reading)
+        link = {name: measured.pop(name) for name in ("link", "direction")}
+        values = {name: value for name, value in measured.items() if name not in ("sent", "received")} | errors
+        values["of_limit"] = max(_of_limit(errors[name], limits[name]) for name in errors)
+        points.append(
+            {
+                "measurement": "calibration",
+                "tags": tags | link,
+                "fields": {name: float(value) for name, value in values.items()},
+                "time": now_ns,
+            }
+        )
     return str(make_lines({"points": points})).splitlines()
 
 
@@ -264,7 +223,7 @@ def _of_limit(error: float, limit: float) -> float:
 
 
 def write_csv(readings: list[LinkReading], path: Path) -> None:
-    """``links.csv``: asked and achieved, a row per link and direction."""
+    """``links.csv``: requested and measured values, a row per link and direction."""
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, fieldnames=list(asdict(readings[0])))
         writer.writeheader()

@@ -9,8 +9,8 @@ from typing import Literal
 
 from testbed import traffic
 from testbed.engines.engine import Engine, Options, Programs
-from testbed.engines.mininet.emulator_choice import choose_middle, refused_by_the_middle
 from testbed.engines.mininet.lifecycle import EmulatedRun
+from testbed.errors import CannotRun
 from testbed.machine import Need, make_ready
 from testbed.plan.model import Plan
 from testbed.plan.trigger import trigger
@@ -20,54 +20,52 @@ from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario
 from testbed.services.influx import server
 from testbed.services.influx.endpoint import Endpoint
-
-Middle = Literal["netem", "relay"]
+from topologies.middle import has_netem
+from topologies.middle import refusals as refused_by_emulator
 
 
 class Mininet(Engine):
-    """As root; one run at a time, and no run is the same to the byte."""
+    """Runs as root, one at a time; no two are the same to the byte."""
 
     name = "mininet"
 
     def needs(self, runtime: str = "docker") -> frozenset[Need]:
-        """All that emulates links, and what agents run in."""
         found = frozenset({Need.PYTHON, Need.BUILD, Need.EMULATION, Need.TOOLS, Need.DATABASE})
         return found | {Need.CONTAINERS} if runtime == "docker" else found
 
     def deterministic(self) -> bool:
-        """Real time passes as it likes."""
         return False
 
     def for_this_user(self) -> bool:
-        """For root."""
         return os.geteuid() == 0
 
     def refuse_options(self, options: Options) -> None:
-        """It has none that it can't do."""
+        """Refuse none."""
 
     def choices(self, options: Options) -> Choices:
-        """With ``auto`` decided: only root can ask the kernel, for others it is a guess; between machines it is the
-        relay."""
+        """The plan's choices with ``auto`` decided: between machines it is the relay, here what the kernel has, which
+        only root can tell."""
         link = "relay" if options.machines is not None and options.link == "auto" else options.link
-        guess: Middle = "netem" if link == "netem" else "relay"
-        middle = choose_middle(link) if os.geteuid() == 0 else guess
-        runtime = options.runtime or "docker"
+        guess: Literal["netem", "relay"] = "netem" if link == "netem" else "relay"
+        middle = choose_emulator(link) if os.geteuid() == 0 else guess
         machines = None
         if options.machines is not None:
             from testbed.machine.inventory import here
 
             machines = {name: not here(variables) for name, variables in options.machines.hosts.items()}
+        runtime = options.runtime or "docker"
         return Choices(runtime, middle, options.seed, options.quick, trigger(), self.name, options.traces, machines)
 
     def prepare_plans(self, progress: Progress) -> Programs:
-        """What emulates links is left out."""
+        """Leave out the emulation of links."""
         make_ready(progress, "show")
         return self.build(progress)
 
     def unsupported(self, plan: Plan) -> list[str]:
         """What this kernel, or the relay, can't do."""
         why = traffic.of(plan).why_unsupported()
-        refused = [*refused_by_the_middle(plan), *([why] if why else [])]
+        emulator: Literal["netem", "relay"] = "relay" if plan["middle"] == "relay" else "netem"
+        refused = [*refused_by_emulator(plan["links"], emulator), *([why] if why else [])]
         if plan.get("place"):
             from testbed.remote.refusals import refusals
 
@@ -75,11 +73,11 @@ class Mininet(Engine):
         return refused
 
     def instead(self) -> str:
-        """The lines say it."""
+        """Nothing: the lines of :meth:`unsupported` say it."""
         return ""
 
     def describe(self, plan: Plan, options: Options) -> list[str]:
-        """What delays the links, and why that."""
+        """The link emulator, and why it was chosen."""
         why = ""
         if options.machines is not None:
             why = " (hosts are on other machines)" if plan.get("place") else ""
@@ -88,19 +86,19 @@ class Mininet(Engine):
         return [f"links by {plan['middle']}{why}"]
 
     def clear(self, say: Callable[[str], object]) -> None:
-        """Namespaces, containers, processes and folders that carry a mark of ours."""
+        """Remove namespaces, containers, processes and folders that carry a mark of ours."""
         found = leftovers.remove_leftovers(leftovers.docker_client)
         for line in (*(f"removed {what}" for what in found.things), *found.problems):
             say(f"  left by a run that was killed: {line}")
 
     def database(self) -> Endpoint:
-        """Each run needs one; it is started."""
+        """Start the database, which each run needs."""
         return server.ensure()
 
     def ready_run(
         self, loaded: LoadedScenario, options: Options, progress: Progress, results: Path | None = None
     ) -> EmulatedRun:
-        """With the machines that hosts are on."""
+        """The run with the machines that its hosts are on."""
         run = super().ready_run(loaded, options, progress, results)
         assert isinstance(run, EmulatedRun)
         if options.machines is not None:
@@ -110,8 +108,16 @@ class Mininet(Engine):
     def run(
         self, plan: Plan, loaded: LoadedScenario, programs: Programs, progress: Progress, results: Path | None = None
     ) -> EmulatedRun:
-        """On the hosts of a network that is built for it."""
         return EmulatedRun(plan, loaded, programs.binaries, progress, results)
+
+
+def choose_emulator(link: Literal["auto", "netem", "relay"]) -> Literal["netem", "relay"]:
+    """The link emulator: netem where this kernel has it, unless the user chose."""
+    if link != "relay" and has_netem():
+        return "netem"
+    if link == "netem":
+        raise CannotRun("kernel.no-netem", "this kernel has no netem (sch_netem)", "Use --link relay or --link auto.")
+    return "relay"
 
 
 ENGINE = Mininet()

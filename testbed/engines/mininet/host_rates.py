@@ -16,19 +16,13 @@ class HostRates:
 
     def __init__(self, namespaces: Mapping[str, str], links: Sequence[Link]) -> None:
         self._handles = {host: NetNS(path) for host, path in namespaces.items()}
-        shaped = [
-            (link, end)
-            for link in links
-            if shaped_at_hosts(link)
-            for end in (link["a"], link["b"])
-            if end["host"] in namespaces
-        ]
-        self._indices = {
-            end["interface"]: self._handles[end["host"]].link_lookup(ifname=end["interface"])[0] for _, end in shaped
-        }
-        # The first request of its kind takes tens of milliseconds, so it is made before the transfer.
-        for link, end in shaped:
-            self.set(link, end, link["rate_bps"])
+        self._indices: dict[str, int] = {}
+        for link in filter(shaped_at_hosts, links):
+            for end in (link["a"], link["b"]):
+                if handle := self._handles.get(end["host"]):
+                    self._indices[end["interface"]] = handle.link_lookup(ifname=end["interface"])[0]
+                    # The first request of its kind takes tens of milliseconds, so it is made before the transfer.
+                    self.set(link, end, link["rate_bps"])
 
     def set(self, link: Link, end: LinkEnd, rate_bps: float) -> None:
         """Change the rate of one end's shaper in place, keeping what is queued and what it has left to send; nothing
@@ -44,13 +38,11 @@ class HostRates:
             parent=shaper.ROOT_HANDLE,
             rate=options["rate"],
             ceil=options["ceil"],
-            burst=int(options["burst"]),
-            cburst=int(options["cburst"]),
-            quantum=int(options["quantum"]),
+            **{name: int(options[name]) for name in ("burst", "cburst", "quantum")},
         )
 
     def close(self) -> None:
-        """Give the handles back."""
+        """Close the handles."""
         for handle in self._handles.values():
             handle.close()
         self._handles.clear()

@@ -1,4 +1,4 @@
-"""Carries out the plan's timeline on live links and agents, and records when each action really took place."""
+"""Carries out the plan's timeline on live links and agents, and records when each action took effect."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import csv
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,17 +16,17 @@ from testbed.message import Message
 from testbed.plan.model import Action, Plan
 
 AHEAD_S = 0.05
-"""So long before its time an action is asked for, so that who carries it out can be ready, and keep the time itself."""
-AHEAD_ELSEWHERE_S = 0.5
-"""Where that may be on another machine: a request takes several times what the way there and back does."""
+"""How long before its time an action is requested, so that whoever carries it out is ready and keeps the time."""
+AHEAD_REMOTE_S = 0.5
+"""The same where the action may be on another machine, several round trips away."""
 
 
 class Target(Protocol):
-    """What actions are done to, at a time or at once if that has passed. Each tells when it took effect. Times are in
+    """Carries out actions at a time, or at once if that has passed, and returns when each took effect. Times are in
     Unix nanoseconds."""
 
     def prepare(self) -> None:
-        """Called in the thread that will ask for the actions, before the transfer starts."""
+        """Called in the timeline's thread before the transfer starts."""
 
     def close(self) -> None:
         """Called in that thread after the last action."""
@@ -36,32 +35,20 @@ class Target(Protocol):
         """Change properties of a link, keeping what is queued."""
 
     def carrier(self, link: str, at_unix_ns: int, *, up: bool) -> int:
-        """Pull a link's plug or put it back."""
+        """Take a link down, or up again."""
 
     def pause_read(self, connection: int, for_s: float, at_unix_ns: int) -> int:
         """Make the receiver stop reading from a connection for a time."""
 
 
-@dataclass(frozen=True)
-class Done:
-    """An action that was carried out: seconds since the transfer's start, asked and actual."""
-
-    at_unix_ns: int
-    kind: str
-    asked_s: float
-    at_s: float
-    text: str
-
-
 class Timeline(threading.Thread):
-    """Waits for the transfer's start, then carries out each action at its time."""
+    """Waits for the transfer's start, then carries out each action at its time and writes it to a spool."""
 
     def __init__(self, plan: Plan, target: Target, started_unix_ns: Callable[[], int | None], spool: Path) -> None:
         super().__init__(name="timeline", daemon=True)
-        self._ahead_s = AHEAD_ELSEWHERE_S if plan.get("place") else AHEAD_S
+        self._ahead_s = AHEAD_REMOTE_S if plan.get("place") else AHEAD_S
         self._plan, self._target, self._started_unix_ns, self._spool = plan, target, started_unix_ns, spool
         self._stopped = threading.Event()
-        self.done: list[Done] = []
         self._error: Message | None = None
 
     def failure(self) -> Message | None:
@@ -69,7 +56,7 @@ class Timeline(threading.Thread):
         return self._error
 
     def run(self) -> None:
-        """Until the last action, or :meth:`stop`."""
+        """Carry out all actions, unless :meth:`stop` comes first."""
         if not self._plan["timeline"]:
             return
         try:
@@ -91,21 +78,20 @@ class Timeline(threading.Thread):
             if self._stopped.wait(max(0.0, (due_ns - time.time_ns()) / 1e9 - self._ahead_s)):
                 return
             try:
-                done_ns = self._carry_out(action, due_ns)
+                self._record(action, self._carry_out(action, due_ns), start_ns)
             except Exception as error:  # the run ends with this message, whatever part could not do it
+                text, at_s = action["text"], action["at_s"]
                 self._error = Message(
                     "timeline.action-failed",
                     "timeline at {at_s:g} s ({action}): {error}",
-                    at_s=action["at_s"],
-                    action=action["text"],
+                    at_s=at_s,
+                    action=text,
                     error=error,
                 )
                 return
-            at_s = (done_ns - start_ns) / 1e9
-            self._record(Done(done_ns, action["kind"], action["at_s"], at_s, action["text"]))
 
     def stop(self) -> None:
-        """End; actions that are still to come are left out."""
+        """End; later actions are left out."""
         self._stopped.set()
         if self.is_alive():
             self.join()
@@ -120,18 +106,14 @@ class Timeline(threading.Thread):
                 return self._target.pause_read(action["connection"], action["for_s"], at_unix_ns)
         raise ValueError(f"there is no action {action['kind']!r}")
 
-    def _record(self, done: Done) -> None:
-        self.done.append(done)
+    def _record(self, action: Action, done_ns: int, start_ns: int) -> None:
+        tags = {"run": self._plan["run"], "scenario": self._plan["scenario"], "kind": action["kind"]}
+        times = {"at_s": (done_ns - start_ns) / 1e9, "asked_s": action["at_s"]}
         point = {
             "measurement": "event",
-            "tags": {
-                "run": self._plan["run"],
-                "scenario": self._plan["scenario"],
-                "kind": done.kind,
-                "session": self._plan["sessions"][0]["name"],
-            },
-            "time": done.at_unix_ns,
-            "fields": {"at_s": done.at_s, "asked_s": done.asked_s, "text": done.text},
+            "tags": tags | {"session": self._plan["sessions"][0]["name"]},
+            "time": done_ns,
+            "fields": {**times, "text": action["text"]},
         }
         with self._spool.open("ab", buffering=0) as spool:
             spool.write(make_lines({"points": [point]}).encode())
@@ -149,9 +131,7 @@ def rows_of(telemetry: Path) -> list[list[str]]:
     return rows
 
 
-def write_csv(done: Sequence[Done], path: Path) -> None:
-    """``events.csv``: a row per action, with asked and actual seconds since the transfer's start."""
+def write_csv(rows: Sequence[Sequence[str]], path: Path) -> None:
+    """``events.csv``: a row per action, with planned and actual seconds since the transfer's start."""
     with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["asked_s", "at_s", "kind", "text"])
-        writer.writerows([f"{d.asked_s:.6f}", f"{d.at_s:.6f}", d.kind, d.text] for d in done)
+        csv.writer(file).writerows([["asked_s", "at_s", "kind", "text"], *rows])

@@ -24,12 +24,12 @@ from testbed.runtime.completion import Failure
 from testbed.runtime.network import Network
 from testbed.runtime.packets import SETTLE_S, Capture
 from testbed.runtime.progress import Ended, SoFar, Step
+from testbed.runtime.site import Site
 from testbed.runtime.transfer import await_ready, watch_transfer
 from testbed.traffic.interop.judge import ENDS, Evidence, Judgement, judge
 from testbed.traffic.interop.pairings import OURS, PEERS, Pairing
 from testbed.traffic.interop.plans import FOLDER, PairingPlans, pairing_plans
 from testbed.traffic.ncp import Ncp
-from testbed.traffic.traffic import Site
 
 READY_S = 20.0
 TRACE_S = 120.0

@@ -18,10 +18,11 @@ from testbed.runtime.ends import write_events, write_result
 from testbed.runtime.network import HostsTcp, Network
 from testbed.runtime.packets import SETTLE_S, Capture
 from testbed.runtime.progress import Step
+from testbed.runtime.site import Site
 from testbed.traffic.program import captured, payload, result, rtt
 from testbed.traffic.program.end import End
 from testbed.traffic.program.image import unpacked
-from testbed.traffic.traffic import Site, Traffic
+from testbed.traffic.traffic import Traffic
 
 READY_S = 20.0
 END_S = 15.0

@@ -17,13 +17,13 @@ from testbed.plan.model import Plan
 from testbed.planning.resolve import Choices, resolve
 from testbed.runtime import live
 from testbed.runtime.progress import QuietProgress, Step
+from testbed.runtime.site import Site
 from testbed.scenario.load import load
 from testbed.series import FromFile
 from testbed.traffic.program import Program
 from testbed.traffic.program.cables import Cables
 from testbed.traffic.program.end import End
 from testbed.traffic.program.part import EXIT_NOT_SUPPORTED
-from testbed.traffic.traffic import Site
 
 Kept = Literal["kept", "not kept", "not supported"]
 LIMIT_S = 15

@@ -1,4 +1,4 @@
-"""The middles of a run's links where they are on several machines: a relay on each, which act as one."""
+"""The link emulators of a run where they are on several machines: a relay on each, which act as one."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from testbed.documents import write_json
 from testbed.errors import RunFailed
 from testbed.message import Message
 from testbed.plan.place import HERE
@@ -21,35 +22,32 @@ from topologies.live_change import Applied
 from topologies.relay_middle import RelayMiddle
 
 FOLDER = "middles"
-"""Of a relay, in the run's folder of its machine."""
+"""A relay's folder, in the run's folder of its machine."""
 SOCKET = f"{FOLDER}/control.sock"
 SPOOL = f"{FOLDER}/telemetry.lp"
 RESULT = f"{FOLDER}/result.json"
 CAPABILITIES = ("NET_ADMIN", "NET_RAW", "SYS_NICE", "IPC_LOCK")
-"""Of the relay's container, in whose own network the middles are: it takes and sends frames, on time."""
+"""Capabilities of the relay's container, whose network the links cross: it takes and sends frames, on time."""
 READY_S = 10.0
 LOOK_S = 0.5
 END_S = 8
 
 
-class FarRelay:
+class RemoteRelay:
     """``ncp-link relay`` in a container of a machine; it begins when its interfaces are there."""
 
     def __init__(
         self, machine: Machine, image: str, plan: Mapping[str, Any], links: Sequence[Mapping[str, Any]], log: Path
     ) -> None:
-        """``links``: those whose middles it is, as it is to have them; ``log`` gets what it says."""
+        """``links``: those that it emulates, with the properties that it is to have; ``log`` gets its output."""
         self.machine, self._log = machine, log
         self._error: Message | None = None
         self._looked_s = time.monotonic()
         machine.put(_files(plan, links), [FOLDER])
+        command = ["relay", "--plan", f"/far/{FOLDER}/plan.json", "--dir", f"/far/{FOLDER}"]
         self._container: Any = machine.docker.containers.create(
             image,
-            [
-                "relay",
-                *("--plan", f"/far/{FOLDER}/plan.json", "--dir", f"/far/{FOLDER}"),
-                *("--control", f"/far/{SOCKET}", "--wait", f"{READY_S:g}s"),
-            ],
+            [*command, "--control", f"/far/{SOCKET}", "--wait", f"{READY_S:g}s"],
             name=f"ncp-middles-{machine.run}",
             labels=machine.labels(),
             network_mode="none",
@@ -74,41 +72,36 @@ class FarRelay:
                 if failed := self.failed(at_once=True):
                     raise RunFailed.of(failed) from None
                 if time.monotonic() > deadline:
-                    raise RunFailed(
-                        "relay.does-not-answer",
-                        "the link relay on {machine} does not answer: {error}",
-                        machine=self.machine.name,
-                        error=error,
-                    ) from error
+                    raise self._silent(error) from error
                 time.sleep(0.05)
 
+    def _silent(self, error: OSError) -> RunFailed:
+        name = self.machine.name
+        return RunFailed(
+            "relay.does-not-answer", "the link relay on {machine} does not answer: {error}", machine=name, error=error
+        )
+
     def change(self, link: Link, direction: str, properties: Mapping[str, Any], at_unix_ns: int) -> Applied:
-        """As :meth:`topologies.relay_middle.RelayMiddle.change`; it keeps the time by its own clock."""
+        """Change a link as :meth:`topologies.relay_middle.RelayMiddle.change`; it keeps the time by its own clock."""
         ahead_ns = self.machine.ahead_ns
-        asked = {"link": link["name"], "direction": direction}
-        asked |= {"at_unix_ns": str(at_unix_ns + ahead_ns)} if at_unix_ns else {}
+        where = {"link": link["name"], "direction": direction}
+        where |= {"at_unix_ns": str(at_unix_ns + ahead_ns)} if at_unix_ns else {}
         try:
-            answer = self.machine.ask("POST", f"/set?{urllib.parse.urlencode(asked)}", dict(properties), socket=SOCKET)
+            answer = self.machine.ask("POST", f"/set?{urllib.parse.urlencode(where)}", dict(properties), socket=SOCKET)
         except OSError as error:
-            raise RunFailed(
-                "relay.does-not-answer",
-                "the link relay on {machine} does not answer: {error}",
-                machine=self.machine.name,
-                error=error,
-            ) from error
+            raise self._silent(error) from error
         applied_ns = int(answer["applied_unix_ns"]) - ahead_ns
         return Applied(applied_ns, applied_ns)
 
     def failed(self, *, at_once: bool = False) -> Message | None:
-        """How it ended by itself, looked at now and then, or None."""
+        """How it ended by itself, looked up now and then, or None."""
         if self._error is None and (at_once or time.monotonic() - self._looked_s >= LOOK_S):
             self._looked_s = time.monotonic()
             if not self._runs():
+                self.keep_log()
+                said, name = last_words(self._log), self.machine.name
                 self._error = Message(
-                    "relay.ended-elsewhere",
-                    "the link relay on {machine} ended{said}",
-                    machine=self.machine.name,
-                    said=self._last_words(),
+                    "relay.ended-elsewhere", "the link relay on {machine} ended{said}", machine=name, said=said
                 )
         return self._error
 
@@ -119,16 +112,12 @@ class FarRelay:
             self._container.reload()
         except NotFound:
             return False
-        except NO_ANSWER:  # what became of the machine is told elsewhere
+        except NO_ANSWER:  # the machine's failure is reported elsewhere
             return True
         return bool(self._container.attrs["State"]["Running"])
 
-    def _last_words(self) -> str:
-        self.keep_log()
-        return last_words(self._log)
-
     def keep_log(self) -> None:
-        """What it said so far; nothing where its machine is gone."""
+        """Leave its output so far in the log; nothing where its machine is gone."""
         from docker.errors import DockerException
 
         with contextlib.suppress(DockerException, *NO_ANSWER):
@@ -146,7 +135,7 @@ class FarRelay:
         return self.machine.failure() is not None or not self._runs()
 
     def result(self) -> dict[str, Any] | None:
-        """What it says of itself at its end, on this machine's clock, or None."""
+        """The relay's result at its end, on this machine's clock, or None."""
         try:
             found: dict[str, Any] = json.loads(self.machine.read_all(RESULT))
         except (OSError, RunFailed, ValueError):
@@ -158,8 +147,8 @@ class FarRelay:
         return found
 
 
-class SpreadMiddle:
-    """All of a run's, with one result."""
+class SpreadRelay:
+    """All relays of a run as one link emulator, with one result."""
 
     name = "relay"
 
@@ -167,91 +156,86 @@ class SpreadMiddle:
         self,
         links: Sequence[Link],
         where: Mapping[str, str],
-        here: RelayMiddle | None,
-        there: Mapping[str, FarRelay],
-        own: Path | None,
+        local: RelayMiddle | None,
+        remote: Mapping[str, RemoteRelay],
+        own: Path,
         result: Path,
     ) -> None:
-        """``where``: the machine of each link's middle that is not here; ``here``: the relay of the others, which
-        leaves its result in ``own``; ``there``: relays by machine, which are started meanwhile."""
-        self._links, self._where, self._here, self._there = links, where, here, there
+        """``where``: the machine of each link's emulator that is not here; ``local``: the relay of the others, which
+        leaves its result in ``own``; ``remote``: relays by machine, which are started meanwhile."""
+        self._links, self._where, self._local, self._remote = links, where, local, remote
         self._own, self._result = own, result
         self._ended = False
 
     def start(self, links: Sequence[Link]) -> None:
-        """Wait for those there, with that here."""
-        if self._here:
-            self._here.start([link for link in links if link["name"] not in self._where])
-        for relay in self._there.values():
+        """Wait until all relays take frames."""
+        if self._local:
+            self._local.start([link for link in links if link["name"] not in self._where])
+        for relay in self._remote.values():
             relay.await_ready()
 
     def change(self, link: Link, direction: str, properties: Mapping[str, Any], *, at_unix_ns: int = 0) -> Applied:
-        """By the relay that has the link's middle."""
+        """Change a link by its own relay."""
         if machine := self._where.get(link["name"]):
-            return self._there[machine].change(link, direction, properties, at_unix_ns)
-        assert self._here is not None
-        return self._here.change(link, direction, properties, at_unix_ns=at_unix_ns)
+            return self._remote[machine].change(link, direction, properties, at_unix_ns)
+        assert self._local is not None
+        return self._local.change(link, direction, properties, at_unix_ns=at_unix_ns)
 
     def carrier(self, link: Link, *, up: bool, at_unix_ns: int = 0) -> Applied:
-        """Of a link whose middle is here; that of another is its machine's, see
-        :meth:`testbed.remote.hosts.FarHosts.change_plug`."""
-        if self._here is None or link["name"] in self._where:
+        """Take a link up or down whose emulator is here; another machine's is up to
+        :meth:`testbed.remote.hosts.InventoryHosts.set_link_up`."""
+        if self._local is None or link["name"] in self._where:
             return Applied(0, 0)
-        return self._here.carrier(link, up=up, at_unix_ns=at_unix_ns)
+        return self._local.carrier(link, up=up, at_unix_ns=at_unix_ns)
 
     def facts(self) -> dict[str, Any]:
-        """As of one relay, and where the middles are."""
+        """The facts of one relay, and the machines of links."""
         return {"middle": self.name, "losses_seeded": True, "reason": "", "elsewhere": dict(self._where)}
 
     def failed(self) -> Message | None:
-        """What happened to the first that ended by itself."""
-        asked = ([self._here.failed] if self._here else []) + [relay.failed for relay in self._there.values()]
-        return next((said for failed in asked if (said := failed())), None)
+        """Why the first relay that ended by itself did."""
+        relays: list[RelayMiddle | RemoteRelay] = [*([self._local] if self._local else []), *self._remote.values()]
+        return next((said for relay in relays if (said := relay.failed())), None)
 
     def ask_to_end(self) -> None:
-        """All of them."""
-        if self._here:
-            self._here.ask_to_end()
-        for relay in self._there.values():
+        if self._local:
+            self._local.ask_to_end()
+        for relay in self._remote.values():
             relay.signal("SIGTERM")
 
     def has_ended(self) -> bool:
-        """Whether all have."""
-        return (not self._here or self._here.has_ended()) and all(one.has_ended() for one in self._there.values())
+        return (not self._local or self._local.has_ended()) and all(one.has_ended() for one in self._remote.values())
 
     def kill(self) -> None:
-        """End them at once."""
-        if self._here:
-            self._here.kill()
-        for relay in self._there.values():
+        if self._local:
+            self._local.kill()
+        for relay in self._remote.values():
             relay.signal("SIGKILL")
 
     def stop(self) -> None:
-        """End them; what all of them say of themselves is one result then, unless one of them leaves none."""
+        """End all relays and write their results as one, unless one of them leaves none."""
         if self._ended:
             return
         self._ended = True
         self.ask_to_end()
-        if self._here:
-            self._here.stop()
+        if self._local:
+            self._local.stop()
         deadline = time.monotonic() + END_S
         while not self.has_ended() and time.monotonic() < deadline:
             time.sleep(0.05)
         self.kill()
-        for relay in self._there.values():
+        for relay in self._remote.values():
             relay.keep_log()
-        results = {name: relay.result() for name, relay in self._there.items()}
-        if self._own:
-            with contextlib.suppress(OSError, ValueError):
-                results[HERE] = json.loads((self._own / "result.json").read_text())
+        results = {name: relay.result() for name, relay in self._remote.items()}
+        with contextlib.suppress(OSError, ValueError):
+            results[HERE] = json.loads((self._own / "result.json").read_text())
         whole = {name: result for name, result in results.items() if result}
-        if len(whole) == len(self._there) + bool(self._here):
-            order = [link["name"] for link in self._links]
-            self._result.write_text(json.dumps(as_one(whole, order), indent=1, ensure_ascii=False) + "\n")
+        if len(whole) == len(self._remote) + bool(self._local):
+            write_json(self._result, as_one(whole, [link["name"] for link in self._links]))
 
 
 def as_one(results: Mapping[str, dict[str, Any]], order: Sequence[str]) -> dict[str, Any]:
-    """The results of relays, by machine, as that of one (``order``: of the links), and of each what is its own."""
+    """The results of relays, by machine, as that of one (``order``: of the links), with each machine's own part."""
     links = [link for result in results.values() for link in result["links"]]
     changes = [change for result in results.values() for change in result.get("changes") or []]
     first = next(iter(results.values()))
@@ -273,14 +257,12 @@ def as_one(results: Mapping[str, dict[str, Any]], order: Sequence[str]) -> dict[
 
 
 def _files(plan: Mapping[str, Any], links: Sequence[Mapping[str, Any]]) -> dict[str, bytes]:
-    """The relay's plan, and the files that its links name, which are beside it there."""
-    files, told = {}, []
+    """The relay's plan, and beside it the files that its links name."""
+    files: dict[str, bytes] = {}
+    there = []
     for link in links:
-        there = {}
-        for key in FILES:
-            if path := str(link.get(key, "")):
-                there[key] = f"{key}-{link['index']}"
-                files[f"{FOLDER}/{there[key]}"] = Path(path).read_bytes()
-        told.append({**link, **there})
-    document = {**plan, "links": told}
-    return files | {f"{FOLDER}/plan.json": json.dumps(document, indent=1, ensure_ascii=False).encode()}
+        names = {key: f"{key}-{link['index']}" for key in FILES if link.get(key)}
+        files |= {f"{FOLDER}/{name}": Path(str(link[key])).read_bytes() for key, name in names.items()}
+        there.append({**link, **names})
+    document = json.dumps({**plan, "links": there}, indent=1, ensure_ascii=False)
+    return files | {f"{FOLDER}/plan.json": document.encode()}

@@ -1,4 +1,4 @@
-"""A run that is on, as dashboards look at it: in the list of runs, with the law ahead, its points on one clock."""
+"""Shows a running transfer in the database: in the list of runs, with its law ahead, and its points as they come."""
 
 from __future__ import annotations
 
@@ -8,51 +8,55 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from testbed.engines.mininet.spools import Spools
+from influxdb.line_protocol import make_lines
+
+from testbed.engines.telemetry import GrowingFiles
 from testbed.judge.checks.law_ahead import law_ahead
 from testbed.plan.duration import shown_s
 from testbed.plan.model import Plan
+from testbed.series import influxql, named
 from testbed.series.one_clock import RETENTION, shifted
 from testbed.services.influx import run_list
 from testbed.services.influx.client import Client, QueryFailed
 from testbed.services.influx.endpoint import Endpoint
 
 INTERVAL_S = 1.0
-
 BEYOND = 1.25
 """A run that takes longer than expected is shown as this much longer, again and again."""
 
 
 def announce(endpoint: Endpoint, plan: Plan, folder: Path) -> None:
-    """Enter the run into the list and write what its windows are to do; where the database does not take it, the run
-    goes on without."""
+    """Enter the run into the list and write the law of its windows; if the database refuses, the run goes on."""
     with suppress(QueryFailed), Client(endpoint, "admin") as writer:
         run_list.begin(writer, plan, folder, time.time_ns())
         writer.write(law_ahead(plan), RETENTION)
 
 
-class TimeAlignment(threading.Thread):
-    """Follows the spools and writes their points on the common clock, every second while the transfer is on.
+class LiveDatabase(threading.Thread):
+    """Writes the points of a run's spools, aligned to the transfer's start, every second while the transfer is on, and
+    every other second the measurement ``telemetry_lag``: the age of a sender's newest sample in the database.
 
-    When it is judged everything is written once more, so a point that is missed here is not missing for long.
+    The judge writes all aligned points once more, so one that is missed here is not missing for long.
     """
 
     def __init__(self, endpoint: Endpoint, plan: Plan, spools: Path, started_unix_ns: Callable[[], int | None]) -> None:
-        super().__init__(name="on-one-clock", daemon=True)
-        self._endpoint, self._plan, self._spools = endpoint, plan, Spools(spools)
+        super().__init__(name="live-database", daemon=True)
+        self._endpoint, self._plan, self._spools = endpoint, plan, GrowingFiles(spools)
         self._started_unix_ns = started_unix_ns
         self._length_s = shown_s(plan)
         self._ended = threading.Event()
 
     def run(self) -> None:
         """Follow until stopped."""
-        start_ns = None
+        start_ns, rounds = None, 0
         with Client(self._endpoint, "admin") as client:
             while not self._ended.wait(INTERVAL_S):
-                start_ns = start_ns or self._started_unix_ns()
-                if start_ns is not None:
-                    with suppress(QueryFailed):
+                start_ns, rounds = start_ns or self._started_unix_ns(), rounds + 1
+                with suppress(QueryFailed):
+                    if start_ns is not None:
                         self._follow(client, start_ns, time.time_ns())
+                    if rounds % 2 == 0:
+                        self._note_lag(client)
 
     def stop(self) -> None:
         """End; waits no longer than one round takes."""
@@ -67,3 +71,17 @@ class TimeAlignment(threading.Thread):
         if elapsed_s > self._length_s:
             self._length_s = elapsed_s * BEYOND
             run_list.lengthen(client, self._plan, self._length_s)
+
+    def _note_lag(self, client: Client) -> None:
+        query = influxql.select(named("sent"), [influxql.tag_is("run", self._plan["run"])], expression='last("sent")')
+        newest_ns = max((part.columns["time"][0] for part in client.query(query)), default=None)
+        if newest_ns is None:
+            return
+        now_ns, policy = time.time_ns(), self._plan["sessions"][0]["policy"]
+        point = {
+            "measurement": "telemetry_lag",
+            "tags": {"run": self._plan["run"], "scenario": self._plan["scenario"], "policy": policy},
+            "fields": {"lag_ms": max(0.0, (now_ns - newest_ns) / 1e6)},
+            "time": now_ns,
+        }
+        client.write(str(make_lines({"points": [point]})).splitlines())

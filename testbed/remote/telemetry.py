@@ -16,12 +16,12 @@ GIVEN_UP_S = 10.0
 """A machine that has not answered for so long will not."""
 
 
-class FollowedSpools(threading.Thread):
-    """Appends what spools there have new to spools here (``files``: the one's name in the run's folder there → the
-    other), whole lines only. What was fetched is kept, whatever becomes of the machine."""
+class FetchedTelemetry(threading.Thread):
+    """Appends the new whole lines of files in the run's folder of a machine to files here (``files``: remote name →
+    local path). Lines that were fetched are kept, whatever becomes of the machine."""
 
     def __init__(self, machine: Machine, files: Mapping[str, Path]) -> None:
-        super().__init__(name=f"spools of {machine.name}", daemon=True)
+        super().__init__(name=f"telemetry of {machine.name}", daemon=True)
         self._machine, self._files = machine, files
         self._read = dict.fromkeys(files, 0)
         self._ended = threading.Event()
@@ -38,7 +38,7 @@ class FollowedSpools(threading.Thread):
         return self._error
 
     def stop(self) -> None:
-        """Fetch the rest, and end; raises :class:`RunFailed` where that could not be had."""
+        """Fetch the rest, and end; raises :class:`RunFailed` where that fails."""
         self._ended.set()
         if self.is_alive():
             self.join()
@@ -48,18 +48,18 @@ class FollowedSpools(threading.Thread):
             raise RunFailed.of(self._error)
 
     def _look(self) -> bool:
-        """Whether all was fetched that is there."""
+        """Fetch new lines; whether the machine answered."""
         try:
-            for name, here in self._files.items():
-                self._fetch(name, here)
+            for name, local in self._files.items():
+                self._fetch(name, local)
         except OSError as error:
-            silent_s = time.monotonic() - self._answered_s
-            if silent_s > GIVEN_UP_S or self._machine.failure():
+            for_s, name = time.monotonic() - self._answered_s, self._machine.name
+            if for_s > GIVEN_UP_S or self._machine.failure():
                 self._error = Message(
                     "host.silent",
-                    "{machine} has not answered for {silent_s:.0f} s: {error}",
-                    machine=self._machine.name,
-                    silent_s=silent_s,
+                    "{machine} has not answered for {for_s:.0f} s: {error}",
+                    machine=name,
+                    for_s=for_s,
                     error=error,
                 )
             return False
@@ -69,19 +69,19 @@ class FollowedSpools(threading.Thread):
         self._answered_s = time.monotonic()
         return True
 
-    def _fetch(self, name: str, here: Path) -> None:
+    def _fetch(self, name: str, local: Path) -> None:
         while True:
             more = self._machine.read(name, self._read[name])
             whole = more[: more.rfind(b"\n") + 1]
             if not whole:
                 return
-            with here.open("ab") as spool:
-                spool.write(shifted(whole, -self._machine.ahead_ns))
+            with local.open("ab") as file:
+                file.write(shifted(whole, -self._machine.ahead_ns))
             self._read[name] += len(whole)
 
 
 def shifted(lines: bytes, by_ns: int) -> bytes:
-    """Lines of InfluxDB's protocol, each at a time that is so much later."""
+    """Lines of InfluxDB's protocol with later timestamps."""
     if not by_ns:
         return lines
     moved = []

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from testbed.errors import RunFailed
-from testbed.remote import spools
-from testbed.remote.spools import FollowedSpools, shifted
+from testbed.remote import telemetry
+from testbed.remote.telemetry import FetchedTelemetry, shifted
 from tests.raises import raises
 
 
@@ -29,8 +29,8 @@ class There:
         return "the connection to m1 is gone" if self.gone else None
 
 
-def followed(there: Any, here: Path) -> FollowedSpools:
-    return FollowedSpools(there, {"a/data/telemetry.lp": here})
+def followed(there: Any, here: Path) -> FetchedTelemetry:
+    return FetchedTelemetry(there, {"a/data/telemetry.lp": here})
 
 
 def test_lines_come_whole_and_on_our_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,4 +63,4 @@ def test_a_text_with_spaces_keeps_them() -> None:
 
 
 def test_a_line_that_has_no_time_stays() -> None:
-    assert spools.shifted(b"broken\n", 5) == b"broken\n"
+    assert telemetry.shifted(b"broken\n", 5) == b"broken\n"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from testbed.errors import RunFailed
-from testbed.remote.middles import FOLDER, RESULT, FarRelay, SpreadMiddle, as_one
+from testbed.remote.relays import FOLDER, RESULT, RemoteRelay, SpreadRelay, as_one
 from tests.raises import raises
 
 AHEAD_NS = 1000
@@ -111,18 +111,18 @@ class Here:
             (self.folder / "result.json").write_text(json.dumps(self.left))
 
 
-def relay(folder: Path, name: str, left: dict[str, Any] | None, links: Any = LINKS[:1]) -> tuple[FarRelay, Any]:
+def relay(folder: Path, name: str, left: dict[str, Any] | None, links: Any = LINKS[:1]) -> tuple[RemoteRelay, Any]:
     machine: Any = There(name, left)
-    return FarRelay(machine, "image", {"run": "r"}, links, folder / f"relay-{name}.log"), machine
+    return RemoteRelay(machine, "image", {"run": "r"}, links, folder / f"relay-{name}.log"), machine
 
 
-def spread(folder: Path, *, lacking: str = "") -> tuple[SpreadMiddle, Any, Any]:
+def spread(folder: Path, *, lacking: str = "") -> tuple[SpreadRelay, Any, Any]:
     """Link one on m1, three on m2, two here; a machine whose relay leaves no result."""
     found = {name: result(link, drops=number) for number, (link, name) in enumerate(WHERE.items())}
     m1, there = relay(folder, "m1", None if lacking == "m1" else found["m1"])
     m2, _ = relay(folder, "m2", None if lacking == "m2" else found["m2"])
     here: Any = Here(folder, None if lacking == "here" else result("two"))
-    return SpreadMiddle(LINKS, WHERE, here, {"m1": m1, "m2": m2}, folder, folder / "all.json"), there, here
+    return SpreadRelay(LINKS, WHERE, here, {"m1": m1, "m2": m2}, folder, folder / "all.json"), there, here
 
 
 def test_a_link_is_changed_by_its_own_relay_on_the_clock_of_that(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_a_relay_that_ended_says_why(tmp_path: Path) -> None:
 
 
 def test_one_that_does_not_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("testbed.remote.middles.END_S", 0)
+    monkeypatch.setattr("testbed.remote.relays.END_S", 0)
     middle, there, _ = spread(tmp_path)
     there.container.ends = False
     middle.stop()
