@@ -1,4 +1,4 @@
-"""What a result, or a bundle of results, may have this checkout read and execute: it is decided here and nowhere else.
+"""Decides, and alone decides, which files and code of a result or a bundle this checkout reads and executes.
 
 Whoever reads a result says so with :func:`to`. Until that is left, all that executes code, or opens a file that a
 document names, asks here first: :func:`code` and :func:`file`. What a user names on the command line is no result's.
@@ -17,9 +17,9 @@ from testbed import paths
 from testbed.errors import BadInput
 
 LOGS = "logs"
-"""Of a run's folder, what nothing reads: a guest that was killed leaves links there."""
+"""The part of a run's folder that nothing reads: a guest that was killed leaves links there."""
 OWN_FILES = (paths.SCENARIOS, paths.CHECKOUT / "data" / "published")
-"""Of this checkout: scenarios with their traces and topologies, and figures."""
+"""This checkout's scenarios with their traces and topologies, and figures."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ _now: ContextVar[_Confined | None] = ContextVar("confined", default=None)
 
 @contextmanager
 def to(*folders: Path, trust_code: bool = False) -> Iterator[None]:
-    """Until it is left, documents name files in ``folders`` and this checkout's own alone, and only the latter are
-    executed; with ``trust_code`` also Python in ``folders``, unprivileged and without network.
+    """Confine documents, until it is left, to files in ``folders`` and this checkout's own. Only the latter are
+    executed, and with ``trust_code`` also Python in ``folders``, unprivileged and without network.
 
     Inside another one, the folders are added to those of that one, which decides whether code is trusted.
     """
@@ -52,8 +52,7 @@ def to(*folders: Path, trust_code: bool = False) -> Iterator[None]:
 
 @contextmanager
 def to_results(*folders: Path, trust_code: bool = False) -> Iterator[None]:
-    """As :func:`to`, for result folders of which links are not known yet: raises :class:`BadInput` for one that leads
-    out of its folder."""
+    """Confine documents as :func:`to`, after refusing result folders with a link that leads out (:class:`BadInput`)."""
     for folder in folders:
         refuse_links(folder)
     with to(*folders, trust_code=trust_code):
@@ -145,5 +144,5 @@ def _is_in(path: Path, folders: Sequence[Path]) -> bool:
 
 
 def _real(path: Path) -> Path:
-    """Without links; unlike ``resolve()`` of Python before 3.13 it takes those that lead to themselves."""
+    """A path without links; unlike ``resolve()`` of Python before 3.13 it takes links to themselves."""
     return Path(os.path.realpath(path))

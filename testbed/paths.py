@@ -1,4 +1,4 @@
-"""Where things are: the checkout, what is built, results and the machine's own state."""
+"""Paths of the checkout, built programs, results and the machine's own state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def of_checkout(name: str) -> Path:
     """A file or folder of the checkout, by its path in there.
 
     Raises:
-        FileNotFoundError: it is not there; what looked through it would find nothing, and tell nobody.
+        FileNotFoundError: it is not there; a search in it would find nothing, and nobody would notice.
     """
     path = CHECKOUT / name
     if not path.exists():

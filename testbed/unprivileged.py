@@ -15,7 +15,7 @@ USER = 65532
 RIGHTS = (f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--no-new-privs", "--inh-caps=-all")
 """Options of setpriv for that user."""
 WRITABLE_BY_ANYBODY = ("/", "/home", "/var", "/tmp", "/var/tmp", "/run", "/run/lock", "/dev/mqueue", "/dev/shm")
-"""Where a machine may have a file system of its own in which any user can write."""
+"""Places where a machine may have a file system of its own in which any user can write."""
 MOST_ANSWER_BYTES = 1 << 20
 _LIMITS = (f"--fsize={MOST_ANSWER_BYTES}", "--nproc=512", "--nofile=256", "--core=0")
 _NAMESPACES = ("--mount", "--net", "--ipc", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc")
@@ -25,7 +25,7 @@ _READ_ONLY = (
     'mountpoint -q "$at" && { mount -o remount,bind,ro "$at" || exit 1; }; done; '
     'mount -t tmpfs -o ro,size=4k tmpfs /run || exit 1; exec "$@"'
 )
-"""And without ``/run``, where the sockets of this machine's services are."""
+"""Makes those read-only, and hides ``/run``, where the sockets of this machine's services are."""
 
 
 def call(

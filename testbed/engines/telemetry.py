@@ -51,7 +51,7 @@ class Gateway:
             time.sleep(0.02)
 
     def failure(self) -> Message | None:
-        """How it ended by itself, or None."""
+        """The end of a socat that nobody ended, or None."""
         return next((said for end in self._ends if (said := end.failure())), None)
 
     def stop(self) -> None:

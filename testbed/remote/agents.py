@@ -16,7 +16,7 @@ from testbed.runtime.agents import AgentPlace, ContainerAgent
 
 PLAN = "plan.json"
 LOOK_S = 0.5
-"""How often a remote engine is asked whether an agent still runs."""
+"""The interval of looking whether a remote agent still runs."""
 RESULTS = ("result.json", "trace.sqlog")
 
 

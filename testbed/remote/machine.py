@@ -75,7 +75,7 @@ class Machine:
         self.folder = f"{FOLDER}/{run}"
         self.docker: Any = None
         self.ahead_ns = 0
-        """How much its clock is ahead of this one's."""
+        """The lead of its clock before this one's."""
         self._ssh: Supervised | None = None
         self._helper: Any = None
 
@@ -206,7 +206,7 @@ class Machine:
         into: str = "/far",
     ) -> None:
         """Leave files in the run's folder there, or by their paths below the root in the helper's own file system
-        (``into="/"``), and make ``owner``'s folders."""
+        (``into="/"``), and make folders of the user ``owner``."""
         import io
         import tarfile
 
@@ -251,7 +251,7 @@ class Machine:
             raise OSError(f"{self.name}: {error}") from error
 
     def failure(self) -> Message | None:
-        """How the connection ended by itself, or None while it is there."""
+        """The end of the connection that nobody ended, or None while it is there."""
         if self._ssh is None or not self._ssh.has_ended():
             return None
         name, said = self.name, last_words(self.log)
@@ -292,7 +292,7 @@ def remove_runs(client: Any, runs: Sequence[str], say: Any) -> None:
 
 
 def forget(client: Any, helper: str, run: str) -> None:
-    """Remove a run's folder, by a container of the ``helper``'s image."""
+    """Remove a run's folder, by a container of the image ``helper``."""
     _in_folders(client, helper, "forget", run)
 
 

@@ -15,7 +15,7 @@ from testbed.errors import CannotRun, RunFailed
 from testbed.remote.machine import Machine
 
 LOOK_S = 0.5
-"""How often new output is requested."""
+"""The interval of requests for new output."""
 _LIBRARY = re.compile(r"(/\S+) \(0x[0-9a-f]+\)$", re.MULTILINE)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def refusals(plan: Plan) -> list[str]:
-    """The reasons to refuse a plan, known before a machine is asked; none if all hosts are here."""
+    """The reasons to refuse a plan, known before any machine is reached; none if all hosts are here."""
     if not plan.get("place"):
         return []
     found = {

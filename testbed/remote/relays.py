@@ -94,7 +94,7 @@ class RemoteRelay:
         return Applied(applied_ns, applied_ns)
 
     def failed(self, *, at_once: bool = False) -> Message | None:
-        """How it ended by itself, looked up now and then, or None."""
+        """The end of the relay that nobody ended, looked up now and then, or None."""
         if self._error is None and (at_once or time.monotonic() - self._looked_s >= LOOK_S):
             self._looked_s = time.monotonic()
             if not self._runs():
@@ -182,7 +182,7 @@ class SpreadRelay:
         return self._local.change(link, direction, properties, at_unix_ns=at_unix_ns)
 
     def carrier(self, link: Link, *, up: bool, at_unix_ns: int = 0) -> Applied:
-        """Take a link up or down whose emulator is here; another machine's is up to
+        """Take a link up or down, if its emulator is here; others do so by
         :meth:`testbed.remote.hosts.InventoryHosts.set_link_up`."""
         if self._local is None or link["name"] in self._where:
             return Applied(0, 0)
@@ -193,7 +193,7 @@ class SpreadRelay:
         return {"middle": self.name, "losses_seeded": True, "reason": "", "elsewhere": dict(self._where)}
 
     def failed(self) -> Message | None:
-        """Why the first relay that ended by itself did."""
+        """The end of the first relay that nobody ended, or None."""
         relays: list[RelayMiddle | RemoteRelay] = [*([self._local] if self._local else []), *self._remote.values()]
         return next((said for relay in relays if (said := relay.failed())), None)
 

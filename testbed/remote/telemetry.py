@@ -34,7 +34,7 @@ class FetchedTelemetry(threading.Thread):
             self._look()
 
     def failure(self) -> Message | None:
-        """Why it could not go on, or None."""
+        """The reason that it could not go on, or None."""
         return self._error
 
     def stop(self) -> None:

@@ -102,7 +102,7 @@ class Watch:
     """None: another machine measures, and ends with all of its processes."""
 
     def failure(self) -> Message | None:
-        """How it ended by itself, or None."""
+        """The end of the measurement that nobody ended, or None."""
         return self.process.failure() if self.process else None
 
     def stop(self) -> None:

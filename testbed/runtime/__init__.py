@@ -1,1 +1,1 @@
-"""What a run on real packets creates on this machine and removes again: namespaces, agents, processes, its ledger."""
+"""Creates and removes the parts of a run on real packets: namespaces, agents, processes, ledger."""

@@ -51,7 +51,7 @@ class AgentPlace:
     part: tuple[str, ...] = ()
     """Arguments that tell the program its part in the plan; without any, ``role --session session``."""
     ahead_ns: int = 0
-    """How much the clock of its machine is ahead of this one's."""
+    """The lead of its machine's clock before this one's."""
 
     @property
     def name(self) -> str:

@@ -56,7 +56,7 @@ class Collectors:
         parts.callback(_stop_quietly, self._push)
 
     def failure(self) -> Message | None:
-        """How one of them ended by itself, or None."""
+        """The end of a collector that nobody ended, or None."""
         for process in (self._collect, self._push):
             if process and (said := process.failure()):
                 return said

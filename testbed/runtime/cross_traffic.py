@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 INTERVAL_S = 0.5
 AHEAD_REMOTE_S = 0.5
-"""How long before its time a client on another machine is requested, which starts it at that time."""
+"""The lead with which a client on another machine is requested, which starts at its time."""
 END_S = 15.0
-"""How long after its time iperf3 may take to end: the queue has to drain, and the results to be exchanged."""
+"""The time that iperf3 may take to end after its own: the queue has to drain, and the results to be exchanged."""
 
 
 class _LocalProgram:
@@ -107,7 +107,7 @@ class Iperf3(threading.Thread):
         return self._remote.start_program(host, f"{self.name}-{role}", command, at_unix_ns, self._log)
 
     def failure(self) -> Message | None:
-        """Why the flow failed, or None."""
+        """The reason that the flow failed, or None."""
         return self._error
 
     def run(self) -> None:

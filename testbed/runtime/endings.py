@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 LIMIT_S = 6.0
-"""How long parts may take to end by themselves: an agent gives InfluxDB 4 s for its last points, the relay 5 s. Their
-spools are files, so one that is killed then loses nothing that was sampled."""
+"""The time that parts may take to end by themselves: an agent gives InfluxDB 4 s for its last points, the relay 5 s.
+Their spools are files, so one that is killed then loses no sample."""
 LOOK_S = 0.02
 
 log = logging.getLogger(__name__)
 
 
 class Ending(Protocol):
-    """A part that runs by itself and can be told to end."""
+    """A part that runs by itself and ends on request."""
 
     def ask_to_end(self) -> None:
         """Tell it to end (SIGTERM), without waiting."""

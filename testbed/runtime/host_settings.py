@@ -27,7 +27,7 @@ DEFAULTS = BUFFERS | {
     "net.ipv4.tcp_ecn": "2",
     "net.ipv4.tcp_fastopen": "0",
 }
-"""Every host's settings before the scenario's own: the same whatever the machine's are."""
+"""Settings of every host before those of the scenario, whatever the machine itself has."""
 
 
 def prepare_host(
@@ -44,8 +44,8 @@ def prepare_host(
     except CommandFailed:  # one by one, so that the message names the setting
         for name, value in settings.items():
             _set(namespace, ["sysctl", "-qw", f"{name}={value}"], f"sysctl {name} = {value}")
-    # By the route and not by a sysctl: a namespace's default can only be what the machine's root namespace
-    # allows to all, and a route's is chosen for accepted connections as well.
+    # By the route and not by a sysctl: the default of a namespace can only be one that the root namespace allows
+    # to all, and the choice of a route holds for accepted connections as well.
     _change_route(namespace, peer, {**route, "congctl": congestion_control})
     values = run(in_namespace(namespace, ["sysctl", "-n", *settings])).splitlines()
     now = run(in_namespace(namespace, ["ip", "route", "show", f"{peer}/32"]))

@@ -1,4 +1,4 @@
-"""Ctrl-C and being told to end: an error where work is done, ignored where it is taken down."""
+"""Turns Ctrl-C and other requests to end into an error while a run works, and ignores them while it is taken down."""
 
 from __future__ import annotations
 

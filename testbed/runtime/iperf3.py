@@ -1,4 +1,4 @@
-"""iperf3 as all who start it start it, and what it leaves at its end when it is asked for JSON."""
+"""Commands of iperf3, and the JSON that it leaves at its end."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from testbed.errors import RunFailed
 from testbed.scenario.tcp import Iperf3
 
 PORT, CLIENT_PORT = Iperf3.receiver_port, Iperf3.sender_port
-"""Of the server, and of the connection with the data at the client; of several flows, the first one's."""
+"""Ports of the server, and of the data connection at the client; of several flows, of the first."""
 
 
 def server(port: int = PORT, *further: str) -> list[str]:
-    """For one transfer."""
+    """The command of a server for one transfer."""
     return ["iperf3", "--server", "--one-off", "--port", str(port), *further]
 
 
 def client(address: str, port: int = PORT, *further: str) -> list[str]:
-    """Sends to a server."""
+    """The command of a client that sends to a server."""
     return ["iperf3", "--client", address, "--port", str(port), *further]
 
 
 def read_result(path: Path, name: str = "iperf3") -> dict[str, Any]:
-    """Its document. Raises :class:`RunFailed` where it left none, or says in it what went wrong: with ``--json`` it
-    ends with 0 whatever happened."""
+    """The document that iperf3 left. Raises :class:`RunFailed` where it left none, or one with an error: with
+    ``--json`` it ends with 0 whatever happened."""
     try:
         document: dict[str, Any] = json.loads(path.read_text())
     except (OSError, ValueError) as error:

@@ -104,7 +104,7 @@ class RemoteHosts:
         return []
 
     def failure(self) -> Message | None:
-        """Why a machine, or a process that watches it, failed; None while all is well."""
+        """The failure of a machine, or of a process that watches it; None while all is well."""
         return None
 
     def pushed_spools(self, places: Sequence[Any]) -> list[Path]:

@@ -11,7 +11,7 @@ from testbed.runtime.processes import Supervised, last_words
 
 START_S = 10.0
 SETTLE_S = 0.2
-"""How long the last frames may take to be written."""
+"""The time that the last frames may take to be written."""
 BUFFER_KIB = 16384
 FRAME_BYTES = 2048
 """Each frame takes that much of the buffer, however short: more than any has, as segmentation offload is off."""

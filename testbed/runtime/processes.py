@@ -76,7 +76,7 @@ class Supervised:
         return Supervised(name, process, log)
 
     def failure(self) -> Message | None:
-        """How it ended by itself, or None while it runs."""
+        """The end of the process that nobody ended, or None while it runs."""
         code = self.process.poll()
         if code is None:
             return None
@@ -144,7 +144,7 @@ def last_words(log: Path) -> str:
 
 
 def start_time(pid: int) -> int | None:
-    """When a process started, in clock ticks since boot: with the pid it names a process for good."""
+    """The start of a process, in clock ticks since boot: with the pid it names a process for good."""
     stat = _stat(pid)
     return int(stat[19]) if stat else None
 

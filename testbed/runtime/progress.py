@@ -1,4 +1,4 @@
-"""What a run tells while it works: one line per step with its seconds, on stderr."""
+"""Shows a run's steps while it works: a line for each with its seconds, on stderr."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class SoFar(NamedTuple):
-    """How far many runs are: how many of them have ended, and about how many seconds the others take."""
+    """The number of runs that have ended, and about how many seconds the others take."""
 
     ended: int
     of: int
@@ -30,11 +30,11 @@ class SoFar(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """What came of one of many runs."""
+    """The result of one of many runs."""
 
     name: str
     verdict: str
-    """In a word: a verdict, or what kept it from one; "" where runs have none."""
+    """A verdict in a word, or the error in place of one; "" where runs have none."""
     told: str
     """A line for people; "" for none."""
     kept: bool
@@ -66,7 +66,7 @@ class Progress:
         """Seconds of each finished step, for provenance."""
         self._last_plain_s = 0.0
         self._below = 0
-        """Lines of the terminal that stand below the one of the step that is on."""
+        """Lines of the terminal below that of the current step."""
 
     @contextmanager
     def step(self, name: str) -> Iterator[Step]:
@@ -92,11 +92,10 @@ class Progress:
             print(f"  {step.name:<{self.WIDTH}} … {text}", file=sys.stderr, flush=True)
 
     def begun(self, name: str, run: str, engine: str, folder: Path, runs: int, expected_s: float) -> None:
-        """Many runs begin, of a table or sweep; ``expected_s`` is what their transfers take. People are told in other
-        words."""
+        """Many runs begin, of a table or sweep; their transfers take ``expected_s``. A terminal shows nothing of it."""
 
     def runs_on(self, step: Step, on: Mapping[str, float], where: str, so_far: SoFar) -> None:
-        """Which of many runs are on, by their seconds, and if not here, ``where``: on a terminal a line for each."""
+        """Many runs are on, by their seconds, and if not here, ``where``: on a terminal a line for each."""
         head = f"[{so_far.ended}/{so_far.of}]"
         if where or not self.live or len(on) < 2:
             self.update(step, f"{head} {where or ', '.join(on)}{so_far.left()}")
@@ -129,7 +128,7 @@ class Progress:
         print(f"{clear}{text}", file=sys.stderr, flush=True)
 
     def _cleared(self) -> str:
-        """What takes away the line of the step that is on, and those below it."""
+        """The characters that clear the line of the current step, and those below it."""
         up, self._below = self._below, 0
         return "\r\033[K" + "\033[A\033[K" * up
 
@@ -139,7 +138,7 @@ class Progress:
 
 
 class QuietProgress(Progress):
-    """For one of several runs: its steps are timed, not told."""
+    """Times the steps of one of several runs, and shows nothing."""
 
     def update(self, step: Step, text: str) -> None:
         """Nothing."""

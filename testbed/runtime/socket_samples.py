@@ -1,4 +1,4 @@
-"""What the collector's samples of TCP_INFO say of a run's sockets while the run is still on."""
+"""Reads the collector's samples of TCP_INFO while the run is still on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from testbed.errors import RunFailed
 from testbed.scenario.tcp import Role
 
 SPOOL = "tcp_info.lp"
-"""The collector's file in a run's folder of spools."""
+"""The collector's file among a run's spools."""
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,14 @@ def read_samples(spool: Path, *, role: Role) -> list[SocketSample]:
 
 
 def congestion_controls(spools: Path, session: str) -> set[str]:
-    """What the sending sockets of a session were seen to use, so far."""
+    """The congestion controls of a session's sending sockets, by the samples so far."""
     every = [spools / SPOOL, *spools.glob(f"*-{SPOOL}")]  # also of hosts on other machines
     samples = [sample for spool in every for sample in read_samples(spool, role="sender")]
     return {sample.tags["congestion_control"] for sample in samples if sample.tags.get("session") == session}
 
 
 def assert_sent_with(asked: str, seen: Collection[str]) -> None:
-    """Raises :class:`RunFailed` where data was not sent with the congestion control asked for, or nobody saw it."""
+    """Raise :class:`RunFailed` where data was not sent with the requested congestion control, or nobody saw it."""
     if not seen:
         raise RunFailed(
             "tcp.congestion-control-not-seen",

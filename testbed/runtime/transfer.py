@@ -16,11 +16,11 @@ from testbed.runtime.progress import Progress, Step
 
 POLL_S = 0.1
 DRAIN_S = 30.0
-"""How long an agent may take after the transfer to push its remaining telemetry."""
+"""The time that an agent may take after the transfer to push its remaining telemetry."""
 SILENT_S = 10.0
 """An agent that runs and does not answer for this long hangs."""
 STALLED_S = 5.0
-"""When nothing has arrived for this long the receivers are asked as well whether they are there."""
+"""The time without new data after which receivers must answer as well."""
 
 
 def await_ready(agents: Sequence[Agent], *, timeout_s: float) -> None:
@@ -44,7 +44,7 @@ def await_ready(agents: Sequence[Agent], *, timeout_s: float) -> None:
 
 
 def start_of_transfer(agents: Sequence[Agent]) -> int | None:
-    """When the first sender's session was established, in Unix nanoseconds; None before that."""
+    """The time at which the first sender's session was established, in Unix nanoseconds; None before that."""
     return int(state_of(_senders(agents)[0]).get("started_unix_ns", 0)) or None
 
 
@@ -128,9 +128,9 @@ def tell_to_start(agent: Agent) -> None:
 
 
 class Heard:
-    """When each agent answered last, in seconds of the step, and since when no more bytes have arrived.
+    """The time of each agent's last answer, in seconds of the step, and of the last new bytes.
 
-    Receivers are asked only while nothing goes on: each question costs the agent time.
+    Receivers get requests only while nothing arrives: each request costs the agent time.
     """
 
     def __init__(self) -> None:

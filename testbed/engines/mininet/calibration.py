@@ -57,7 +57,7 @@ class LinkReading:
 
     @property
     def loss_allowance(self) -> float:
-        """How far the share of lost packets may be off by chance alone: the 99.9% interval of the binomial
+        """The error of the share of lost packets that chance alone explains: the 99.9% interval of the binomial
         distribution, by its normal approximation, and one packet."""
         deviation = math.sqrt(self.loss_asked * (1 - self.loss_asked) / self.sent)
         return statistics.NormalDist().inv_cdf(0.9995) * deviation + 1 / self.sent
@@ -155,7 +155,7 @@ def _reading(link: Link, measured: dict[str, Any]) -> LinkReading:
 
 
 def off_limits(readings: list[LinkReading], limits: Limits) -> list[Message]:
-    """Where a link differs from the plan by more than the limits, a message each; none when all can be trusted."""
+    """A message for each difference from the plan beyond its limits; none when all links can be trusted."""
     reasons = []
     for one in readings:
         if abs(one.rate_error) > (limit := limits["rate_error"]):

@@ -62,7 +62,7 @@ class Mininet(Engine):
         return self.build(progress)
 
     def unsupported(self, plan: Plan) -> list[str]:
-        """What this kernel, or the relay, can't do."""
+        """The reasons of this kernel, or the relay."""
         why = traffic.of(plan).why_unsupported()
         emulator: Literal["netem", "relay"] = "relay" if plan["middle"] == "relay" else "netem"
         refused = [*refused_by_emulator(plan["links"], emulator), *([why] if why else [])]

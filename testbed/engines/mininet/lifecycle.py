@@ -160,7 +160,7 @@ class EmulatedRun:
             gateway = telemetry.Gateway(network.fabric, endpoint.url, own, self.site.logs)
             parts.callback(gateway.stop)
             failures.append(gateway.failure)
-        # All that push at their end do so side by side, and while the gateway is still there.
+        # Agents and relays push their last points in parallel, and while the gateway is still there.
         parts.callback(lambda: end_together([*started, *network.programs()]))
         with self.progress.step("calibrate links") as step:
             network.middle.start(network.links)  # from here on frames cross the links

@@ -16,7 +16,7 @@ from testbed.message import Message
 from testbed.plan.model import Action, Plan
 
 AHEAD_S = 0.05
-"""How long before its time an action is requested, so that whoever carries it out is ready and keeps the time."""
+"""The lead with which an action is requested, so that whoever carries it out is ready and keeps the time."""
 AHEAD_REMOTE_S = 0.5
 """The same where the action may be on another machine, several round trips away."""
 
@@ -52,7 +52,7 @@ class Timeline(threading.Thread):
         self._error: Message | None = None
 
     def failure(self) -> Message | None:
-        """Why an action could not be carried out, or None."""
+        """The reason that an action could not be carried out, or None."""
         return self._error
 
     def run(self) -> None:
