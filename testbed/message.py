@@ -87,17 +87,13 @@ class Listed(tuple[Any, ...]):
 
 
 def unknown(code: str, kind: str, name: object, known: Iterable[object], /) -> Message:
-    """Makes the message that there is no ``kind`` (``link``, ``policy``) ``name``, with the closest and all known ones."""
+    """Makes the message that there is no ``kind`` (``link``) of that ``name``, with the closest name or all of them."""
     names = [str(one) for one in known]
-    close = difflib.get_close_matches(str(name), names, n=1)
-    return Message(
-        code,
-        "there is no {kind} {name!r}{guess}{known}",
-        kind=kind,
-        name=str(name),
-        guess=f"; did you mean {close[0]!r}?" if close else "",
-        known=f" (known: {', '.join(names)})" if names else " (there are none)",
-    )
+    if close := difflib.get_close_matches(str(name), names, n=1):
+        guess = f"; did you mean {close[0]!r}?"
+    else:
+        guess = f" (known: {', '.join(names)})" if names else " (there are none)"
+    return Message(code, "there is no {kind} {name!r}{guess}", kind=kind, name=str(name), guess=guess)
 
 
 class InvalidValue(ValueError):

@@ -18,6 +18,7 @@ from testbed.cli import junit
 from testbed.errors import BadInput, CannotRun
 from testbed.exit_codes import Exit
 from testbed.machine import make_ready
+from testbed.message import unknown
 from testbed.runtime.progress import Progress
 
 NOX = (sys.executable, "-m", "nox", "--no-venv", "--no-color")
@@ -45,13 +46,8 @@ def register(app: typer.Typer) -> None:
 
 def carry_out(names: list[str]) -> int:
     """Run the sessions of that name, one after the other, or all of a push; returns the exit code."""
-    if names and (unknown := set(names) - set(there := sessions())):
-        raise BadInput(
-            "test.no-such-session",
-            "there is no session {session!r}; sessions: {sessions}",
-            session=min(unknown),
-            sessions=", ".join(there),
-        )
+    if names and (wrong := set(names) - set(there := sessions())):
+        raise BadInput.of(unknown("test.no-such-session", "session", min(wrong), there))
     shutil.rmtree(junit.FOLDER, ignore_errors=True)
     junit.FOLDER.mkdir(parents=True)
     report = junit.FOLDER / "report.json"

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 from testbed.errors import BadInput
+from testbed.message import unknown
 from topologies.link import Link, rate_pps
 
 HERE = ""
@@ -35,22 +36,11 @@ def placed(
     """
     for host, machine in asked.items():
         if host not in hosts:
-            raise BadInput(
-                "place.no-such-host",
-                "{file}: place.{host}: there is no host {host!r} that sends or receives; there are {hosts}",
-                file=file,
-                host=host,
-                hosts=", ".join(hosts),
-            )
+            said = unknown("place.no-such-host", "sending or receiving host", host, hosts)
+            raise BadInput.of(said.at(f"{file}: place.{host}"))
         if machine not in machines:
-            raise BadInput(
-                "place.no-such-machine",
-                "{file}: place.{host}: there is no machine {machine!r} in the inventory; there are {machines}",
-                file=file,
-                host=host,
-                machine=machine,
-                machines=", ".join(machines),
-            )
+            said = unknown("place.no-such-machine", "inventory machine", machine, machines)
+            raise BadInput.of(said.at(f"{file}: place.{host}"))
     sends = {host: float(sum(link["rate_bps"] for link in links if host in _ends(link))) for host in hosts}
     found = dict(asked)
     load = {machine: sum(sends[host] for host, at in found.items() if at == machine) for machine in machines}

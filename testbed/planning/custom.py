@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 
 from testbed import confine, paths, unprivileged
 from testbed.errors import BadInput, CannotRun
+from testbed.message import unknown
 from testbed.planning.resolved import Resolver, Topology, queued_in_the_middle
 from testbed.scenario.files import read
 from testbed.scenario.links import Link
@@ -200,15 +201,8 @@ def _paths(
             where = f"{file}: {key}.{getattr(entry, 'name', number)}"
             for role in ("sender", "receiver"):
                 if getattr(entry, role) not in graph.nodes:
-                    nodes = ", ".join(graph.nodes)
-                    raise BadInput(
-                        "topology.no-such-host",
-                        "{where}.{role}: there is no host {host!r}; nodes: {nodes}",
-                        where=where,
-                        role=role,
-                        host=getattr(entry, role),
-                        nodes=nodes,
-                    )
+                    said = unknown("topology.no-such-host", "host", getattr(entry, role), graph.nodes)
+                    raise BadInput.of(said.at(f"{where}.{role}"))
             all_of_it.append([])
             for place, names in enumerate(entry.paths, start=1):
                 at = f"{where}.{entry.key_of_paths}" + (f".{place}" if key == "sessions" else "")
@@ -222,13 +216,7 @@ def _walk(names: Sequence[str], sender: str, receiver: str, edges: dict[str, Edg
     at, been = sender, [sender]
     for name in names:
         if name not in edges:
-            raise BadInput(
-                "topology.path-link-unknown",
-                "{where}: there is no link {link!r}; links: {links}",
-                where=where,
-                link=name,
-                links=", ".join(edges),
-            )
+            raise BadInput.of(unknown("topology.path-link-unknown", "link", name, edges).at(where))
         edge = edges[name]
         if at not in (edge.a, edge.b):
             here = ", ".join(known.name for known in edges.values() if at in (known.a, known.b))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from testbed import confine
 from testbed.errors import BadInput
+from testbed.message import unknown
 from testbed.plan import model
 from testbed.plan.default_engine import DEFAULT
 from testbed.plan.duration import at_full_rate_s
@@ -159,13 +160,7 @@ def _traces(asked: Traces, plan: Plan) -> Traces:
     names = [link["name"] for link in plan["links"]]
     for name in asked["pcap"]:
         if name not in (*names, ALL):
-            raise BadInput(
-                "run.pcap-no-such-link",
-                "--pcap: there is no link {link!r}; there are {links}, or {all!r} for all",
-                link=name,
-                links=", ".join(names),
-                all=ALL,
-            )
+            raise BadInput.of(unknown("run.pcap-no-such-link", "link", name, [*names, ALL]).at("--pcap"))
     return {"qlog": asked["qlog"], "pcap": [name for name in names if {name, ALL} & set(asked["pcap"])]}
 
 
@@ -187,14 +182,8 @@ def _refuse_unknown_policies(loaded: LoadedScenario, policies: PolicyFacts) -> N
     for check in loaded.scenario.checks:
         for name in check.policy:
             if name not in policies:
-                raise BadInput(
-                    "check.no-such-policy",
-                    "{path}: {field}: there is no policy {policy!r}; policies: {policies}",
-                    path=loaded.path,
-                    field=f"checks.{check.name}.policy",
-                    policy=name,
-                    policies=", ".join(sorted(policies)),
-                )
+                said = unknown("check.no-such-policy", "policy", name, sorted(policies))
+                raise BadInput.of(said.at(f"{loaded.path}: checks.{check.name}.policy"))
 
 
 def _refuse_checks_of_nothing(loaded: LoadedScenario, sessions: Sequence[str], links: Sequence[str]) -> None:
@@ -210,15 +199,8 @@ def _refuse_checks_of_nothing(loaded: LoadedScenario, sessions: Sequence[str], l
             kind = "link" if known is links else "session"
             for name in names:
                 if name is not None and name not in known:
-                    raise BadInput(
-                        "check.no-such-target",
-                        "{path}: {field}: there is no {kind} {name!r}; there are {known}",
-                        path=loaded.path,
-                        field=f"checks.{check.name}.{key}",
-                        kind=kind,
-                        name=name,
-                        known=", ".join(known),
-                    )
+                    said = unknown("check.no-such-target", kind, name, known)
+                    raise BadInput.of(said.at(f"{loaded.path}: checks.{check.name}.{key}"))
 
 
 def _topology(loaded: LoadedScenario) -> model.Topology:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from testbed.errors import BadInput
+from testbed.message import unknown
 from testbed.plan import model
 from testbed.plan.model import Connection, Policy
 from testbed.planning.resolved import Topology
@@ -67,14 +68,8 @@ def _policy(loaded: LoadedScenario, entry: Session, policies: PolicyFacts) -> Po
     field = f"sessions.{entry.name}.policy" if entry.policy else "ncp.policy"
     if name not in policies:
         override = next((f"--set {o}" for o in loaded.overrides if o.startswith(f"{field}=")), None)
-        raise BadInput(
-            "scenario.no-such-policy",
-            "{where}: {field}: there is no policy {policy!r}; policies: {policies}",
-            where=override or loaded.path,
-            field=field,
-            policy=name,
-            policies=", ".join(sorted(policies)),
-        )
+        said = unknown("scenario.no-such-policy", "policy", name, sorted(policies))
+        raise BadInput.of(said.at(f"{override or loaded.path}: {field}"))
     return policies[name]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeVar, cast
 
-from testbed.message import InvalidValue
+from testbed.message import InvalidValue, unknown
 from testbed.plan.intervals import at, link_intervals
 from testbed.plan.model import DIRECTIONS, Action, CarrierAction, Directions, Properties, SetAction
 from testbed.scenario.timeline import Blackhole, Carrier, Flap, PauseRead, Ramp, SetLink, TimelineEvent
@@ -48,13 +48,7 @@ def unfold(
         link = None
         if not isinstance(event, PauseRead):
             if event.link not in by_name:
-                raise NoSuchTarget(
-                    "timeline.no-such-link",
-                    "{where}.link: there is no link {link!r}; links: {links}",
-                    where=where,
-                    link=event.link,
-                    links=", ".join(by_name),
-                )
+                raise NoSuchTarget.of(unknown("timeline.no-such-link", "link", event.link, by_name).at(f"{where}.link"))
             link = by_name[event.link]
             if isinstance(event, SetLink) and event.jitter_ms is not None and link.get("jitter") == "samples":
                 raise NoSuchTarget(
@@ -65,13 +59,9 @@ def unfold(
                     link=event.link,
                 )
         elif event.connection > connections:
-            raise NoSuchTarget(
-                "timeline.no-such-connection",
-                "{where}.connection: there is no connection {connection}; there are 1 to {connections}",
-                where=where,
-                connection=event.connection,
-                connections=connections,
-            )
+            known = range(1, connections + 1)
+            said = unknown("timeline.no-such-connection", "connection", event.connection, known)
+            raise NoSuchTarget.of(said.at(f"{where}.connection"))
         actions += _actions(event, link, actions)
     # A sort that keeps the file's order at equal times.
     ordered = sorted(actions, key=lambda action: action["at_s"])

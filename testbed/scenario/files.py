@@ -5,7 +5,6 @@ Imports neither models nor what they import: listing the files is to take no lon
 
 from __future__ import annotations
 
-import difflib
 import io
 import re
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from ruamel.yaml.events import ScalarEvent
 
 from testbed import confine, paths
 from testbed.errors import BadInput
+from testbed.message import unknown
 from testbed.scenario import bounded
 
 LINKS = "links"
@@ -89,18 +89,7 @@ def find(name: str, what: str, known: Sequence[Path]) -> Path:
         if path.stem == name:
             return path
     names = [path.stem for path in known]
-    close = difflib.get_close_matches(name, names, n=1)
-    guess = f" Did you mean {close[0]!r}?" if close else ""
-    raise BadInput(
-        "scenario.not-found",
-        "there is no {what} {name!r}.{guess}",
-        "{kind}s: {names} (./run.sh list)",
-        what=what,
-        name=name,
-        guess=guess,
-        kind=what.capitalize(),
-        names=", ".join(names),
-    )
+    raise BadInput.of(unknown("scenario.not-found", what, name, names), "./run.sh list describes them")
 
 
 def read(path: Path) -> str:

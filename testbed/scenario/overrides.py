@@ -6,11 +6,11 @@ or just its end (``policy``), where that is unambiguous.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from typing import Any
 
 from testbed.errors import BadInput
+from testbed.message import unknown
 from testbed.scenario import bounded
 
 # Optional keys that a file need not spell out and that people set by their short name.
@@ -78,16 +78,7 @@ def _full_path(document: dict[str, Any], key: str, origin: str) -> list[str]:
     if key in OPTIONAL:
         return OPTIONAL[key].split(".")
     names = sorted({path[-1] for path in paths_of(document)} | set(OPTIONAL))
-    close = difflib.get_close_matches(key, names, n=1)
-    raise BadInput(
-        "set.no-such-value",
-        "{origin} {key}: the scenario has no such value{guess}",
-        "Values: {names}",
-        origin=origin,
-        key=key,
-        guess=f"; did you mean {close[0]!r}?" if close else "",
-        names=", ".join(names),
-    )
+    raise BadInput.of(unknown("set.no-such-value", "value", key, names).at(origin))
 
 
 def paths_of(node: Any, prefix: tuple[str, ...] = ()) -> Iterator[list[str]]:
@@ -110,16 +101,7 @@ def _child(node: Any, step: str, key: str, origin: str) -> Any:
             if step in WHOLE:
                 node[step] = {}
             else:
-                close = difflib.get_close_matches(step, [str(k) for k in node], n=1)
-                guess = f"; did you mean {close[0]!r}?" if close else ""
-                raise BadInput(
-                    "set.no-such-part",
-                    "{origin} {key}: there is no {part!r}{guess}",
-                    origin=origin,
-                    key=key,
-                    part=step,
-                    guess=guess,
-                )
+                raise BadInput.of(unknown("set.no-such-part", "value", step, node).at(f"{origin} {key}"))
         return node[step]
     raise BadInput("set.part-without-parts", "{origin} {key}: {part!r} has no parts", origin=origin, key=key, part=step)
 
@@ -130,12 +112,5 @@ def _index(items: list[Any], step: str, key: str, origin: str) -> int:
         return labels.index(step)
     if step.isdigit() and 1 <= int(step) <= len(items):
         return int(step) - 1
-    known = ", ".join(label for label in labels if label) or f"1 to {len(items)}"
-    raise BadInput(
-        "set.no-such-entry",
-        "{origin} {key}: there is no {part!r}; there are {known}",
-        origin=origin,
-        key=key,
-        part=step,
-        known=known,
-    )
+    known = [label for label in labels if label] or range(1, len(items) + 1)
+    raise BadInput.of(unknown("set.no-such-entry", "entry", step, known).at(f"{origin} {key}"))

@@ -87,7 +87,7 @@ def _unknown_names(call: ast.Call, place: str, constants: dict[str, str]) -> Ite
     """The entry of a call of :func:`testbed.message.unknown`, whose text is the same for all."""
     code, kind = (_text(argument, constants) for argument in call.args[:2])
     if code is not None:
-        text = f"there is no {kind or '{kind}'} {{name!r}}{{guess}}{{known}}"
+        text = f"there is no {kind or '{kind}'} {{name!r}}{{guess}}"
         yield Entry(code, text, "", place, frozenset(_placeholders(text)))
 
 

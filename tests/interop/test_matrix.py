@@ -68,7 +68,7 @@ def test_connections_that_there_are_not(text: str, code: str) -> None:
 
 def test_peers_that_there_are_not() -> None:
     assert peers_of([]) == ["1.0.9", "1.1.2"]
-    with raises(BadInput, "interop.no-such-peer", peer="1.1", peers="1.0.9, 1.1.2"):
+    with raises(BadInput, "interop.no-such-peer", name="1.1", guess="; did you mean '1.1.2'?"):
         peers_of(["1.1"])
 
 

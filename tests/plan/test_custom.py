@@ -157,10 +157,9 @@ def test_a_shared_link_is_halved_between_its_connections() -> None:
             "sender: h9",
             Said(
                 "topology.no-such-host",
-                where=Containing("sessions.s1"),
-                role="sender",
-                host="h9",
-                nodes="h1, h2, s1, s2",
+                place=Containing("sessions.s1.sender"),
+                name="h9",
+                guess=" (known: h1, h2, s1, s2)",
             ),
         ),
         ("sender: h1, ", "", Said("topology.no-end", where="sessions.s1.sender", owner="Diamond")),
@@ -170,9 +169,9 @@ def test_a_shared_link_is_halved_between_its_connections() -> None:
             "[up-2, dwn-2]",
             Said(
                 "topology.path-link-unknown",
-                where=Containing("sessions.s1.paths.2"),
-                link="dwn-2",
-                links=Containing("up-1, down-1"),
+                place=Containing("sessions.s1.paths.2"),
+                name="dwn-2",
+                guess="; did you mean 'down-2'?",
             ),
         ),
         (

@@ -67,8 +67,8 @@ def test_those_with_most_to_send_go_first() -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"h3": "m1"}, Said("place.no-such-host", file="x.yaml", host="h3", hosts="h1, h2")),
-        ({"h1": "m9"}, Said("place.no-such-machine", file="x.yaml", host="h1", machine="m9", machines="m1, m2")),
+        ({"h3": "m1"}, Said("place.no-such-host", place="x.yaml: place.h3", name="h3", guess=" (known: h1, h2)")),
+        ({"h1": "m9"}, Said("place.no-such-machine", place="x.yaml: place.h1", name="m9", guess=" (known: m1, m2)")),
     ],
 )
 def test_a_name_that_there_is_not_is_named(asked: dict[str, str], said: Said) -> None:

@@ -57,12 +57,12 @@ def test_the_seed_of_the_command_line_wins() -> None:
 
 
 def test_an_unknown_policy_names_those_that_there_are() -> None:
-    with raises(BadInput, "scenario.no-such-policy", policy="previus", policies="nkp24, previous"):
+    with raises(BadInput, "scenario.no-such-policy", name="previus", guess="; did you mean 'previous'?"):
         plan_of("policy=previus")
 
 
 def test_a_check_of_an_unknown_policy_is_refused() -> None:
-    with raises(BadInput, "check.no-such-policy", field=Containing("windows follow the law.policy"), policy="nkp25"):
+    with raises(BadInput, "check.no-such-policy", place=Containing("windows follow the law.policy"), name="nkp25"):
         plan_of("checks.1.policy=nkp25")
 
 

@@ -121,10 +121,10 @@ def test_a_paused_reader(actions_of) -> None:
 @pytest.mark.parametrize(
     ("event", "says"),
     [
-        ("at: 5s, do: down, link: solw", Said("timeline.no-such-link", link="solw", links="fast, slow")),
+        ("at: 5s, do: down, link: solw", Said("timeline.no-such-link", name="solw", guess="; did you mean 'slow'?")),
         (
             "at: 5s, do: pause_read, connection: 3, for: 1s",
-            Said("timeline.no-such-connection", connection=3, connections=2),
+            Said("timeline.no-such-connection", name="3", guess=" (known: 1, 2)"),
         ),
         ("at: 5, do: down, link: slow", Said("quantity.number-without-unit", number=5)),
         ("at: 5s, do: unplug, link: slow", Said("input.wrong-shape", error=Containing("unplug"))),

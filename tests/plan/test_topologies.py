@@ -131,9 +131,9 @@ def test_a_timeline_acts_on_whole_paths(tmp_path: Path) -> None:
     ]
     assert actions(tmp_path, "{do: down, link: slow, at: 1s}") == [{"link": "slow-1", "up": False}]
     assert [a["link"] for a in actions(tmp_path, "{do: blackhole, link: slow, at: 1s, for: 1s}")] == ["slow-1"] * 2
-    with raises(BadInput, "timeline.no-such-link", link="fast-1", links="fast, slow"):
+    with raises(BadInput, "timeline.no-such-link", name="fast-1", guess="; did you mean 'fast'?"):
         actions(tmp_path, "{do: down, link: fast-1, at: 1s}")
-    with raises(BadInput, "timeline.no-such-connection", connection=3, connections=2):
+    with raises(BadInput, "timeline.no-such-connection", name="3", guess=" (known: 1, 2)"):
         actions(tmp_path, "{do: pause_read, connection: 3, at: 1s, for: 1s}")
 
 
@@ -205,7 +205,7 @@ def test_access_is_faster_than_the_bottleneck_by_itself() -> None:
         (
             "dumbbell",
             ["sessions.second.policy=reno"],
-            Said("scenario.no-such-policy", field="sessions.second.policy", policy="reno"),
+            Said("scenario.no-such-policy", place=Containing("sessions.second.policy"), name="reno"),
         ),
         (
             "dumbbell",
@@ -359,10 +359,9 @@ def test_links_tell_their_ends_in_a_graph(tmp_path: Path) -> None:
             "sender: h9",
             Said(
                 "topology.no-such-host",
-                where=Containing("sessions.s1"),
-                role="sender",
-                host="h9",
-                nodes="h1, r1, h2, r2",
+                place=Containing("sessions.s1.sender"),
+                name="h9",
+                guess=" (known: h1, r1, h2, r2)",
             ),
         ),
         ("name: up-1, ends", "name: up-1, end", Said("input.unknown-key", key="end", guess="; did you mean 'ends'?")),

@@ -125,7 +125,7 @@ def test_files_are_those_beside_the_file_that_names_them(tmp_path: Path) -> None
         (
             BASE,
             CHILD.replace("base.yaml", "startap"),
-            Said("scenario.not-found", place=Containing("child.yaml:2: extends"), what="scenario", name="startap"),
+            Said("scenario.not-found", place=Containing("child.yaml:2: extends"), kind="scenario", name="startap"),
         ),
         (
             BASE + "extends: child.yaml\n",

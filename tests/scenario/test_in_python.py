@@ -60,7 +60,7 @@ def test_it_may_extend_one_in_yaml_and_none_extends_it(tmp_path: Path) -> None:
     assert found.scenario.ncp
     assert (found.scenario.ncp.transfer_bytes, len(found.scenario.checks)) == (1 << 20, 7)
     assert "extends:" not in found.text
-    Said("scenario.not-found", place=Containing("mine.py: extends"), what="scenario", name="startap").check(
+    Said("scenario.not-found", place=Containing("mine.py: extends"), kind="scenario", name="startap").check(
         refusal(tmp_path, child.replace('"startup', '"startap'))
     )
 

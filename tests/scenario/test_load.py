@@ -78,7 +78,7 @@ def test_set(assignment, read) -> None:
     [
         ("polisy=previous", Said("set.no-such-value", guess=Containing("did you mean 'policy'"))),
         ("rate=1mbit", Said("set.ambiguous", options="links.fast.rate, links.slow.rate")),
-        ("links.medium.rate=1mbit", Said("set.no-such-entry", known="fast, slow")),
+        ("links.medium.rate=1mbit", Said("set.no-such-entry", guess=" (known: fast, slow)")),
         (
             "links.fast.rate=1024",
             Said(
@@ -186,7 +186,7 @@ def test_what_is_no_scenario_at_all(write, text: str) -> None:
 
 
 def test_an_unknown_scenario_suggests_a_near_one() -> None:
-    with raises(BadInput, "scenario.not-found", what="scenario", name="statup", guess=" Did you mean 'startup'?"):
+    with raises(BadInput, "scenario.not-found", kind="scenario", name="statup", guess="; did you mean 'startup'?"):
         find("statup", "scenario", scenarios())
     with raises(BadInput, "scenario.no-file", what="scenario"):
         find("nowhere/startup.yaml", "scenario", scenarios())

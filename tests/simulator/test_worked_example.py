@@ -49,7 +49,7 @@ def test_a_scenario_asks_for_it_and_gets_it(simulator: Path, tmp_path: Path, mon
     def programs(*_: Any, **__: Any) -> dict[str, Path]:
         return {"ncp-sim": simulator}
 
-    with raises(BadInput, "scenario.no-such-policy", policy="fixed"):
+    with raises(BadInput, "scenario.no-such-policy", name="fixed"):
         engines.named("sim").ready_run(loaded, Options(), QuietProgress())
     monkeypatch.setattr(build, "build_programs", programs)
     run = engines.named("sim").ready_run(loaded, Options(), QuietProgress())

@@ -57,7 +57,7 @@ def test_it_makes_its_runs_goes_on_and_is_refused_for_another_question(
 def test_its_verb(seeds: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert app.carry_out(["seeds", "startup", "--quick", *(f"--set={setting}" for setting in SETTINGS)]) in (0, 1)
     assert re.fullmatch(r"(PASS|FAIL) seeds \S+", capsys.readouterr().out.splitlines()[-1])
-    with raises(BadInput, "scenario.not-found", what="scenario", name="start-up"):
+    with raises(BadInput, "scenario.not-found", kind="scenario", name="start-up"):
         app.carry_out(["seeds", "start-up"])
 
 

@@ -88,11 +88,15 @@ def test_runs_are_all_combinations(tmp_path: Path) -> None:
         (
             "scenario: startup",
             "scenario: startupp",
-            Said("scenario.not-found", guess=Containing("Did you mean 'startup'")),
+            Said("scenario.not-found", guess=Containing("did you mean 'startup'")),
         ),
-        ("links.slow.delay", "links.slw.delay", Said("set.no-such-entry", part="slw")),
-        ("[nkp24, previous]", "[nkp24, fastest]", Said("scenario.no-such-policy", policy="fastest")),
-        ("links.fast.loss: 1%", "links.fastest.loss: 1%", Said("set.no-such-entry", key="links.fastest.loss")),
+        ("links.slow.delay", "links.slw.delay", Said("set.no-such-entry", name="slw")),
+        ("[nkp24, previous]", "[nkp24, fastest]", Said("scenario.no-such-policy", name="fastest")),
+        (
+            "links.fast.loss: 1%",
+            "links.fastest.loss: 1%",
+            Said("set.no-such-entry", place=Containing("links.fastest.loss")),
+        ),
         ("  seeds: 1", "  sed: 1", Said("sweep.bad-quick", key="sed")),
     ],
 )

@@ -222,7 +222,7 @@ def test_it_is_the_scenario_with_what_is_set_and_the_next_seeds() -> None:
     assert scenario.ncp is not None
     assert (scenario.ncp.policy, scenario.ncp.transfer_bytes) == ("previous", 16 << 20)
     assert len(selection.places()) == 4
-    with raises(BadInput, "set.no-such-value", key="polcy"):
+    with raises(BadInput, "set.no-such-value", name="polcy"):
         repeated("startup", ["polcy=x"], quick=False, repeat=3, seed=None)
 
 

@@ -253,7 +253,7 @@ def refusal(kind: type[TestbedError], scenario: str, traces: Traces, *changed: s
 
 
 def test_what_there_is_no_trace_of_is_refused_by_name() -> None:
-    no_link = Said("run.pcap-no-such-link", link="quick", links="fast, slow")
+    no_link = Said("run.pcap-no-such-link", name="quick", guess=" (known: fast, slow, all)")
     no_link.check(refusal(BadInput, "startup", {"qlog": False, "pcap": ["quick"]}))
     over_tcp = Containing("--pcap fast: session s1 is over TCP, whose segments the simulator has not")
     refused = refusal(CannotRun, "startup", {"qlog": False, "pcap": ["all"]}, "ncp.transport=tcp")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from testbed.errors import BadInput
+from testbed.message import unknown
 from topologies.units import UnitError, parse_fraction
 
 OURS = "ours"
@@ -64,12 +65,7 @@ def peers_of(texts: Sequence[str]) -> list[str]:
     """The peers named on the command line, all without any; raises :class:`BadInput` for one that there is not."""
     for text in texts:
         if text not in PEERS:
-            raise BadInput(
-                "interop.no-such-peer",
-                "--peer {peer}: there is no such peer; peers: {peers}",
-                peer=text,
-                peers=", ".join(PEERS),
-            )
+            raise BadInput.of(unknown("interop.no-such-peer", "peer", text, PEERS).at("--peer"))
     return list(dict.fromkeys(texts)) or list(PEERS)
 
 
