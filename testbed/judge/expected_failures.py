@@ -23,7 +23,7 @@ from testbed.judge.intervals import Interval
 from testbed.judge.status import Status
 
 Outcome = Literal["pass", "xfail", "xpass", "fail"]
-"""What came of a check beside its status: whether it is as expected."""
+"""The outcome of a check beside its status: whether it is as expected."""
 Places = Mapping[str, tuple[float, Interval | None]]
 """The values that decide, by place (``row column``, a column, or ``measured`` where there is one value), and the
 interval of each where there is one."""
@@ -36,7 +36,7 @@ MEASURED = "measured"
 
 
 class ExpectedFailure(BaseModel):
-    """That a check is known to fail, why, and where its figures then lie.
+    """An expected failure of a check: its cause, and the limits of its figures.
 
     ``claim`` is the sentence of a source, by its name in ``claims.yaml``; ``measured`` are the lowest and
     highest value by place, in the unit of what decides, both included. ``strict``: it fails every time.
@@ -74,11 +74,11 @@ class Listed(BaseModel):
     cause: Text
     strict: bool
     checks: dict[str, dict[str, dict[str, dict[str, Limits]]]]
-    """By check (the claim's own name for a check that only the claim has), engine, form (``full``, ``quick``) and
-    place."""
+    """Limits by check (the claim's own name for a check that only the claim has), engine, form (``full``, ``quick``)
+    and place."""
 
     def of(self, claim: str, check: str, engine: str, form: str) -> ExpectedFailure:
-        """What is expected of a check; where nothing was measured, everything is outside of it."""
+        """The expected failure of a check; without measured values, everything is outside its limits."""
         measured = self.checks[check].get(engine, {}).get(form, {})
         return ExpectedFailure(claim=claim, cause=self.cause, strict=self.strict, measured=measured)
 
@@ -92,8 +92,8 @@ class ExpectedFailures(BaseModel):
     claims: dict[str, Listed]
 
     def of_run(self, run: str, engine: str, form: str) -> dict[str, ExpectedFailure]:
-        """Those of a scenario's or table's checks, by name. ``form`` is the variant of a run: nothing is expected of
-        one with changes, which is another set-up."""
+        """Expected failures of a scenario's or table's checks, by name. ``form`` is the variant of a run; one with
+        changes is another set-up and has none."""
         if form == "changed":
             return {}
         return {
@@ -104,7 +104,7 @@ class ExpectedFailures(BaseModel):
         }
 
     def of_claim(self, claim: str, engine: str, form: str, check: str | None = None) -> ExpectedFailure | None:
-        """What is expected of the check that decides a claim; None where it is expected to hold."""
+        """The expected failure of the check that decides a claim; None where the claim is expected to hold."""
         listed = self.claims.get(claim)
         return listed.of(claim, check or claim, engine, form) if listed and (check or claim) in listed.checks else None
 

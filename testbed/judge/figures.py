@@ -18,13 +18,13 @@ UNITS = {
     "_us": "µs",
     "_s": "s",
 }
-"""By the end of the name, longer ends first where one is another's."""
+"""Units by the end of a figure's name, longer ends before those that they end in."""
 
 GOODPUT = "goodput_mib_s"
-"""What a table is about that says nothing else."""
+"""The default figure of a table."""
 
 _WORDS = {"rtt": "RTT", "rtts": "round trips", "ncp": "NCP", "tcp": "TCP"}
-"""What part of a name is written otherwise."""
+"""Parts of names that are written differently."""
 
 _TITLES = {
     "of_optimum": "Goodput in parts of the optimum",
@@ -33,7 +33,7 @@ _TITLES = {
     "rtt_of_base": "RTT in parts of that without a queue",
     "rival_share": "What a rival keeps of an even share",
 }
-"""What a name without its unit says too little about."""
+"""Labels of figures whose names without unit say too little."""
 
 Better = Literal["higher", "lower"] | None
 
@@ -59,7 +59,7 @@ BETTER: Mapping[str, Better] = {
     "reorder_bytes": "lower",
     "rtt_of_base": "lower",
 }
-"""Which way a figure of a run is better, where that is known; None: neither."""
+"""The better direction of a run's figure, where one is known; None: neither."""
 
 
 def unit_of(figure: str) -> str:

@@ -12,7 +12,7 @@ from testbed import paths
 
 
 def git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
-    """What git says of this checkout; raises ``FileNotFoundError`` where it is not installed."""
+    """Runs git in this checkout and returns its output; raises ``FileNotFoundError`` where it is not installed."""
     # A user who may read this checkout may read its history, whoever owns it.
     # Without its locks: one that is ended in between would leave them to who commits next.
     command = ["git", "--no-optional-locks", "-c", f"safe.directory={paths.CHECKOUT}", *arguments]

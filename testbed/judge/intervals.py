@@ -1,4 +1,4 @@
-"""Intervals of medians, exact by order statistics: what repetitions of a run say, and what they leave open.
+"""Intervals of medians, exact by order statistics.
 
 Of n independent values, sorted, the k-th smallest to the k-th largest cover the median of what they are drawn from
 with a probability of 1 − 2·P(B ≤ k − 1), B binomial of n and ½: each value is as likely below the median as above it.
@@ -17,22 +17,23 @@ from typing import NamedTuple
 from testbed.judge.status import Status
 
 LEVEL = 0.95
-"""What an interval's level should be at least; fewer than six values can't reach it."""
+"""Smallest level of an interval; fewer than six values can't reach it."""
 OF_TWO = 1 - (1 - LEVEL) / 2
-"""What that of each of two medians should be, so that both together have :data:`LEVEL`."""
+"""Smallest level of each of two medians, so that both together have :data:`LEVEL`."""
 LEAST_N = 3
-"""Fewer values have no interval: their median is told as it is."""
+"""Fewest values with an interval: the median of fewer is reported without one."""
 
 
 class Interval(NamedTuple):
-    """From ``low`` to ``high``, both included; covers the true value with a probability of at least ``level``."""
+    """An interval from ``low`` to ``high``, both included; covers the true value with a probability of at least
+    ``level``."""
 
     low: float
     high: float
     level: float
 
     def against(self, low: float, high: float | None) -> Status:
-        """``pass`` inside what is asked, ``fail`` outside, ``inconclusive`` partly inside; ``high`` None: no limit."""
+        """``pass`` inside the limits, ``fail`` outside, ``inconclusive`` partly inside; ``high`` None: no limit."""
         if self.low >= low and (high is None or self.high <= high):
             return Status.PASS
         if self.high < low or (high is not None and self.low > high):
@@ -40,21 +41,21 @@ class Interval(NamedTuple):
         return Status.INCONCLUSIVE
 
     def over(self, divisor: float) -> Interval:
-        """In parts of a positive number."""
+        """The interval in parts of a positive number."""
         return Interval(self.low / divisor, self.high / divisor, self.level)
 
     def less(self, number: float) -> Interval:
-        """Of the same value less a number."""
+        """The interval of the value less a number."""
         return Interval(self.low - number, self.high - number, self.level)
 
 
 def level_of(n: int, k: int) -> float:
-    """With which probability the k-th smallest to the k-th largest of ``n`` values cover the median."""
+    """The probability that the k-th smallest to the k-th largest of ``n`` values cover the median."""
     return 1 - sum(math.comb(n, i) for i in range(k)) / float(2 ** (n - 1))
 
 
 def of_median(values: Sequence[float], least: float = LEVEL) -> Interval | None:
-    """That of the median; None with fewer than :data:`LEAST_N` values.
+    """The interval of the median; None with fewer than :data:`LEAST_N` values.
 
     The narrowest that has the level ``least``; where even the range of all values has it not, the range.
     """
@@ -67,7 +68,8 @@ def of_median(values: Sequence[float], least: float = LEVEL) -> Interval | None:
 
 
 def ratio(one: Interval, other: Interval) -> Interval:
-    """Of the ratio of two values, of which the second can't be 0: the widest that the ends of their intervals give.
+    """The interval of the ratio of two values, of which the second can't be 0: the widest that the ends of their
+    intervals give.
 
     It covers wherever both do, so its level is at least 1 − (α₁ + α₂) (Bonferroni), whatever the distributions and
     however one group's runs depend on the other's: columns of a table share their seeds. The Mann-Whitney
@@ -78,7 +80,7 @@ def ratio(one: Interval, other: Interval) -> Interval:
 
 
 def difference(one: Interval, other: Interval) -> Interval:
-    """Of the first value less the second; as :func:`ratio`."""
+    """The interval of the first value less the second; as :func:`ratio`."""
     return _of_both(one, other, lambda a, b: a - b)
 
 
@@ -88,7 +90,7 @@ def _of_both(one: Interval, other: Interval, of: Callable[[float, float], float]
 
 
 def against(value: float, interval: Interval | None, low: float, high: float | None) -> Status:
-    """By the interval, beside what is asked; without one, by the value alone."""
+    """The status by the interval beside its limits; without an interval, by the value alone."""
     return (interval or Interval(value, value, 1.0)).against(low, high)
 
 

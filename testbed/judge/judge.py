@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from testbed.judge.checks.asked import NoSuchSession, session_of
 from testbed.judge.checks.evidence import CannotJudge, Evidence, agent_results
 from testbed.judge.checks.figures import figures_of
 from testbed.judge.checks.parameters import CheckParameters
+from testbed.judge.checks.planned import NoSuchSession, session_of
 from testbed.judge.checks.registry import JUDGEMENTS, parameters_in_plan
 from testbed.judge.checks.result import CheckResult, Trust, Verdict, rounded
 from testbed.judge.expected_failures import ExpectedFailure
@@ -44,7 +44,7 @@ def judge(
         judge_one(check, evidence).expected_to_fail(None if check.fact else of_numbers.get(check.name))
         for check in checks
     ]
-    told = {
+    evidence_figures = {
         name: float(value)
         for parameters, result in zip(checks, results, strict=True)
         if parameters.tells_figures
@@ -59,18 +59,18 @@ def judge(
         trust=trust,
         duration_s=_duration_s(evidence),
         policy=", ".join(dict.fromkeys(session["policy"] for session in plan["sessions"])),
-        figures=figures_of(evidence.results) | told,
+        figures=figures_of(evidence.results) | evidence_figures,
     )
 
 
 def judge_one(parameters: CheckParameters, evidence: Evidence) -> CheckResult:
-    """One check's result; of other policies' checks that nothing was asked."""
+    """One check's result; ``skipped`` for checks of other policies."""
     try:
         policies = _policies(parameters, evidence.plan)
         if parameters.policy and not policies & set(parameters.policy):
             said = Message(
                 "check.of-other-policies",
-                "Not asked of {policies}: the check is about {about}.",
+                "Skipped for {policies}: the check is about {about}.",
                 policies=", ".join(sorted(policies)),
                 about=", ".join(parameters.policy),
             )

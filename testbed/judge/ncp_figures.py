@@ -1,4 +1,4 @@
-"""What is measured of a run of NCP, for sweeps and comparisons; every rule is that of a check or of a series."""
+"""Figures of a run of NCP, for sweeps and comparisons; every rule is that of a check or of a series."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 import topologies
 from testbed import documents, exit_codes, judge, plan, series
 from testbed.judge import checks
-from testbed.judge.checks import asked
+from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence, agent_results
 from testbed.judge.checks.expected import law_for
 from testbed.judge.checks.goodput import goodput_bps
@@ -28,7 +28,7 @@ from testbed.series import FromFile
 
 
 class Figure(NamedTuple):
-    """How a figure is told to people."""
+    """A figure's title and unit."""
 
     title: str
     unit: str
@@ -43,7 +43,7 @@ FIGURES: Mapping[str, Figure] = {
     "resent_share": Figure("Resent", "share of what was sent"),
     "duration_s": Figure("Transfer", "s"),
 }
-"""What plots may show. The table has, beside these, ``rtt_ms_<connection>`` and what the law expects."""
+"""Figures that plots may show. The table has, beside these, ``rtt_ms_<connection>`` and those that the law expects."""
 
 JUDGED_PART = 0.9
 """Windows are looked at until this part of the transfer: at its end a sender has nothing more to fill them with."""
@@ -62,8 +62,8 @@ def rules() -> str:
 
 
 def sources() -> list[Path]:
-    """Of all packages that it measures with, its own among them. They are imported by name: one that is not there any
-    more is an error, and no digest of less."""
+    """A digest of the packages that it measures with, its own among them. They are imported by name: a missing one is
+    an error, not a digest of fewer files."""
     found = [Path(documents.__file__), Path(exit_codes.__file__)]
     for package in (checks, judge, plan, series, topologies):
         found += sorted(file for folder in package.__path__ for file in Path(folder).rglob("*.py"))
@@ -78,12 +78,12 @@ def measure(plan: Plan, folder: Path) -> dict[str, Any]:
     """
     reader = FromFile(folder / "telemetry.lp", only=("ncp_connection", "event"))
     evidence = Evidence(plan, reader, agent_results(folder / "agents"))
-    session = asked.session_of(plan, None)
+    session = planned.session_of(plan, None)
     intact = payload_intact(PayloadIntact(name="payload", judge="payload_intact"), evidence)
     if intact.status != Status.PASS:
         raise CannotJudge(intact.said)
     goodput = goodput_bps(evidence, session)
-    bound = asked.bound_bps(plan, session)
+    bound = planned.bound_bps(plan, session)
     sender = next(r for r in evidence.results if r["role"] == "sender" and r["session"] == session["name"])
     rtts_ms = {
         connection: rounded(float(np.median(samples.values)))
@@ -103,14 +103,15 @@ def measure(plan: Plan, folder: Path) -> dict[str, Any]:
 
 
 def _settled(evidence: Evidence, session: Session, duration_s: float) -> dict[str, float | None]:
-    """Until the first connection's window is in the links' ratio to each other one's, and when the law says so."""
+    """The time until the first connection's window is in the links' ratio to each other one's, measured and by the
+    law."""
     law = law_for(evidence, session, 0.0, "plan")
     found: dict[str, float | None] = {"settled_s": None, "tau_s": rounded(law.time_constant_s), "law_settled_s": None}
     to_s = JUDGED_PART * duration_s
-    first, *others = asked.connections(session)
+    first, *others = planned.connections(session)
     if not others or to_s < 2 * LEAST_STAY_S:
         return found
-    rates = asked.rates_pps(evidence.plan, session)
+    rates = planned.rates_pps(evidence.plan, session)
     grid_s = np.arange(0.0, to_s, 0.01)
     measured, expected = [], []
     for other in others:
@@ -136,7 +137,7 @@ def _latest(times_s: list[Any]) -> float | None:
 
 
 def _delivered_ratio(evidence: Evidence, session: Session) -> float | None:
-    first, *others = asked.connections(session)
+    first, *others = planned.connections(session)
     if not others:
         return None
     document = {

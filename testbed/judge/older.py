@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from testbed.message import Message
 
 _BEGINNINGS = {"stopped by ": "run.stopped"}
-"""How sentences of such results begin, and the code that each has today."""
+"""Beginnings of sentences in such results, and today's code of each."""
 
 
 def code_of(text: str) -> str | None:

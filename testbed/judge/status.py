@@ -1,4 +1,4 @@
-"""The status of a result, at every level, and how those of parts combine to that of a whole.
+"""The status of a result, at every level, and the rules that combine the statuses of parts to that of a whole.
 
 Checks combine to a run, runs to a repetition or a table's cell, cells to a table, runs to claims, claims to ``all``,
 engines to ``cross-check``, files to ``verify``. All of them ask here. The rules, which docs/verdicts.md shows as a
@@ -25,27 +25,27 @@ from testbed.exit_codes import OF_VERDICT
 
 
 class Status(str, Enum):
-    """What became of a check, a run, a cell, a table, a claim, a pairing or a difference; best first.
+    """The status of a check, a run, a cell, a table, a claim, a pairing or a difference; best first.
 
     A value that is none, and no word of an earlier version, is a ValueError.
     """
 
     PASS = "pass"
     INCONCLUSIVE = "inconclusive"
-    """An interval lies only partly inside what is asked."""
+    """An interval lies only partly inside the limits."""
     INSUFFICIENT_DATA = "insufficient-data"
     """There is too little data to decide."""
     UNSUPPORTED = "unsupported"
     """This machine can't do it."""
     MISSING = "missing"
-    """It was asked for and is not there."""
+    """A requested part is not there."""
     ERROR = "error"
-    """It broke down, or what it needs is missing or broken."""
+    """The part broke down, or something that it needs is missing or broken."""
     FAIL = "fail"
     UNTRUSTED = "untrusted"
     """Links or machine were not good enough."""
     SKIPPED = "skipped"
-    """It was not asked for: of another policy, or what the engine can't carry on any machine. It never counts."""
+    """The part was not requested: it is about another policy, or no machine's engine can carry it. It never counts."""
 
     __str__ = str.__str__
 
@@ -73,7 +73,7 @@ EARLIER: Mapping[str, Status] = {
     "not carried": Status.SKIPPED,
     "left out": Status.SKIPPED,
 }
-"""What earlier versions wrote, in files and in the database."""
+"""Words of earlier versions, in files and in the database."""
 _OF_ONE = ("status", "verdict", "standing", "state")
 """Keys of a status in a result's documents."""
 _OF_SEVERAL = ("states", "runs_own")
@@ -87,17 +87,17 @@ Key = TypeVar("Key")
 
 
 def worst(parts: Iterable[Status]) -> Status:
-    """The worst of the parts that were asked for; ``missing`` where none was."""
+    """The worst of the requested parts; ``missing`` where there are none."""
     return max(_counted(parts), key=BEST_FIRST.index, default=Status.MISSING)
 
 
 def each_of(asked: Iterable[Key], found: Mapping[Key, Status]) -> list[Status]:
-    """One part for each that was asked for, ``missing`` where it was not found."""
+    """One part for each that was requested, ``missing`` where it was not found."""
     return [found.get(key, Status.MISSING) for key in asked]
 
 
 def verdict_of(parts: Iterable[Status], *, may_stay_open: bool = False) -> Status:
-    """That of the whole: ``pass``, ``fail`` or ``untrusted``.
+    """The status of the whole: ``pass``, ``fail`` or ``untrusted``.
 
     ``may_stay_open``: a short or partial form, of which at least one part has to pass.
     """
@@ -124,12 +124,12 @@ _TOLD: Mapping[str, str] = {
 
 
 def of_exit_code(code: int) -> Status:
-    """What a command says of what it judged; ``error`` where it judged nothing."""
+    """The status that a command's exit code means; ``error`` where it judged nothing."""
     return next((Status(verdict) for verdict, exit_code in OF_VERDICT.items() if exit_code == code), Status.ERROR)
 
 
 def of_direction(direction: str) -> Status:
-    """What a difference is worth: ``fail`` of one for the worse, ``skipped`` where neither way is better."""
+    """The status of a difference: ``fail`` for a worse value, ``skipped`` where neither direction is better."""
     return {"worse": Status.FAIL, "mixed": Status.FAIL, "differs": Status.SKIPPED}.get(direction, Status.PASS)
 
 

@@ -30,7 +30,7 @@ FRACTION = re.compile(r"(-?\d+\.\d+(?:e[+-]?\d+)?)")
 
 
 class Difference(Message):
-    """Where a result folder holds one thing and its data give another.
+    """A difference between a result folder and its data.
 
     ``parameters`` are ``where``, the place in the document or file, what is ``recorded`` there, and what the data give
     ``again``.
@@ -79,8 +79,7 @@ def verify(result_dir: Path, reader: Reader | None = None, trust: Trust | None =
 
 
 def unlisted(run: str, engine: str, form: str, recorded: Verdict) -> Iterator[Difference]:
-    """Where what was expected to fail is not what this checkout expects of the scenario or table: its cause or limits
-    may have been written over."""
+    """Expected failures of a result that are not those of this checkout: cause or limits may have been edited."""
     listed = expected_failures.read().of_run(run, engine, form)
     for name, expected in recorded.expected.items():
         if expected != listed.get(name):
@@ -107,7 +106,7 @@ def read_verdict(result_dir: Path) -> Verdict:
 
 
 def recorded_database_points(recorded: Verdict) -> int | None:
-    """How many points the database held when the run ended; None where none took part."""
+    """The number of points in the database at the run's end; None without a database."""
     for check in recorded.checks:
         if check.judge == "points_stored" and isinstance(check.figures.get("database_points"), int):
             return int(check.figures["database_points"])
@@ -115,7 +114,7 @@ def recorded_database_points(recorded: Verdict) -> int | None:
 
 
 def differences(where: str, recorded: Any, again: Any) -> Iterator[Difference]:
-    """Where two documents differ: which value is recorded, and which comes from the data."""
+    """Differences between two documents: the recorded value and that from the data."""
     if isinstance(recorded, dict) and isinstance(again, dict):
         for key in [*recorded, *(key for key in again if key not in recorded)]:
             place = f"{where}.{key}" if where else key

@@ -132,7 +132,7 @@ def _without_rights(file: FilePath, class_name: str, options: Mapping[str, Any])
         raise
     except (ValueError, TypeError, KeyError) as error:
         raise TopoError(
-            "topology.process-ended", "{file}: its process ended before it told its topology", file=file.name
+            "topology.process-ended", "{file}: its process ended before it returned its topology", file=file.name
         ) from error
 
 

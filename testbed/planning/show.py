@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from testbed.judge.checks import asked
+from testbed.judge.checks import planned
 from testbed.plan.duration import expected_transfer_s
 from testbed.plan.link_words import delay, impairments
 from testbed.plan.model import Plan, Session
@@ -98,6 +98,6 @@ def _session(plan: Plan, session: Session) -> str:
         (f"{session['name']} from {session['start_s']:g} s, " if several else "")
         + f"policy {session['policy']} over {_transport(session)}, "
         + f"{session['transfer_bytes'] / 2**20:g} MiB, MTU {session['mtu_bytes']} B, "
-        f"send window {asked.session_window_packets(session):.10g} packets, windows start at {windows}"
+        f"send window {planned.session_window_packets(session):.10g} packets, windows start at {windows}"
         + (f", connections: {len(session['connections'])}" if several else "")
     )

@@ -78,7 +78,7 @@ def _full_path(document: dict[str, Any], key: str, origin: str) -> list[str]:
     if key in OPTIONAL:
         return OPTIONAL[key].split(".")
     names = sorted({path[-1] for path in paths_of(document)} | set(OPTIONAL))
-    raise BadInput.of(unknown("set.no-such-value", "value", key, names).at(origin))
+    raise BadInput.of(unknown("set.no-such-value", "value", key, names).at(f"{origin} {key}"))
 
 
 def paths_of(node: Any, prefix: tuple[str, ...] = ()) -> Iterator[list[str]]:

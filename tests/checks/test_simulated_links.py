@@ -59,23 +59,23 @@ def of_fast(code: str, direction: str = "ab", **parameters: Any) -> Saying:
 
 
 def delay_off(delay_ms: float, off_ms: float, asked_ms: float, direction: str = "ab") -> Saying:
-    return of_fast("link.delay-off", direction, delay_ms=delay_ms, off_ms=off_ms, asked_ms=asked_ms)
+    return of_fast("link.delay-off", direction, delay_ms=delay_ms, off_ms=off_ms, planned_ms=asked_ms)
 
 
 def too_fast(mbps: float, asked_mbps: float = 8.0) -> Saying:
-    return of_fast("link.rate-too-high", mbps=mbps, asked_mbps=asked_mbps)
+    return of_fast("link.rate-too-high", mbps=mbps, planned_mbps=asked_mbps)
 
 
 def too_slow(mbps: float, asked_mbps: float = 8.0) -> Saying:
-    return of_fast("link.rate-too-low", mbps=mbps, asked_mbps=asked_mbps)
+    return of_fast("link.rate-too-low", mbps=mbps, planned_mbps=asked_mbps)
 
 
 def loss_off(loss: float, packets: float, asked: float) -> Saying:
-    return of_fast("link.loss-off", loss=loss, packets=packets, asked=asked)
+    return of_fast("link.loss-off", loss=loss, packets=packets, planned=asked)
 
 
 def told_otherwise(key: str, told: float, asked: float) -> Saying:
-    return of_fast("link.told-otherwise", key=key, told=told, asked=asked)
+    return of_fast("link.told-otherwise", key=key, reported=told, planned=asked)
 
 
 def test_links_as_planned_are_not_named_and_real_ones_not_asked() -> None:
@@ -322,7 +322,7 @@ def test_figures_of_a_fast_link() -> None:
     for rate, says in ((40e9, too_fast(40000.0, 8000.0)), (2e9, too_slow(2000.0, 8000.0))):
         (said,) = off({**fast, "rate": rate}, link=link)
         assert said == says
-        assert (said.parameters["mbps"], said.parameters["asked_mbps"]) == (rate / 1e6, 8000.0), "to the last digit"
+        assert (said.parameters["mbps"], said.parameters["planned_mbps"]) == (rate / 1e6, 8000.0), "to the last digit"
 
 
 def test_from_its_first_sample_on_a_link_says_what_it_was_told() -> None:

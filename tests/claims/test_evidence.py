@@ -308,7 +308,7 @@ def test_what_an_engine_can_t_run_is_not_asked_of_it(tmp_path: Path) -> None:
     assert found.measured == "2.50 to 4.75 MiB/s, 2 cells"
     free = over(judge="known", columns=["nkp24"], tolerance=0.1, cpu_time=True)
     found = judged(tmp_path, free)
-    assert (found.verdict, found.asked, found.reason.startswith("Not asked of a network-only model")) == (
+    assert (found.verdict, found.asked, found.reason.startswith("Skipped for a network-only model")) == (
         "skipped",
         False,
         True,

@@ -8,7 +8,7 @@ import pytest
 
 from testbed import paths
 from testbed.errors import BadInput
-from testbed.judge.checks import asked
+from testbed.judge.checks import planned
 from tests.plan.test_topologies import assert_routed, plan_of
 from tests.raises import Containing, Said
 
@@ -110,7 +110,7 @@ def test_a_shared_link_is_halved_between_its_connections() -> None:
     plan = plan_of(str(paths.SCENARIOS / "shared-edge.yaml"))
     session = plan["sessions"][0]
     assert [c["link"] for c in session["connections"]] == ["alone-1", "shared", "shared"]
-    assert asked.rates_pps(plan, session) == {"1": 512, "2": 256, "3": 256}
+    assert planned.rates_pps(plan, session) == {"1": 512, "2": 256, "3": 256}
     assert_routed(plan)
 
 

@@ -182,7 +182,7 @@ def test_what_is_told_of_two_runs_and_of_none_that_is_asked() -> None:
     assert few.reason == "Holds in 2 of 2 runs. Median 0.0150. Fewer than 3 runs say nothing of the spread."
     assert few.figures == {"n": 2, "values": [0.01, 0.02], "observations": 2}
     none = judge_each_run(CHECK, runs(*[("skipped", None)] * 2))
-    assert (none.status, none.reason, none.measured) == ("skipped", "Not asked of this policy.", None)
+    assert (none.status, none.reason, none.measured) == ("skipped", "Skipped for this policy.", None)
     assert none.figures == {"n": 2}
     assert (none.name, none.expected, none.tolerance) == ("law", 0.0, 0.03)
 

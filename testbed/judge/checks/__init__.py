@@ -1,4 +1,4 @@
-"""Checks: what a scenario asks of a run, and the judgements that decide it."""
+"""Checks: the questions that a scenario asks about a run, and the functions that answer them."""
 
 from testbed.judge.checks.registry import JUDGEMENTS, Check
 from testbed.judge.checks.result import CheckResult, Trust, Verdict

@@ -1,4 +1,4 @@
-"""Whether what a program says of itself fits what packets, clock and payload show of it, whatever is asked of the run.
+"""Checks a program's own report against packets, clock and payload, whatever the scenario's checks are.
 
 A program of somebody else's is believed in nothing that can be seen from outside. Where its words and the packets
 disagree, its figures prove nothing: each reason is one for the run not to be trusted.
@@ -14,8 +14,8 @@ from testbed.message import Message
 from testbed.plan.model import Session
 
 CLOCK_S = 0.05
-"""How far what a program reads of the clock may be from when it is seen to have acted: a clock has ticks, and a machine
-may stop a program between the two."""
+"""Largest difference between a program's clock and the time at which it is seen to act: a clock has ticks, and a
+machine may stop a program between the two."""
 
 
 def words_and_packets(evidence: Evidence) -> list[Message]:
@@ -33,7 +33,7 @@ def _of_session(evidence: Evidence, session: Session) -> Iterator[Message]:
             "program.nothing-captured", "session {session}: the receiver's result has no captured packets", session=name
         )
         return
-    told, captured = int(receiver["bytes"]), receiver["captured"]
+    claimed, captured = int(receiver["bytes"]), receiver["captured"]
     if missed := int(captured["frames_not_captured"]):
         yield Message(
             "program.frames-not-captured",
@@ -43,15 +43,15 @@ def _of_session(evidence: Evidence, session: Session) -> Iterator[Message]:
         )
         return
     arrived = sum(captured["payload_bytes"].values())
-    if told > arrived:
+    if claimed > arrived:
         yield Message(
             "program.receiver-claims-more",
             "session {session}: its receiver says that it got {claimed:,} bytes, and packets brought {arrived:,}",
             session=name,
-            claimed=told,
+            claimed=claimed,
             arrived=arrived,
         )
-    if int(sender["bytes"]) > arrived and int(sender["bytes"]) > told:
+    if int(sender["bytes"]) > arrived and int(sender["bytes"]) > claimed:
         sent = int(sender["bytes"])
         yield Message(
             "program.sender-claims-more",
@@ -65,21 +65,21 @@ def _of_session(evidence: Evidence, session: Session) -> Iterator[Message]:
             "program.other-payload",
             "session {session}: its receiver has not the SHA-256 of the {count:,} bytes that were to be sent",
             session=name,
-            count=told,
+            count=claimed,
         )
-    yield from _times(name, receiver, told)
+    yield from _times(name, receiver, claimed)
 
 
-def _times(name: str, receiver: Mapping[str, Any], told: int) -> Iterator[Message]:
-    """It ended when it had all, and its result was there soon after."""
+def _times(name: str, receiver: Mapping[str, Any], claimed: int) -> Iterator[Message]:
+    """Whether the receiver ended once it had all, and its result followed soon after."""
     finished_ns = int(receiver["said"]["finished_unix_ns"])
     before = int(receiver["captured"]["payload_bytes_when_finished"])
-    if before < told:
+    if before < claimed:
         yield Message(
             "program.finished-too-early",
             "session {session}: when its receiver says that it had {claimed:,} bytes, packets had brought {arrived:,}",
             session=name,
-            claimed=told,
+            claimed=claimed,
             arrived=before,
         )
     if finished_ns > int(receiver["finished_unix_ns"]) + CLOCK_S * 1e9:

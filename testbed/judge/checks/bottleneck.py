@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import AliasChoices, Field
 
-from testbed.judge.checks import asked
+from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence, Timed
 from testbed.judge.checks.fair_share import jain
 from testbed.judge.checks.optimum import Capacity
@@ -24,14 +24,14 @@ from testbed.series import named
 MOST = 1.05
 """Times what the link carries, beyond which nobody can have got it: the ends of the judged time are not exact."""
 DELTA = 0.3
-"""How far from an even share a late comer may be when it has converged."""
+"""Largest distance from an even share at which a late comer has converged."""
 HELD_S = 3
-"""So long it has to be there, second by second: a start that goes beyond its share is no convergence."""
+"""Time that a late comer has to keep its share, second by second: a start that overshoots is no convergence."""
 
 
 class Bottleneck(CheckParameters):
-    """What arrives over ``link``, of all sessions and flows, is at least ``min`` of what the link carries meanwhile, at
-    its rates in the timeline and less what it loses. More than it carries fails as well.
+    """The throughput over ``link``, of all sessions and flows, is at least ``min`` of the link's capacity in that time,
+    at its rates in the timeline and less its losses. More than the capacity fails as well.
 
     What it measures is among the run's figures, for tables: ``utilization``, that part; ``queue_ms``, by how much the
     largest of the connections' mean RTTs is longer than without a queue; of several, ``jain``, the fairness index of
@@ -54,8 +54,8 @@ class Bottleneck(CheckParameters):
     from_s: Seconds = Field(validation_alias=AliasChoices("from", "from_s"))
     to_s: Seconds = Field(validation_alias=AliasChoices("to", "to_s"))
 
-    def asked(self) -> str:
-        """What the check asks, in words."""
+    def in_words(self) -> str:
+        """The check in words."""
         return (
             f"What arrives over link {self.link} is at least {self.min:.0%} of what it carries, and no more than that "
             f"(mean from {self.from_s:g} s to {self.to_s:g} s)."
@@ -63,7 +63,7 @@ class Bottleneck(CheckParameters):
 
 
 def bottleneck(parameters: Bottleneck, evidence: Evidence) -> CheckResult:
-    """By what receivers got in frames on the wire, and the senders' RTTs."""
+    """The result from received frames on the wire and the senders' RTTs."""
     link, from_s, to_s = parameters.link, parameters.from_s, parameters.to_s
     capacity = _capacity(evidence, link)
     carried_bps = (capacity.arrived_bits(to_s) - capacity.arrived_bits(from_s)) / (to_s - from_s)
@@ -100,8 +100,8 @@ def bottleneck(parameters: Bottleneck, evidence: Evidence) -> CheckResult:
         Status.PASS if parameters.min <= used <= MOST else Status.FAIL,
         Message(
             "bottleneck.utilization",
-            "What arrived over link {link} is {used:.1%} of the {carried_mbit_s:.3f} Mbit/s that it carries; asked at "
-            "least {min:.0%}. On the wire from {from_s:g} s to {to_s:g} s, Mbit/s: {each}.",
+            "What arrived over link {link} is {used:.1%} of the {carried_mbit_s:.3f} Mbit/s that it carries; expected "
+            "at least {min:.0%}. On the wire from {from_s:g} s to {to_s:g} s, Mbit/s: {each}.",
             link=link,
             used=used,
             carried_mbit_s=carried_bps / 1000000.0,
@@ -124,13 +124,13 @@ def _capacity(evidence: Evidence, name: str) -> Capacity:
 
 def _connection(session: Session, link: str) -> str | None:
     """The first of a session's connections that crosses the link."""
-    return next((str(c["index"]) for c in session["connections"] if link in asked.path_of(c)), None)
+    return next((str(c["index"]) for c in session["connections"] if link in planned.path_of(c)), None)
 
 
 def _wire_of_payload(plan: Plan, session: Session) -> float:
     """Bytes of a full frame per byte of its payload."""
-    frame_bytes = asked.link_of(plan, session, asked.connections(session)[0])["frame_bytes"]
-    return frame_bytes / asked.payload_bytes(session)
+    frame_bytes = planned.link_of(plan, session, planned.connections(session)[0])["frame_bytes"]
+    return frame_bytes / planned.payload_bytes(session)
 
 
 def _queue_ms(evidence: Evidence, session: Session, link: str, from_s: float, to_s: float) -> float | None:

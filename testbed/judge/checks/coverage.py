@@ -1,4 +1,4 @@
-"""How much of the time that a check asks about a run really covers."""
+"""The part of a check's time that a run really covers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Coverage:
 
 
 def cover(evidence: Evidence, samples: Mapping[str, Timed], from_s: float, to_s: float, at_least_s: float) -> Coverage:
-    """What the samples (by connection) cover of ``from_s``..``to_s``.
+    """The part of ``from_s``..``to_s`` that the samples (by connection) cover.
 
     A full run has to cover all of it; a quick one is judged over what it covers if that is ``at_least_s``
     or more. At least half of the samples that the interval promises have to be there.
@@ -35,13 +35,13 @@ def cover(evidence: Evidence, samples: Mapping[str, Timed], from_s: float, to_s:
     covered_to = min(to_s, min(float(s.t_s[-1]) if s.t_s.size else 0.0 for s in samples.values()))
     covered = max(0.0, covered_to - from_s)
     quick = bool(evidence.plan.get("quick"))
-    # The last sample may be up to one interval before the end that was asked for.
+    # The last sample may be up to one interval before the requested end.
     complete = covered_to >= to_s - 1.5 * interval
     coverage = Coverage(from_s, max(from_s, covered_to), shortened=not complete)
     if not complete and not quick:
         gap = Message(
             "coverage.ends-early",
-            "the samples end at {end_s:.1f} s, {from_s:g} s to {to_s:g} s were asked for",
+            "the samples end at {end_s:.1f} s, {from_s:g} s to {to_s:g} s were requested",
             end_s=covered_to,
             from_s=from_s,
             to_s=to_s,
@@ -50,7 +50,7 @@ def cover(evidence: Evidence, samples: Mapping[str, Timed], from_s: float, to_s:
     if not complete and covered < at_least_s - 1.5 * interval:
         gap = Message(
             "coverage.too-short",
-            "this quick run covers {covered_s:.1f} s of it, {from_s:g} s to {to_s:g} s were asked for and "
+            "this quick run covers {covered_s:.1f} s of it, {from_s:g} s to {to_s:g} s were requested and "
             "{at_least_s:g} s are the least to judge by",
             covered_s=covered,
             from_s=from_s,

@@ -1,4 +1,4 @@
-"""What the judge derives, as line protocol for ``derived.lp`` and the database: law and verdict."""
+"""Data that the judge derives, as line protocol for ``derived.lp`` and the database: law and verdict."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from influxdb.line_protocol import make_lines
 
-from testbed.judge.checks import asked, summary
+from testbed.judge.checks import planned, summary
 from testbed.judge.checks.evidence import CannotJudge, Evidence
 from testbed.judge.checks.expected import law_for
 from testbed.judge.checks.follows_law import FollowsLaw
@@ -46,7 +46,7 @@ def _law_points(plan: Plan, evidence: Evidence) -> Iterator[dict[str, Any]]:
     for check in parameters_in_plan(plan["checks"]):
         if not isinstance(check, FollowsLaw):
             continue
-        session = asked.session_of(plan, check.session)
+        session = planned.session_of(plan, check.session)
         if check.policy and session["policy"] not in check.policy:
             continue
         try:
@@ -104,7 +104,7 @@ def marks(plan: Plan, verdict: Verdict, start_ns: int) -> list[str]:
 
 
 def verdict_points(plan: Plan, verdict: Verdict, start_ns: int, end_ns: int) -> Iterator[dict[str, Any]]:
-    """The measurement ``verdict`` (tags run, scenario, policy, occasion) at ``end_ns``.
+    """The measurement ``verdict`` (tags ``run``, ``scenario``, ``policy``, ``occasion``) at ``end_ns``.
 
     One point for the run (fields verdict, passed, not_passed, broken, trusted, checks, failed, summary, from_ms, to_ms:
     a span that shows all of the run), and one per check with the tags ``check``, ``judge``, and in words, for alerts,
@@ -159,7 +159,7 @@ def verdict_points(plan: Plan, verdict: Verdict, start_ns: int, end_ns: int) -> 
 
 
 def occasion(plan: Plan) -> str:
-    """What the run was started for: ``manual``, or ``nightly`` for what alerts watch."""
+    """The trigger of the run: ``manual``, or ``nightly`` for runs that alerts watch."""
     return str(plan.get("occasion", "manual"))
 
 

@@ -1,4 +1,4 @@
-"""Everything a judgement may look at: the plan, the samples and what the agents reported at their end."""
+"""The evidence of a check: the plan, the samples and the agents' results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class CannotJudge(Exception):
 
 
 def none_of(series: str, missing: Sequence[str]) -> CannotJudge:
-    """What connections without samples of a series give."""
+    """The values of connections without samples of a series."""
     return CannotJudge(
         Message(
             "samples.none",
@@ -64,7 +64,7 @@ class Evidence:
         return float(self.plan["telemetry"]["interval_ms"]) / 1000
 
     def result_of(self, session: str, role: str) -> Mapping[str, Any] | None:
-        """What one end of a session reported at its end; None if it left nothing."""
+        """The result of one end of a session; None if it left nothing."""
         theirs = (r for r in self.results if r.get("session") == session and r.get("role") == role)
         return next(theirs, None)
 
@@ -93,7 +93,7 @@ class Evidence:
         return {group: Timed.of(samples, start, end) for group, samples in found.items()}
 
     def samples_of(self, series: str, session: str, connections: Sequence[str]) -> dict[str, Timed]:
-        """Those of some connections, in that order; CannotJudge if one has none."""
+        """The samples of some connections, in that order; CannotJudge if one has none."""
         found = self.samples(series, session)
         missing = [c for c in connections if c not in found or not found[c].t_s.size]
         if missing:

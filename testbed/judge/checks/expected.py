@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from testbed.judge.checks import asked
+from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import Evidence
 from testbed.judge.checks.law import Law, law_of
 from testbed.plan.intervals import LinkInterval, at, link_intervals
@@ -29,32 +29,33 @@ def law_for(evidence: Evidence, session: Session, start_s: float, rates: RatesOf
     """
     if rates == "plan":
         return law_by_plan(evidence.plan, session, start_s)
-    window, initial = asked.session_window_packets(session), asked.initial_windows(session)
+    window, initial = planned.session_window_packets(session), planned.initial_windows(session)
     return law_of(window, initial, {}, start_s, _acknowledged(evidence, session))
 
 
 def law_by_plan(plan: Plan, session: Session, start_s: float) -> Law:
     """The law that the plan alone tells, before anything was sent."""
-    window, initial = asked.session_window_packets(session), asked.initial_windows(session)
-    return law_of(window, initial, asked.rates_pps(plan, session), start_s, rate_changes(plan, session))
+    window, initial = planned.session_window_packets(session), planned.initial_windows(session)
+    return law_of(window, initial, planned.rates_pps(plan, session), start_s, rate_changes(plan, session))
 
 
 def rate_changes(plan: Plan, session: Session) -> list[tuple[float, Rates]]:
-    """When the plan's timeline changes what the connections can have acknowledged: seconds, packets/s of each.
+    """The times (s) at which the plan's timeline changes what connections can have acknowledged, and each connection's
+    packets/s.
 
     A connection is stopped while its reader is paused or a link of its path is unplugged or loses everything.
     A loss of less than all is not in the law.
     """
-    timeline, over = plan.get("timeline", []), asked.connections_over(session)
+    timeline, over = plan.get("timeline", []), planned.connections_over(session)
     links = {link["name"]: list(link_intervals(link, timeline, "ab")) for link in plan["links"] if link["name"] in over}
     times = {float(action["at_s"]) for action in timeline}
     times |= {float(a["at_s"]) + float(a["for_s"]) for a in timeline if a["kind"] == "pause_read"}
     changes: list[tuple[float, Rates]] = []
-    before: Rates = asked.rates_pps(plan, session)
+    before: Rates = planned.rates_pps(plan, session)
     for at_s in sorted(times):
         brought = {name: _brought_pps(at(each, at_s)) / over[name] for name, each in links.items()}
         rates = {
-            str(c["index"]): 0.0 if _is_paused(c, timeline, at_s) else min(brought[name] for name in asked.path_of(c))
+            str(c["index"]): 0.0 if _is_paused(c, timeline, at_s) else min(brought[name] for name in planned.path_of(c))
             for c in session["connections"]
         }
         if rates != before:
@@ -80,7 +81,7 @@ def _is_paused(connection: Connection, timeline: Sequence[Action], at_s: float) 
 
 def _acknowledged(evidence: Evidence, session: Session) -> list[tuple[float, Rates]]:
     """Rates between samples, each with the time that it starts at; the first from the transfer's start."""
-    samples = evidence.samples_of("acked", session["name"], asked.connections(session))
+    samples = evidence.samples_of("acked", session["name"], planned.connections(session))
     ticks = np.concatenate(([0.0], next(iter(samples.values())).t_s))
     counts = {c: np.interp(ticks, [0.0, *s.t_s], [0.0, *s.values]) for c, s in samples.items()}
     return [

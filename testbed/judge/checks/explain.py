@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from testbed.judge.checks import asked
+from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import Evidence, Timed
 from testbed.message import Message
 from testbed.plan.model import Session
@@ -30,7 +30,7 @@ def _pinned_windows(evidence: Evidence, session: Session, from_s: float, to_s: f
     facts = session["policy_facts"]
     cap = facts.get("cap_packets")
     values = {round(value, 3) for _, value in pinned.values()}
-    everywhere = set(pinned) == set(asked.connections(session))
+    everywhere = set(pinned) == set(planned.connections(session))
     if everywhere and len(values) == 1:
         who = {1: "The window is", 2: "Both windows are"}.get(len(pinned), f"All {len(pinned)} windows are")
         since_s = max(start for start, _ in pinned.values())
@@ -73,7 +73,7 @@ def _pinned_windows(evidence: Evidence, session: Session, from_s: float, to_s: f
 
 
 def _constant_since(samples: Timed) -> tuple[float, float] | None:
-    """When the values took on their last value for good, and that value; None without samples."""
+    """The time at which the values reached their last value for good, and that value; None without samples."""
     if not samples.values.size:
         return None
     last = float(samples.values[-1])
@@ -84,7 +84,7 @@ def _constant_since(samples: Timed) -> tuple[float, float] | None:
 
 def _underused_links(evidence: Evidence, session: Session, from_s: float, to_s: float) -> list[Message]:
     sentences = []
-    rates = asked.rates_pps(evidence.plan, session)
+    rates = planned.rates_pps(evidence.plan, session)
     for connection, measured in acknowledged_pps(evidence, session, from_s, to_s).items():
         if measured < _SLOW_LINK * rates[connection]:
             sentences.append(

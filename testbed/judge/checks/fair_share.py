@@ -29,14 +29,14 @@ class FairShare(CheckParameters):
     least: float = Field(0.0, ge=0, le=1)
     """The part of an even share that everyone gets at least: among many, the index hardly shows that one is starved."""
     sessions: list[str] | None = Field(None, min_length=1)
-    """Without it all."""
+    """The sessions to compare; None: all."""
     cross_traffic: bool = False
     """Whether iperf3's flows count as well."""
     from_s: Seconds = Field(validation_alias=AliasChoices("from", "from_s"))
     to_s: Seconds = Field(validation_alias=AliasChoices("to", "to_s"))
 
-    def asked(self) -> str:
-        """What the check asks, in words."""
+    def in_words(self) -> str:
+        """The check in words."""
         who = "the sessions" if self.sessions is None else f"sessions {', '.join(self.sessions)}"
         beside = " and iperf3's flows" if self.cross_traffic else ""
         least = f", and everyone has at least {self.least:g} of an even share" if self.least else ""
@@ -47,7 +47,7 @@ class FairShare(CheckParameters):
 
 
 def fair_share(parameters: FairShare, evidence: Evidence) -> CheckResult:
-    """Jain's index over sessions and, where asked, flows."""
+    """Jain's index over sessions and, if the check has ``cross_traffic``, flows."""
     rates = session_rates_bps(evidence, parameters.from_s, parameters.to_s)
     if parameters.sessions is not None:
         if unknown := set(parameters.sessions) - set(rates):
@@ -74,8 +74,8 @@ def fair_share(parameters: FairShare, evidence: Evidence) -> CheckResult:
         Status.PASS if index >= parameters.min and part >= parameters.least else Status.FAIL,
         Message(
             "fairness.index",
-            "Jain's index is {index:.3f}; asked at least {min:g}. {poorest} has {part:.2f} of an even share; asked at "
-            "least {least:g}. Mean goodputs from {from_s:g} s to {to_s:g} s, Mbit/s: {each}.",
+            "Jain's index is {index:.3f}; expected at least {min:g}. {poorest} has {part:.2f} of an even share; "
+            "expected at least {least:g}. Mean goodputs from {from_s:g} s to {to_s:g} s, Mbit/s: {each}.",
             index=index,
             min=parameters.min,
             poorest=poorest,

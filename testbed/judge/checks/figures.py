@@ -9,7 +9,7 @@ from testbed.judge.checks.result import rounded
 
 
 def figures_of(results: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """By name, with the unit in it, from the agents' ``result.json`` documents.
+    """Figures by name, with the unit in it, from the agents' ``result.json`` documents.
 
     A receiver's goodput is ``goodput_bps`` and ``goodput_mib_s`` (payload, 2^20 bytes/s); other traffic brings its
     own figures under ``figures``. Where there are several sessions, those after the first have their name and a dot

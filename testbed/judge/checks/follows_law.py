@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import AliasChoices, Field
 
-from testbed.judge.checks import asked, explain
+from testbed.judge.checks import explain, planned
 from testbed.judge.checks.coverage import NO_SAMPLES, cover
 from testbed.judge.checks.evidence import Evidence, Timed, none_of
 from testbed.judge.checks.expected import RatesOf, law_for
@@ -34,16 +34,16 @@ class FollowsLaw(CheckParameters):
     series: SeriesName = "window_share"
     session: str | None = None
     tolerance: Annotated[float, Field(gt=0, lt=1)] = 0.03
-    """Of the share, a fraction."""
+    """Largest error of the share, a fraction."""
     from_s: Seconds = Field(validation_alias=AliasChoices("from", "from_s"))
     to_s: Seconds = Field(validation_alias=AliasChoices("to", "to_s"))
     start_s: Seconds = Field(0.0, validation_alias=AliasChoices("start", "start_s"))
     rates: RatesOf = "plan"
-    """Of the links by the plan, or those at which packets were acknowledged."""
+    """The law's rates: of the links by the plan, or those at which packets were acknowledged."""
     at_least_s: Seconds = Field(3.0, validation_alias=AliasChoices("at_least", "at_least_s"))
 
-    def asked(self) -> str:
-        """What the check asks, in words."""
+    def in_words(self) -> str:
+        """The check in words."""
         started = f", the law starting at {self.start_s:g} s" if self.start_s else ""
         rates = ", taken with the rates of acknowledgements" if self.rates == "acknowledged" else ""
         return (
@@ -54,13 +54,13 @@ class FollowsLaw(CheckParameters):
 
 def follows_law(parameters: FollowsLaw, evidence: Evidence) -> CheckResult:
     """Compares shares with the law at the sample times; nothing is interpolated."""
-    session = asked.session_of(evidence.plan, parameters.session)
+    session = planned.session_of(evidence.plan, parameters.session)
     law = law_for(evidence, session, parameters.start_s, parameters.rates)
     all_samples = evidence.samples(parameters.series, session["name"])
-    missing = [c for c in asked.connections(session) if c not in all_samples]
+    missing = [c for c in planned.connections(session) if c not in all_samples]
     if missing:
         raise none_of(parameters.series, missing)
-    samples = {c: all_samples[c] for c in asked.connections(session)}
+    samples = {c: all_samples[c] for c in planned.connections(session)}
     coverage = cover(evidence, samples, parameters.from_s, parameters.to_s, parameters.at_least_s)
     judged = {c: s.between(coverage.from_s, coverage.to_s) for c, s in samples.items()}
     worst = _worst(law, judged)
@@ -97,7 +97,7 @@ def follows_law(parameters: FollowsLaw, evidence: Evidence) -> CheckResult:
             "worst_connection": None if worst is None else worst[0],
             "worst_at_s": None if worst is None else rounded(worst[2]),
             "time_constant_s": rounded(law.time_constant_s),
-            "configured_pps": rounded(sum(asked.rates_pps(evidence.plan, session).values())),
+            "configured_pps": rounded(sum(planned.rates_pps(evidence.plan, session).values())),
             "acknowledged_pps": rounded(sum(acknowledged.values())) if acknowledged else None,
             "shares": _at_marks(law, samples, evidence.interval_s),
         },

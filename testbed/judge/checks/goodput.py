@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import AliasChoices, Field, model_validator
 
-from testbed.judge.checks import asked, explain
+from testbed.judge.checks import explain, planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence
 from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters
 from testbed.judge.checks.quantities import Seconds
@@ -43,8 +43,8 @@ class Goodput(CheckParameters):
             return "has no such time: from and to are of NCP's acknowledgements; leave them out"
         return None
 
-    def asked(self) -> str:
-        """What the check asks, in words."""
+    def in_words(self) -> str:
+        """The check in words."""
         when = "" if self.from_s is None else f" from {self.from_s:g} s to {self.to_s:g} s"
         which = "the links" if self.links is None else f"link {', '.join(self.links)}"
         return f"Goodput{when} is at least {self.min:.0%} of what {which} can carry."
@@ -52,7 +52,7 @@ class Goodput(CheckParameters):
 
 def goodput(parameters: Goodput, evidence: Evidence) -> CheckResult:
     """Receiver's result, or the sender's counters of acknowledged packets, over the bound."""
-    session = asked.session_of(evidence.plan, parameters.session)
+    session = planned.session_of(evidence.plan, parameters.session)
     known = {connection["link"] for connection in session["connections"]}
     if unknown := set(parameters.links or ()) - known:
         raise CannotJudge(
@@ -63,7 +63,7 @@ def goodput(parameters: Goodput, evidence: Evidence) -> CheckResult:
                 links=", ".join(sorted(known)),
             )
         )
-    bound_bps = asked.bound_bps(evidence.plan, session, parameters.links)
+    bound_bps = planned.bound_bps(evidence.plan, session, parameters.links)
     if parameters.from_s is None or parameters.to_s is None:
         measured_bps, when = goodput_bps(evidence, session), "over the transfer"
     else:
@@ -88,7 +88,7 @@ def goodput(parameters: Goodput, evidence: Evidence) -> CheckResult:
         Status.PASS if share >= parameters.min else Status.FAIL,
         Message(
             "goodput.share",
-            "{mib_s:.3f} MiB/s {when} is {share:.1%} of {bound_mib_s:.3f} MiB/s; asked at least {min:.0%}.",
+            "{mib_s:.3f} MiB/s {when} is {share:.1%} of {bound_mib_s:.3f} MiB/s; expected at least {min:.0%}.",
             mib_s=measured_bps / 8 / 2**20,
             when=when,
             share=share,

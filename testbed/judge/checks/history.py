@@ -1,4 +1,4 @@
-"""What a run leaves for the long comparison of nightly runs, as line protocol for the retention policy ``history``.
+"""A run's points in the long comparison of nightly runs, as line protocol for the retention policy ``history``.
 
 The run's name is a field, not a tag, so that the number of series does not grow with the runs; its name is not
 ``run``, for InfluxDB deletes no series by a tag (a run's) that is a field in any measurement.

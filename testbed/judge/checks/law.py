@@ -51,12 +51,12 @@ class Law:
 
     @property
     def limit(self) -> Mapping[str, float]:
-        """Where the shares go in the end."""
+        """The shares at the end."""
         return self.phases[-1].limit
 
     @property
     def time_constant_s(self) -> float:
-        """That of the first phase."""
+        """The time constant of the first phase."""
         return self.phases[0].time_constant_s
 
 

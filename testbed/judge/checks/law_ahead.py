@@ -1,4 +1,4 @@
-"""What a run's windows are to do, known before it begins: the law with its tolerance, and the ratio asked for.
+"""The expected windows of a run, known before it begins: the law with its tolerance, and the expected ratio.
 
 On the common clock (:mod:`testbed.series.one_clock`), so that a dashboard has it beneath the run from its first second.
 """
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from influxdb.line_protocol import make_lines
 
-from testbed.judge.checks import asked
+from testbed.judge.checks import planned
 from testbed.judge.checks.expected import law_by_plan
 from testbed.judge.checks.follows_law import FollowsLaw
 from testbed.judge.checks.law import Law
@@ -25,7 +25,7 @@ from testbed.series.one_clock import PREFIX, ZERO_NS
 
 STEP_S = 0.1
 POINTS_MAX = 2000
-"""Of a connection; a longer run has them farther apart."""
+"""Most points of a connection; a longer run has them farther apart."""
 
 
 def law_ahead(plan: Plan) -> list[str]:
@@ -48,7 +48,7 @@ def law_ahead(plan: Plan) -> list[str]:
 
 
 class SharesAhead:
-    """What share of its session's window the law of the plan gives a connection at a time, where a check asks it."""
+    """The law's share of a session's window for a connection at a time, where a check is about it."""
 
     def __init__(self, plan: Plan) -> None:
         checks = parameters_in_plan(plan["checks"])
@@ -58,13 +58,13 @@ class SharesAhead:
         }
 
     def at(self, session: str, connection: str, t_s: float) -> float | None:
-        """From 0 to 1; None where no check asks for the law. ``t_s``: seconds since the transfer's start."""
+        """The share, 0 to 1; None where no check is about the law. ``t_s``: seconds since the transfer's start."""
         laws = self._laws.get(session)
         return float(_law_at(laws, t_s)[1].share(connection, t_s)) if laws else None
 
 
 def _about(plan: Plan, session: Session, checks: Sequence[CheckParameters]) -> list[CheckParameters]:
-    """Those that ask something of a session."""
+    """The checks of a session."""
     mine = [
         check
         for check in checks
@@ -81,13 +81,13 @@ def _of_the_plan(checks: Sequence[CheckParameters]) -> list[FollowsLaw]:
 
 
 def _laws(plan: Plan, session: Session, checks: Sequence[FollowsLaw]) -> list[tuple[FollowsLaw, Law]]:
-    """In the order of their beginnings."""
+    """The checks in the order of their starts."""
     ordered = sorted(checks, key=lambda check: check.from_s)
     return [(check, law_by_plan(plan, session, check.start_s)) for check in ordered]
 
 
 def _law_at(laws: Sequence[tuple[FollowsLaw, Law]], t_s: float) -> tuple[FollowsLaw, Law]:
-    """Where two checks follow each other, each counts from its own beginning on."""
+    """The check at a time: of two that follow each other, each counts from its own start on."""
     return next((pair for pair in reversed(laws) if pair[0].from_s <= t_s), laws[0])
 
 
@@ -96,7 +96,7 @@ def _law(
 ) -> Iterator[dict[str, Any]]:
     if not (laws := _laws(plan, session, checks)):
         return
-    for connection in asked.connections(session):
+    for connection in planned.connections(session):
         for t in t_s:
             check, law = _law_at(laws, t)
             share = float(law.share(connection, t))
@@ -109,12 +109,12 @@ def _law(
 def _ratio(
     plan: Plan, session: Session, checks: list[Settles | Ratio], t_s: np.typing.NDArray[np.float64]
 ) -> Iterator[dict[str, Any]]:
-    indices = asked.connections(session)
+    indices = planned.connections(session)
     check = next((c for c in checks if c.series == "window_packets" and c.connections == indices), None)
     if check is None or len(indices) != 2:
         return
     if isinstance(check, Settles):
-        rates = asked.rates_pps(plan, session)
+        rates = planned.rates_pps(plan, session)
         target = check.target or rates[indices[0]] / rates[indices[1]]
         lower, upper = target * (1 - check.tolerance), target * (1 + check.tolerance)
     else:

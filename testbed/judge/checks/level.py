@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import AliasChoices, Field, model_validator
 
-from testbed.judge.checks import asked, explain
+from testbed.judge.checks import explain, planned
 from testbed.judge.checks.coverage import NO_SAMPLES, Coverage, cover
 from testbed.judge.checks.evidence import Evidence, Timed
 from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters, ConnectionIndex
@@ -28,7 +28,7 @@ class Level(CheckParameters):
     connections: list[ConnectionIndex] | None = Field(
         None, min_length=1, validation_alias=AliasChoices("of", "connections")
     )
-    """Without it all."""
+    """The connection; None: all."""
     min: float
     max: float
     at_s: Seconds | None = Field(None, validation_alias=AliasChoices("at", "at_s"))
@@ -43,8 +43,8 @@ class Level(CheckParameters):
             raise InvalidValue("check.at-or-from", "give either at (for example 5s) or both from and to")
         return self
 
-    def asked(self) -> str:
-        """What the check asks, in words."""
+    def in_words(self) -> str:
+        """The check in words."""
         who = "every connection" if self.connections is None else f"connection {', '.join(self.connections)}"
         when = f"at {self.at_s:g} s" if self.at_s is not None else f"from {self.from_s:g} s to {self.to_s:g} s"
         return f"{named(self.series).title} of {who} is {self.min:g} to {self.max:g} {when}."
@@ -52,9 +52,9 @@ class Level(CheckParameters):
 
 def level(parameters: Level, evidence: Evidence) -> CheckResult:
     """Looks for the sample that is farthest from the middle of ``min`` and ``max``."""
-    session = asked.session_of(evidence.plan, parameters.session)
-    wanted = parameters.connections or asked.connections(session)
-    samples = evidence.samples_of(parameters.series, session["name"], wanted)
+    session = planned.session_of(evidence.plan, parameters.session)
+    connections = parameters.connections or planned.connections(session)
+    samples = evidence.samples_of(parameters.series, session["name"], connections)
     coverage, judged = _judged(parameters, evidence, samples)
     middle = (parameters.min + parameters.max) / 2
     points = [
@@ -70,7 +70,7 @@ def level(parameters: Level, evidence: Evidence) -> CheckResult:
         status = Status.PASS if parameters.min <= value <= parameters.max else Status.FAIL
         said = Message(
             "level.value",
-            "{series} of connection {connection} is {value:.4g} at {t_s:.1f} s; asked {min:g} to {max:g}.",
+            "{series} of connection {connection} is {value:.4g} at {t_s:.1f} s; expected {min:g} to {max:g}.",
             series=parameters.series,
             connection=connection,
             value=value,

@@ -16,7 +16,7 @@ from testbed.message import Message
 
 
 class LinkFilled(CheckParameters):
-    """What arrives over a link, of all sessions and flows, is from ``min`` to ``max`` of its rate.
+    """The throughput over a link, of all sessions and flows, is ``min`` to ``max`` of its rate.
 
     Counted in frames on the wire, from ``from`` to ``to`` seconds after the first session's start. What is sent
     a second time because it was lost counts once, so a link that is full of resends is not filled.
@@ -32,8 +32,8 @@ class LinkFilled(CheckParameters):
     from_s: Seconds = Field(validation_alias=AliasChoices("from", "from_s"))
     to_s: Seconds = Field(validation_alias=AliasChoices("to", "to_s"))
 
-    def asked(self) -> str:
-        """What the check asks, in words."""
+    def in_words(self) -> str:
+        """The check in words."""
         return (
             f"What arrives over link {self.link} is {self.min:g} to {self.max:g} of its rate "
             f"(mean from {self.from_s:g} s to {self.to_s:g} s)."
@@ -52,7 +52,7 @@ def link_filled(parameters: LinkFilled, evidence: Evidence) -> CheckResult:
         Status.PASS if parameters.min <= share <= parameters.max else Status.FAIL,
         Message(
             "link.filled",
-            "What arrived over link {link} is {share:.3f} of its {link_mbit_s:.3f} Mbit/s; asked {expected}. On the "
+            "What arrived over link {link} is {share:.3f} of its {link_mbit_s:.3f} Mbit/s; expected {expected}. On the "
             "wire from {from_s:g} s to {to_s:g} s, Mbit/s: {each}.",
             link=parameters.link,
             share=share,

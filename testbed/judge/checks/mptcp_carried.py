@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from testbed.judge.checks import asked
+from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence
 from testbed.judge.checks.parameters import CheckParameters
 from testbed.judge.checks.result import CheckResult
@@ -23,14 +23,14 @@ class MptcpCarried(CheckParameters):
     session: str | None = None
     min_bytes: int = Field(10_000, ge=1)
 
-    def asked(self) -> str:
-        """What the check asks, in words."""
+    def in_words(self) -> str:
+        """The check in words."""
         return f"MPTCP's subflow over each link had at least {self.min_bytes:,} bytes acknowledged."
 
 
 def mptcp_carried(parameters: MptcpCarried, evidence: Evidence) -> CheckResult:
-    """From the subflows' counters at the sender."""
-    session = asked.session_of(evidence.plan, parameters.session)
+    """The result from the subflows' counters at the sender."""
+    session = planned.session_of(evidence.plan, parameters.session)
     sender = evidence.result_of(session["name"], "sender")
     if sender is None:
         raise CannotJudge(Message("mptcp.no-result", "there is no result of the sender"))

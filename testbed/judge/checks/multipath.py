@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import AliasChoices, Field, model_validator
 
-from testbed.judge.checks import asked
+from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence
 from testbed.judge.checks.goodput import goodput_bps
 from testbed.judge.checks.optimum import Capacity, optimum_s
@@ -59,15 +59,15 @@ class Multipath(CheckParameters):
             raise InvalidValue("check.rival-without-from", "give rival, from and to, or none of them")
         return self
 
-    def asked(self) -> str:
-        """What the check asks, in words."""
+    def in_words(self) -> str:
+        """The check in words."""
         return f"Goodput is at least {self.min:.0%} of what a sender that knows all would have."
 
 
 def multipath(parameters: Multipath, evidence: Evidence) -> CheckResult:
-    """By what the receivers got, and the sender's RTTs."""
+    """The result from the receivers' bytes and the sender's RTTs."""
     plan = evidence.plan
-    session = asked.session_of(plan, parameters.session)
+    session = planned.session_of(plan, parameters.session)
     best_bps = _optimum_bps(plan, session)
     most_bps = MOST * _optimum_bps({**plan, "sessions": [session], "cross_traffic": []}, session)
     measured_bps = goodput_bps(evidence, session)
@@ -88,7 +88,7 @@ def multipath(parameters: Multipath, evidence: Evidence) -> CheckResult:
         Status.PASS if part >= parameters.min and measured_bps <= most_bps else Status.FAIL,
         Message(
             "multipath.of-optimum",
-            "{mib_s:.3f} MiB/s is {part:.1%} of the optimum, {best_mib_s:.3f} MiB/s; asked at least {min:.0%}.",
+            "{mib_s:.3f} MiB/s is {part:.1%} of the optimum, {best_mib_s:.3f} MiB/s; expected at least {min:.0%}.",
             mib_s=measured_bps / 8 / 2**20,
             part=part,
             best_mib_s=best_bps / 8 / 2**20,
@@ -105,17 +105,17 @@ def _optimum_bps(plan: Plan, session: Session) -> float:
 
 
 def capacities(plan: Plan, session: Session) -> list[Capacity]:
-    """What each of the links that limit a session's connections brings it."""
+    """The throughput over each of the links that limit a session's connections."""
     links = {link["name"]: link for link in plan["links"]}
     crossing: Counter[str] = Counter()
     for other in plan["sessions"]:
-        crossing.update({name for connection in other["connections"] for name in asked.path_of(connection)})
+        crossing.update({name for connection in other["connections"] for name in planned.path_of(connection)})
     for flow in plan.get("cross_traffic", []):
         crossing.update(set(flow["path"]))
-    payload_bits = 8 * asked.payload_bytes(session)
+    payload_bits = 8 * planned.payload_bytes(session)
     found: dict[str, Capacity] = {}
     for connection in session["connections"]:
-        limiting, path = links[connection["link"]], asked.path_of(connection)
+        limiting, path = links[connection["link"]], planned.path_of(connection)
         delay_s = sum(float(links[name]["delay_ms"]) for name in path) / 1000
         if limiting["name"] not in found or delay_s < found[limiting["name"]].delay_s:
             per_packet = payload_bits / crossing[limiting["name"]]
@@ -138,7 +138,7 @@ def _reused_s(evidence: Evidence, session: Session, connection: str, at_s: float
     found = evidence.samples("delivered_pps", session["name"])
     if not found:
         return {}
-    rate = rate_pps(asked.link_of(evidence.plan, session, connection))
+    rate = rate_pps(planned.link_of(evidence.plan, session, connection))
     after = found[connection].between(at_s, float("inf")) if connection in found else None
     if after is None or not after.t_s.size:
         raise CannotJudge(
@@ -152,7 +152,7 @@ def _reused_s(evidence: Evidence, session: Session, connection: str, at_s: float
 
 def _rival_share(evidence: Evidence, rival: str, from_s: float, to_s: float) -> float:
     rates = session_rates_bps(evidence, from_s, to_s)
-    session = asked.session_of(evidence.plan, rival)
+    session = planned.session_of(evidence.plan, rival)
     # At its rate before anything changes: a rival's row has no timeline.
     even = sum(capacity.steps[0][1] for capacity in capacities(evidence.plan, session))
     return rates[session["name"]] / even

@@ -1,4 +1,4 @@
-"""What checks of one connection beside another share: which two they are."""
+"""Parameters of checks that compare two connections of a session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast a transfer could be at most: by a sender that knows the links' rates, losses and breaks beforehand."""
+"""The fastest possible transfer: by a sender that knows the links' rates, losses and breaks beforehand."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from topologies.link import Link, rate_pps
 
 @dataclass(frozen=True)
 class Capacity:
-    """What a link brings, bits/s of payload, from each time on (s), and after which delay it is there."""
+    """A link's capacity, bits/s of payload, from each time on (s), and its delay."""
 
     steps: Sequence[tuple[float, float]]
-    """In the order of time, the first at 0."""
+    """Rates in the order of time, the first at 0."""
     delay_s: float
 
     @classmethod
     def of(cls, link: Link, timeline: Sequence[Action], bits_per_packet: float, delay_s: float) -> Capacity:
-        """A link that loses, is unplugged or changes its rate, as the timeline has it from its sender's end."""
+        """The supply of a link that loses packets, is down or changes its rate, by the timeline, from its sender's
+        end."""
         steps = [
             (each.from_s, each.up * rate_pps(each.link) * (1 - each.link["loss"]) * bits_per_packet)
             for each in link_intervals(link, timeline, "ab")
@@ -28,7 +29,7 @@ class Capacity:
         return cls(steps, delay_s)
 
     def arrived_bits(self, by_s: float) -> float:
-        """What has arrived by then of a link that was never idle."""
+        """Bits that have arrived by a time over a link that was never idle."""
         until = by_s - self.delay_s
         ends = [*(at_s for at_s, _ in self.steps[1:]), float("inf")]
         return sum(

@@ -1,4 +1,4 @@
-"""What the parameters of every check have in common."""
+"""Parameters that all checks have in common."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ CheckName = Annotated[str, Field(pattern=r"^[^\\\x00-\x1f\x7f]{1,120}$")]
 """One line of text. It becomes a tag, and line protocol has no way to write a tag that ends in a backslash."""
 ANY_TRAFFIC = ("ncp", "tcp", "ndn", "program")
 WITH_SESSIONS = ("ncp", "program")
-"""Whose sessions and connections are sampled one by one: by the agents, or as captured at the receivers."""
+"""Sources of samples of single sessions and connections: the agents, or captures at the receivers."""
 
 
 class CheckParameters(BaseModel):
-    """A check's name, and which window policies it is about.
+    """A check's name, and the window policies that it is about.
 
     What one policy claims of itself (its convergence law, say) is not asked of another: with ``policy``, one
     name or several, the check is ``skipped`` in runs of others. Without it, it holds for any.
@@ -31,7 +31,7 @@ class CheckParameters(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     of_traffic: ClassVar[tuple[str, ...]] = ("ncp",)
-    """What a run has to send for the judgement to have something to look at."""
+    """Traffic that a run needs for the check to have data."""
     fact: ClassVar[bool] = False
     """Whether it is about a fact, not a number: it then has to hold in every run, whatever an interval says."""
 
@@ -41,11 +41,11 @@ class CheckParameters(BaseModel):
     name: CheckName
     policy: Annotated[list[str], BeforeValidator(_one_or_more, json_schema_input_type=str | list[str])] = []
     judge: str
-    """The judgement's name: a literal in each."""
+    """The name of the check's function: a literal in each class."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
-        """Of checks that are about a time, or that have bounds."""
+        """Parameters of checks about a span of time, or with bounds."""
         from_s, to_s, low, high = (getattr(self, key, None) for key in ("from_s", "to_s", "min", "max"))
         if from_s is not None and to_s is not None and to_s <= from_s:
             raise InvalidValue(
@@ -60,12 +60,12 @@ class CheckParameters(BaseModel):
             )
         return self
 
-    def asked(self) -> str:
-        """What the check asks, in words."""
+    def in_words(self) -> str:
+        """The check in words."""
         raise NotImplementedError
 
     def unfit(self, section: Any) -> str | None:
-        """Why the judgement finds nothing to look at in what the scenario's section sends; None where it does."""
+        """The reason why the check has no data in the traffic of the scenario's section; None if it has."""
         return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from testbed.judge.checks import asked
+from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence
 from testbed.judge.checks.parameters import CheckParameters
 from testbed.judge.checks.result import CheckResult
@@ -22,8 +22,8 @@ class PayloadCaptured(CheckParameters):
     judge: Literal["payload_captured"]
     session: str | None = None
 
-    def asked(self) -> str:
-        """What the check asks, in words."""
+    def in_words(self) -> str:
+        """The check in words."""
         return (
             "All bytes that iperf3 counts at the receiver are in packets captured there, with at most a window more "
             "that it had not read, and the sender counts no fewer."
@@ -38,8 +38,8 @@ class PayloadCaptured(CheckParameters):
 
 
 def payload_captured(parameters: PayloadCaptured, evidence: Evidence) -> CheckResult:
-    """From both ends' results; the receiver's has what the capture said."""
-    session = asked.session_of(evidence.plan, parameters.session)["name"]
+    """The result from both ends' results; the receiver's has the capture's figures."""
+    session = planned.session_of(evidence.plan, parameters.session)["name"]
     sender, receiver = (evidence.result_of(session, role) for role in ("sender", "receiver"))
     if sender is None or receiver is None or "captured" not in receiver:
         raise CannotJudge(Message("captured.none", "the receiver's result has no captured packets"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from testbed.judge.checks import asked
+from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence
 from testbed.judge.checks.parameters import ANY_TRAFFIC, CheckParameters
 from testbed.judge.checks.result import CheckResult
@@ -14,7 +14,7 @@ from testbed.message import Listed, Message
 
 
 class PayloadIntact(CheckParameters):
-    """Bytes and SHA-256 at both ends are the same, and the bytes are as many as the scenario asked for."""
+    """Bytes and SHA-256 at both ends are the same, and the number of bytes is the scenario's."""
 
     of_traffic: ClassVar[tuple[str, ...]] = ANY_TRAFFIC
     fact: ClassVar[bool] = True
@@ -22,8 +22,8 @@ class PayloadIntact(CheckParameters):
     judge: Literal["payload_intact"]
     session: str | None = None
 
-    def asked(self) -> str:
-        """What the check asks, in words."""
+    def in_words(self) -> str:
+        """The check in words."""
         return "The receiver gets every byte that was asked for, with the sender's SHA-256."
 
     def unfit(self, section: Any) -> str | None:
@@ -34,7 +34,7 @@ class PayloadIntact(CheckParameters):
 
 def payload_intact(parameters: PayloadIntact, evidence: Evidence) -> CheckResult:
     """Compares the two agents' results of the session."""
-    session = asked.session_of(evidence.plan, parameters.session)
+    session = planned.session_of(evidence.plan, parameters.session)
     sender = _result(evidence, session["name"], "sender")
     receiver = _result(evidence, session["name"], "receiver")
     if "transfer_bytes" not in session and "payload_sha256" not in receiver:
@@ -127,7 +127,7 @@ def _result(evidence: Evidence, session: str, role: str) -> Mapping[str, Any]:
 
 
 class _Sentence(Listed):
-    """That begins with a capital letter."""
+    """The text with a capital first letter."""
 
     def __str__(self) -> str:
         text = super().__str__()

@@ -20,8 +20,8 @@ class PointsStored(CheckParameters):
 
     judge: Literal["points_stored"]
 
-    def asked(self) -> str:
-        """What the check asks, in words."""
+    def in_words(self) -> str:
+        """The check in words."""
         return "InfluxDB holds as many of the run's points as the result folder's telemetry.lp."
 
 
@@ -35,7 +35,7 @@ def points_stored(parameters: PointsStored, evidence: Evidence) -> CheckResult:
             Message("points.no-file", "the run's telemetry.lp was not given, so its points can't be counted")
         )
     if evidence.database_points is None and engine_of(evidence.plan).virtual_time:
-        said = Message("points.not-asked", "Not asked: no InfluxDB was up, and a run in virtual time needs none.")
+        said = Message("points.not-asked", "Skipped: no InfluxDB was up, and a run in virtual time needs none.")
         return CheckResult.of(parameters, Status.SKIPPED, said)
     if evidence.database_points is None:
         raise CannotJudge(

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import AliasChoices, Field, model_validator
 
-from testbed.judge.checks import asked, explain
+from testbed.judge.checks import explain, planned
 from testbed.judge.checks.coverage import NO_PAIRS, Coverage, cover
 from testbed.judge.checks.evidence import Evidence, Timed
 from testbed.judge.checks.of_two import OfTwo
@@ -46,8 +46,8 @@ class Ratio(OfTwo):
             raise InvalidValue("check.last-or-from", "give either last (for example 5s) or both from and to")
         return self
 
-    def asked(self) -> str:
-        """What the check asks, in words."""
+    def in_words(self) -> str:
+        """The check in words."""
         if self.last_s is not None:
             when = f"over the last {self.last_s:g} s"
         else:
@@ -61,7 +61,7 @@ class Ratio(OfTwo):
 
 def ratio(parameters: Ratio, evidence: Evidence) -> CheckResult:
     """The median of the quotients of samples taken at the same tick."""
-    session = asked.session_of(evidence.plan, parameters.session)
+    session = planned.session_of(evidence.plan, parameters.session)
     pair = evidence.samples_of(parameters.series, session["name"], parameters.connections)
     coverage = _coverage(parameters, evidence, pair)
     first, second = (s.between(coverage.from_s, coverage.to_s) for s in pair.values())
@@ -79,7 +79,7 @@ def ratio(parameters: Ratio, evidence: Evidence) -> CheckResult:
         said = Message(
             "ratio.median",
             "{series} of connection {first} is {ratio:.2f} times that of connection {second} (median of {samples} "
-            "samples, {span}); asked {expected}.",
+            "samples, {span}); expected {expected}.",
             series=parameters.series,
             first=a,
             ratio=median,

@@ -1,4 +1,4 @@
-"""All judgements, a line each: the union of their parameters, for scenarios and plans, and the function of each."""
+"""All checks, a line each: the union of their parameters, for scenarios and plans, and the function of each."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ NAMES = (
     "round_trip",
     "window_edges",
 )
-"""What a check may have as ``judge``: a file of that name, with a function of that name."""
+"""Values of a check's ``judge``: for each a file of that name, with a function of that name."""
 
 JUDGEMENTS: Mapping[str, Callable[[Any, Evidence], CheckResult]] = {
     name: getattr(import_module(f"testbed.judge.checks.{name}"), name) for name in NAMES
 }
-"""A judgement takes its own parameters and the evidence; it raises CannotJudge where something is missing."""
+"""A check's function takes its parameters and the evidence; it raises CannotJudge where something is missing."""
 
 PARAMETERS: Mapping[str, type[CheckParameters]] = {
     name: get_type_hints(judged)["parameters"] for name, judged in JUDGEMENTS.items()
@@ -50,7 +50,7 @@ else:
     """The parameters of any check, told apart by ``judge``."""
 
 FACTS: frozenset[str] = frozenset(name for name, kind in PARAMETERS.items() if kind.fact)
-"""The judgements that are about a fact, not a number."""
+"""Checks of a fact, not of a number."""
 
 _ADAPTER: TypeAdapter[Check] = TypeAdapter(Check)
 

@@ -1,4 +1,4 @@
-"""What judging gives: one result per check, and the verdict over all of them."""
+"""The outcome of a run: one result per check, and the verdict over all of them."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from testbed.judge.status import Status, current
 from testbed.message import Message
 
 SCHEMA: Literal[2] = 2
-"""Of ``verdict.json``: since 2 its statuses are those of :class:`Status`."""
+"""Schema of ``verdict.json``: since 2 its statuses are those of :class:`Status`."""
 SEE = "the source's figures, docs/verdicts.md"
-"""What expected failures are, at the end of a last line."""
+"""The note on expected failures at the end of a last line."""
 
 
 class Check(Protocol):
-    """What a result is of."""
+    """The check of a result."""
 
     @property
     def name(self) -> str:
-        """As the plan or the table has it."""
+        """The check's name in the plan or the table."""
 
     @property
     def judge(self) -> str:
-        """The judgement's name."""
+        """The name of the check's function."""
 
 
 class Named(NamedTuple):
@@ -70,7 +70,7 @@ class CheckResult(BaseModel):
     _failing: Places | None = PrivateAttr(default=None)
 
     def model_post_init(self, context: Any, /) -> None:
-        """Of a result that was read there are only code and text."""
+        """The message; of a result that was read it has only code and text."""
         self._said = Message.restored(self.code, self.reason)
 
     @model_serializer(mode="wrap")
@@ -120,7 +120,8 @@ class CheckResult(BaseModel):
 
     @property
     def part(self) -> Status:
-        """What it is to the whole: an expected failure passes, and an unexpected pass does not, unless it may."""
+        """The check's status as a part of the whole: an expected failure passes; an unexpected pass does not, unless it
+        may."""
         if self.outcome == "xfail":
             return Status.PASS
         if self.outcome == "xpass":
@@ -191,11 +192,11 @@ class Trust(BaseModel):
     trusted: bool
     reasons: list[str] = []
     codes: list[str] = []
-    """Of the reasons, one each; empty in files without codes."""
+    """Codes of the reasons, one each; empty in files without codes."""
     _said: tuple[Message, ...] = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:
-        """Of reasons that were read there are only codes and texts."""
+        """The reasons; of results that were read they have only codes and texts."""
         codes = self.codes or [""] * len(self.reasons)
         self._said = tuple(Message.restored(code, text) for code, text in zip(codes, self.reasons, strict=False))
 
@@ -226,7 +227,7 @@ class Trust(BaseModel):
 
     @property
     def parts(self) -> list[Status]:
-        """What it adds to a whole: trust alone proves nothing, so that it is no part that passes."""
+        """Trust as a part of the whole. It alone proves nothing, so no part of it passes."""
         return [] if self.trusted else [Status.UNTRUSTED]
 
 
@@ -245,25 +246,25 @@ class Verdict(BaseModel):
     duration_s: float | None
     policy: str
     broken: str | None = None
-    """Why the run broke down before it could be judged; its checks are then all ``error``."""
+    """The reason why the run broke down before it could be judged; its checks are then all ``error``."""
     broken_code: str | None = None
     """The code of the error that broke it; results older than codes, and errors of the program's own, have none."""
     unsupported: bool = False
     """Whether it broke down because this machine lacks what it asks for."""
     figures: dict[str, float] = {}
-    """What the run measured: flat, the unit in each name. Tables are made of them."""
+    """The run's figures: flat, the unit in each name. Tables are made of them."""
 
     @property
     def expected(self) -> dict[str, ExpectedFailure]:
-        """What was expected of checks that are known to fail, by name."""
+        """Expected failures of the checks, by name."""
         return {check.name: check.xfail for check in self.checks if check.xfail}
 
     @property
     def counts(self) -> str:
         """``8 pass, 2 xfail: the source's figures, docs/verdicts.md``; "" where nothing is otherwise than its status
         says."""
-        told = counts(check.outcome or check.status for check in self.checks)
-        return f"{told}: {SEE}" if told else ""
+        counted = counts(check.outcome or check.status for check in self.checks)
+        return f"{counted}: {SEE}" if counted else ""
 
     @property
     def stopped(self) -> bool:

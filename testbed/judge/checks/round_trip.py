@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import AliasChoices, Field
 
-from testbed.judge.checks import asked
+from testbed.judge.checks import planned
 from testbed.judge.checks.coverage import cover
 from testbed.judge.checks.evidence import Evidence
 from testbed.judge.checks.parameters import CheckParameters
@@ -32,8 +32,8 @@ class RoundTrip(CheckParameters):
     from_s: Seconds = Field(validation_alias=AliasChoices("from", "from_s"))
     to_s: Seconds = Field(validation_alias=AliasChoices("to", "to_s"))
 
-    def asked(self) -> str:
-        """What the check asks, in words."""
+    def in_words(self) -> str:
+        """The check in words."""
         return (
             f"The RTT of every connection is at most {self.max:g} times that without a queue "
             f"(means from {self.from_s:g} s to {self.to_s:g} s)."
@@ -42,18 +42,18 @@ class RoundTrip(CheckParameters):
 
 def round_trip(parameters: RoundTrip, evidence: Evidence) -> CheckResult:
     """The largest of the connections' quotients."""
-    session = asked.session_of(evidence.plan, parameters.session)
-    samples = evidence.samples_of("rtt_ms", session["name"], asked.connections(session))
+    session = planned.session_of(evidence.plan, parameters.session)
+    samples = evidence.samples_of("rtt_ms", session["name"], planned.connections(session))
     coverage = cover(evidence, samples, parameters.from_s, parameters.to_s, parameters.to_s - parameters.from_s)
     times: dict[str, float] = {}
-    told = []
+    each_rtt = []
     for connection, part in samples.items():
         judged = part.between(coverage.from_s, coverage.to_s)
         if not judged.values.size:
             continue
         rtt_ms, base_ms = float(judged.values.mean()), base_rtt_ms(evidence.plan, session, connection)
         times[connection] = rtt_ms / base_ms
-        told.append(f"{connection} {rtt_ms:.0f} of {base_ms:.0f} ms")
+        each_rtt.append(f"{connection} {rtt_ms:.0f} of {base_ms:.0f} ms")
     status: Status = Status.INSUFFICIENT_DATA
     said = (coverage.gap or NO_SAMPLES).because("Not decided")
     worst = max(times.values(), default=None)
@@ -61,13 +61,13 @@ def round_trip(parameters: RoundTrip, evidence: Evidence) -> CheckResult:
         status = Status.PASS if worst <= parameters.max else Status.FAIL
         said = Message(
             "rtt.times",
-            "The mean RTT is at most {times:.2f} times that without a queue; asked at most {max:g}. From {from_s:g} s "
-            "to {to_s:g} s, by connection: {each}.",
+            "The mean RTT is at most {times:.2f} times that without a queue; expected at most {max:g}. From {from_s:g} "
+            "s to {to_s:g} s, by connection: {each}.",
             times=worst,
             max=parameters.max,
             from_s=coverage.from_s,
             to_s=coverage.to_s,
-            each=", ".join(told),
+            each=", ".join(each_rtt),
         )
     return CheckResult.of(
         parameters,
@@ -82,5 +82,5 @@ def round_trip(parameters: RoundTrip, evidence: Evidence) -> CheckResult:
 def base_rtt_ms(plan: Plan, session: Session, connection: str) -> float:
     """A connection's mean RTT without a queue, in ms."""
     delays_ms = {link["name"]: float(link["delay_ms"]) for link in plan["links"]}
-    path = next(asked.path_of(c) for c in session["connections"] if str(c["index"]) == connection)
+    path = next(planned.path_of(c) for c in session["connections"] if str(c["index"]) == connection)
     return 2 * sum(delays_ms[link] for link in path) + float(session.get("ack_interval_ms", 0.0)) / 2

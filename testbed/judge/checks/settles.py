@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from pydantic import AliasChoices, Field, model_validator
 
-from testbed.judge.checks import asked, explain
+from testbed.judge.checks import explain, planned
 from testbed.judge.checks.coverage import NO_PAIRS, cover
 from testbed.judge.checks.evidence import Evidence
 from testbed.judge.checks.of_two import OfTwo
@@ -19,11 +19,11 @@ from testbed.message import InvalidValue, Message
 from testbed.series import named
 
 TOLERANCE = 0.2
-"""Where nothing else is asked, and of what is measured without a check; a part of the target."""
+"""Default tolerance, and that of figures that are measured without a check; a part of the target."""
 
 
 class Settles(OfTwo):
-    """From ``within`` seconds after ``from`` until ``to``, first/second is within ``tolerance`` of ``target``.
+    """The ratio first/second is within ``tolerance`` of ``target`` from ``within`` seconds after ``from`` until ``to``.
 
     Without a target it is the ratio of the links' rates. ``tolerance`` is a part of the target.
     """
@@ -35,7 +35,7 @@ class Settles(OfTwo):
     from_s: Seconds = Field(0.0, validation_alias=AliasChoices("from", "from_s"))
     to_s: Seconds = Field(validation_alias=AliasChoices("to", "to_s"))
     at_least_s: Seconds = Field(1.0, validation_alias=AliasChoices("at_least", "at_least_s"))
-    """How long it must have stayed for the time to count."""
+    """Shortest stay within the tolerance for the time to count."""
 
     @model_validator(mode="after")
     def _some_time(self) -> Settles:
@@ -49,8 +49,8 @@ class Settles(OfTwo):
             )
         return self
 
-    def asked(self) -> str:
-        """What the check asks, in words."""
+    def in_words(self) -> str:
+        """The check in words."""
         first, second = self.connections
         target = f"{self.target:g}" if self.target else "the ratio of the links' rates"
         after = f" after {self.from_s:g} s" if self.from_s else ""
@@ -62,13 +62,13 @@ class Settles(OfTwo):
 
 def settles(parameters: Settles, evidence: Evidence) -> CheckResult:
     """The time of the first sample after the last one that is outside."""
-    session = asked.session_of(evidence.plan, parameters.session)
+    session = planned.session_of(evidence.plan, parameters.session)
     pair = evidence.samples_of(parameters.series, session["name"], parameters.connections)
     least_s = parameters.within_s + parameters.at_least_s
     coverage = cover(evidence, pair, parameters.from_s, parameters.to_s, least_s)
     first, second = (s.between(coverage.from_s, coverage.to_s) for s in pair.values())
     t_s, values = quotients(first, second, within_s=evidence.interval_s / 2)
-    rates = asked.rates_pps(evidence.plan, session)
+    rates = planned.rates_pps(evidence.plan, session)
     a, b = parameters.connections
     target = parameters.target or rates[a] / rates[b]
     when_s = settled_s(t_s, values, target, parameters.tolerance)
@@ -90,7 +90,7 @@ def settles(parameters: Settles, evidence: Evidence) -> CheckResult:
         else:
             said = Message(
                 "settles.for-good",
-                "Within ±{tolerance:.0%} of {target:.3g} for good {after_s:.1f} s after {from_s:g} s; asked at most "
+                "Within ±{tolerance:.0%} of {target:.3g} for good {after_s:.1f} s after {from_s:g} s; expected at most "
                 "{within_s:g} s.",
                 tolerance=parameters.tolerance,
                 target=target,

@@ -21,34 +21,34 @@ _UNITS = {
     "points_stored": "points",
     "window_edges": "edges",
 }
-"""By judge; a judgement of a series has the series' own unit."""
+"""Units by the check's function; a check of a series has the series' own unit."""
 
 
-def unit_of(check: CheckResult, asked: Mapping[str, Any]) -> str:
-    """The unit of the check's figures, "" for a plain ratio; ``asked`` is the check in the plan."""
+def unit_of(check: CheckResult, planned: Mapping[str, Any]) -> str:
+    """The unit of the check's figures, "" for a plain ratio; ``planned`` is the check in the plan."""
     if check.judge in _UNITS:
         return _UNITS[check.judge]
-    if check.judge == "level" and "series" in asked:
-        return named(asked["series"]).unit
+    if check.judge == "level" and "series" in planned:
+        return named(planned["series"]).unit
     return ""
 
 
 def measured(check: CheckResult) -> str:
-    """What was measured, ``nothing`` where it could not be."""
+    """The measured value in words, ``nothing`` without one."""
     return "nothing" if check.measured is None else _text(check.measured)
 
 
-def expected(check: CheckResult, asked: Mapping[str, Any]) -> str:
-    """What was expected, with its tolerance."""
+def expected(check: CheckResult, planned: Mapping[str, Any]) -> str:
+    """The expected value in words, with its tolerance."""
     text = "to be judged" if check.expected is None else _text(check.expected)
     if check.tolerance:
         return f"{text} ± {check.tolerance:g}"
-    if check.judge == "settles" and "tolerance" in asked:
-        return f"{text}, within ± {asked['tolerance']:.0%} of the ratio"
+    if check.judge == "settles" and "tolerance" in planned:
+        return f"{text}, within ± {planned['tolerance']:.0%} of the ratio"
     return text
 
 
-def of_expected(check: CheckResult, asked: Mapping[str, Any]) -> float | None:
+def of_expected(check: CheckResult, planned: Mapping[str, Any]) -> float | None:
     """The figure in parts of what is expected (of what is allowed, where nothing at all would be best); None where it
     has no number."""
     if not isinstance(check.measured, (int, float)):
@@ -56,11 +56,11 @@ def of_expected(check: CheckResult, asked: Mapping[str, Any]) -> float | None:
     if isinstance(check.expected, (int, float)):
         whole = float(check.expected) or float(check.tolerance or 0)
     elif check.judge == "settles":
-        whole = float(asked.get("within_s", 0))
-    elif asked.get("max"):
-        whole = (float(asked.get("min") or 0) + float(asked["max"])) / 2
+        whole = float(planned.get("within_s", 0))
+    elif planned.get("max"):
+        whole = (float(planned.get("min") or 0) + float(planned["max"])) / 2
     else:
-        whole = float(asked.get("min") or 0)
+        whole = float(planned.get("min") or 0)
     return float(check.measured) / whole if whole else None
 
 

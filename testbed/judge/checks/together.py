@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from testbed.judge.checks.asked import flows_over, path_of
 from testbed.judge.checks.evidence import CannotJudge, Evidence, Timed
+from testbed.judge.checks.planned import flows_over, path_of
 from testbed.message import Message
 from testbed.series import Samples, named
 from topologies.link import Link
@@ -36,7 +36,7 @@ def flow_rates_bps(evidence: Evidence, from_s: float, to_s: float) -> dict[str, 
 
 
 def wire_rates_bps(evidence: Evidence, link: str, from_s: float, to_s: float) -> dict[str, float]:
-    """What crossed a link and arrived, by session and flow: bit/s of Ethernet frames without FCS.
+    """Throughput over a link by session and flow: bit/s of received Ethernet frames without FCS.
 
     NCP's packets count once, however often they were sent, and at the size of full ones.
     """

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from testbed.judge.checks import asked
+from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence
 from testbed.judge.checks.parameters import CheckParameters
 from testbed.judge.checks.result import CheckResult, rounded
@@ -39,8 +39,8 @@ class WindowEdges(CheckParameters):
             )
         return self
 
-    def asked(self) -> str:
-        """What the check asks, in words."""
+    def in_words(self) -> str:
+        """The check in words."""
         if not self.count:
             return "The receiver's window never makes the sender wait."
         rises = f", each {self.min_rise:g} to {self.max_rise:g} times the one before" if self.count > 1 else ""
@@ -51,8 +51,8 @@ class WindowEdges(CheckParameters):
 
 
 def window_edges(parameters: WindowEdges, evidence: Evidence) -> CheckResult:
-    """From what the sender's host captured."""
-    session = asked.session_of(evidence.plan, parameters.session)
+    """The result from the sender's capture."""
+    session = planned.session_of(evidence.plan, parameters.session)
     sender = evidence.result_of(session["name"], "sender")
     if sender is None or "edges_met_bytes" not in sender:
         raise CannotJudge(Message("edges.none", "the sender's result has no edges; only a download's has"))

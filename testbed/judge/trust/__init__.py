@@ -23,24 +23,25 @@ from testbed.series.reader import Event
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured of links and machines for a run on a kernel's links."""
+    """Measurements of links and machines during a run on a kernel's links."""
 
     links: Path | None
     """``links.csv``; None for a result folder that is older than it."""
     relay: Mapping[str, Any] | None
     """The relay's result; None with netem."""
     qdiscs: Sequence[Mapping[str, Any]]
-    """Their counters at the transfer's end."""
+    """The links' counters at the transfer's end."""
     host_load: machine.Spans
-    """Of each sample of the machine its seconds, and the part of them in which it was idle."""
+    """Seconds of each sample of the machine, and the part of them in which it was idle."""
     clock_step_s: float = 0.0
-    """What the machine's clock was set by during the run, forward as positive."""
+    """Steps of the machine's clock during the run, forward as positive."""
     underlay: Sequence[underlay.Sample] | None = None
     """None where all hosts are on one machine."""
 
 
 def of_measurements(plan: Plan, measured: Measured, events: Sequence[Event] = ()) -> Trust:
-    """By what was measured. ``events``, of the telemetry, say when the transfer was on: it is asked of the underlay."""
+    """The trust that follows from measurements. ``events``, of the telemetry, say when the transfer was on: the
+    underlay is judged in that time."""
     reasons = machine.violations_in_run(
         plan, measured.relay, measured.qdiscs, measured.host_load, measured.clock_step_s
     )
@@ -53,6 +54,6 @@ def of_measurements(plan: Plan, measured: Measured, events: Sequence[Event] = ()
 
 
 def of_run(measured: Trust, evidence: Evidence) -> Trust:
-    """By what was measured, and by the run's own telemetry. A recorded trust has the reasons of its time, in whose
-    place today's are."""
+    """The trust that follows from measurements and from the run's own telemetry. Today's reasons replace those of a
+    recorded trust."""
     return measured.also([*telemetry.violations(evidence), *simulated_links.violations(evidence)])

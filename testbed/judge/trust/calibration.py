@@ -6,27 +6,27 @@ import csv
 from pathlib import Path
 from typing import Literal
 
+from testbed.judge.checks.planned import as_configured
 from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from topologies.impairments import keys_that
-from topologies.units import whole_bps
 
 LOSING = keys_that("drops", "spoils")
 """Properties by which a link loses packets that the probe sends."""
 MOST_LOST = 1
-"""Of a link that is to lose none the machine may lose so many."""
+"""Packets that the machine may lose on a link without loss."""
 REAL_MIDDLES = ("netem", "relay")
-ASKED: dict[str, Literal["rate_bps", "delay_ms", "loss"]] = {
+CONFIGURED: dict[str, Literal["rate_bps", "delay_ms", "loss"]] = {
     "rate_bps_asked": "rate_bps",
     "delay_ms_asked": "delay_ms",
     "loss_asked": "loss",
 }
-"""What the table of readings says was asked, and the plan's own word for it."""
+"""Columns of the table of readings, and the plan's own keys for them."""
 
 
 def violations(plan: Plan, table: Path) -> list[Message]:
-    """Which link was not, a line each, by ``links.csv``; none in virtual time without packets."""
+    """Links that are off, a line each, by ``links.csv``; none in virtual time without packets."""
     if not engine_of(plan).kernel or plan.get("middle") not in REAL_MIDDLES:
         return []
     if not table.is_file():
@@ -59,20 +59,20 @@ def violations(plan: Plan, table: Path) -> list[Message]:
                         sent=row["sent"],
                     )
                 )
-            for column, key in ASKED.items():
-                asked = float(whole_bps(link[key]) if key == "rate_bps" else link[key])
-                if abs(float(row[column]) - asked) > 1e-6 * max(1.0, asked):
+            for column, key in CONFIGURED.items():
+                planned = as_configured(key, link[key])
+                if abs(float(row[column]) - planned) > 1e-6 * max(1.0, planned):
                     found.append(
                         Message(
                             "link.measured-for-another-plan",
-                            "link {link} {direction} was measured as if {key} {measured_for} had been asked for; the "
+                            "link {link} {direction} was measured as if {key} {measured_for} had been planned; the "
                             "plan "
-                            "asks {asked:g}",
+                            "has {planned:g}",
                             link=link["name"],
                             direction=direction,
                             key=key,
                             measured_for=row[column],
-                            asked=asked,
+                            planned=planned,
                         )
                     )
     return found

@@ -17,7 +17,7 @@ from testbed.plan.model import Limits, Plan
 from topologies.impairments import keys_that
 
 FABRIC = "fabric"
-"""Where :meth:`testbed.runtime.network.Network.qdiscs` says that a link's middle is."""
+"""Name of the link emulators' namespace in :meth:`testbed.runtime.network.Network.qdiscs`."""
 DROPPING = keys_that("drops")
 """Properties that have frames dropped in the middle."""
 HOST_LOAD = "host_load.csv"
@@ -97,7 +97,7 @@ def violations(
             reasons.append(
                 Message(
                     "relay.lost",
-                    "link {link} {direction}: the relay lost {frames} frames that nobody asked it to lose",
+                    "link {link} {direction}: the relay lost {frames} frames beyond the configured loss",
                     link=link["link"],
                     direction=link["direction"],
                     frames=lost,
@@ -194,7 +194,7 @@ def violations_in_run(
     spans: Spans,
     clock_step_s: float = 0.0,
 ) -> list[Message]:
-    """By what a run leaves in its result folder (:class:`testbed.judge.trust.Measured`)."""
+    """Measurements from a run's result folder (:class:`testbed.judge.trust.Measured`)."""
     return violations(
         plan["limits"],
         relay=relay,

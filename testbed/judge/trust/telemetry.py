@@ -1,4 +1,4 @@
-"""Whether a run's telemetry can be believed at all: it must fit itself, the results of the run and the plan.
+"""Whether a run's telemetry is plausible: it must agree with itself, the results of the run and the plan.
 
 A check asks whether a policy does what it should. Here it is asked, of every run that sends NCP and whatever its checks
 are, whether the samples are there, in time and in their units, and whether links and timeline were those of the plan.
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.judge.checks import asked
+from testbed.judge.checks import planned
 from testbed.judge.checks.as_captured import words_and_packets
 from testbed.judge.checks.evidence import Evidence, Timed
 from testbed.message import Message
@@ -26,20 +26,20 @@ from topologies.link import Link
 MOST_GAP_S = 1.0
 """A sampler may be held up by its machine, but where it says nothing for longer it is not known what happened."""
 MOST_GAP_INTERVALS = 3
-"""In virtual time nothing holds a sampler up: a gap of more intervals is one of the telemetry."""
+"""Most missing intervals. In virtual time nothing delays a sampler, so that more are a fault of the telemetry."""
 LEAST_APART = 0.5
 """Two samples of one series may not be closer than this part of the interval; a late one is not made up for."""
 MOST_CLOSE = 0.02
 """The part of the samples that may be, where a machine was busy."""
 SHARE_OFF = 0.001
-"""How far a share may be from its window over the sum of all; telemetry keeps more digits than that."""
+"""Largest distance of a share from its window over the sum of all; telemetry keeps more digits than that."""
 ANOTHER_UNIT = 10.0
 """Windows that sum to so many times the session's window are in another unit. Less is a question of the policy, which
 its checks ask."""
 RATE_OFF = 0.05
-"""How far, in the median, a rate may be from what its counter says, in parts of the largest rate."""
+"""Largest distance, in the median, of a rate from its counter, in parts of the largest rate."""
 RTT_OFF = 0.02
-"""How far an RTT may be below that of the path's delays: those may be off by what calibration lets pass."""
+"""Largest shortfall of an RTT below the path's delays: those may be off by what calibration permits."""
 COPYING, HASTENING = keys_that("copies"), keys_that("hastens")
 """Properties by which more frames arrive than were sent, and by which one may be faster than its link's delay."""
 
@@ -47,7 +47,7 @@ Array = NDArray[np.float64]
 
 
 def violations(evidence: Evidence) -> list[Message]:
-    """Why the telemetry can't be believed, a sentence each; none where it can be."""
+    """Reasons not to trust the telemetry, a sentence each; none where it is plausible."""
     sent = traffic_of(evidence.plan)
     if sent.captured:
         return [*_of_others(evidence), *words_and_packets(evidence), *_events(evidence)]
@@ -90,7 +90,7 @@ def _of_session(evidence: Evidence, session: Session) -> Iterator[Message]:
         return  # it came to no end, which its checks tell of
     for series in ("window_packets", "delivered_pps"):
         samples = evidence.samples(series, name)
-        for connection in asked.connections(session):
+        for connection in planned.connections(session):
             yield from _times(evidence, (name, connection, series), samples.get(connection), end_s)
     yield from _windows(evidence, session)
     yield from _rates(evidence, session)
@@ -105,7 +105,7 @@ def _end_s(evidence: Evidence, session: Session) -> float | None:
 
 
 def _times(evidence: Evidence, what: tuple[str, str, str], samples: Timed | None, end_s: float) -> Iterator[Message]:
-    """From the start to the end there is a sample in every interval, and one only."""
+    """Whether there is one sample in every interval from the start to the end."""
     session, connection, series = what
     if samples is None or not samples.t_s.size:
         yield Message(
@@ -171,7 +171,7 @@ def _windows(evidence: Evidence, session: Session) -> Iterator[Message]:
         )
     if not session["policy_facts"].get("normalised"):
         return
-    whole = asked.session_window_packets(session)
+    whole = planned.session_window_packets(session)
     largest = float(np.median(total))
     if largest > ANOTHER_UNIT * whole:
         yield Message(
@@ -184,8 +184,8 @@ def _windows(evidence: Evidence, session: Session) -> Iterator[Message]:
 
 
 def _rates(evidence: Evidence, session: Session) -> Iterator[Message]:
-    """What is acknowledged in a second is what the counter of acknowledged packets rose by; and of the receiver's
-    deliveries there are in all as many as it got."""
+    """Whether rates agree with counters: the acknowledged packets per second with the counter's rise, and the
+    receiver's deliveries with its total."""
     rates, counts = (evidence.samples(s, session["name"]) for s in ("acknowledged_pps", "acked"))
     for connection, rate in rates.items():
         count = counts.get(connection)
@@ -210,20 +210,20 @@ def _rates(evidence: Evidence, session: Session) -> Iterator[Message]:
             )
     delivered = evidence.samples("delivered_pps", session["name"])
     result = evidence.result_of(session["name"], "receiver")
-    for told in (result or {}).get("connections", []):
-        samples = delivered.get(str(told.get("index")))
-        if samples is None or samples.t_s.size < 20 or not told.get("delivered"):
+    for reported in (result or {}).get("connections", []):
+        samples = delivered.get(str(reported.get("index")))
+        if samples is None or samples.t_s.size < 20 or not reported.get("delivered"):
             continue
         brought = float((samples.values * np.diff(samples.t_s, prepend=0.0)).sum())
-        if abs(brought - told["delivered"]) > max(0.1 * told["delivered"], 2.0 * float(samples.values.max())):
+        if abs(brought - reported["delivered"]) > max(0.1 * reported["delivered"], 2.0 * float(samples.values.max())):
             yield Message(
                 "telemetry.deliveries-off",
                 "session {session} connection {connection}: its delivery rates sum to {brought:,.0f} packets, it got "
                 "{delivered:,}",
                 session=session["name"],
-                connection=str(told["index"]),
+                connection=str(reported["index"]),
                 brought=brought,
-                delivered=told["delivered"],
+                delivered=reported["delivered"],
             )
 
 
@@ -232,7 +232,7 @@ def _rtts(evidence: Evidence, session: Session) -> Iterator[Message]:
     delays = {link["name"]: _least_delay_ms(evidence.plan, link) for link in evidence.plan["links"]}
     for connection in session["connections"]:
         samples = evidence.samples("rtt_ms", session["name"]).get(str(connection["index"]))
-        least = 2 * sum(delays[name] for name in asked.path_of(connection))
+        least = 2 * sum(delays[name] for name in planned.path_of(connection))
         if samples is None or not samples.values.size:
             continue
         rtt_ms = float(np.median(samples.values))
@@ -252,12 +252,12 @@ def _rtts(evidence: Evidence, session: Session) -> Iterator[Message]:
 def _arrivals(evidence: Evidence, session: Session) -> Iterator[Message]:
     """No more packets arrive on a connection than were sent, but where a link is to copy them."""
     ends = [evidence.result_of(session["name"], role) or {} for role in ("sender", "receiver")]
-    sent, received = ({told["index"]: told for told in end.get("connections", [])} for end in ends)
+    sent, received = ({reported["index"]: reported for reported in end.get("connections", [])} for end in ends)
     plan = evidence.plan
     copying = {link["name"] for link in plan["links"] if _ever(plan, link, COPYING)}
     for connection in session["connections"]:
         index = connection["index"]
-        if index not in sent or index not in received or copying & set(asked.path_of(connection)):
+        if index not in sent or index not in received or copying & set(planned.path_of(connection)):
             continue
         left, came = sent[index].get("sent"), received[index].get("received")
         if left is not None and came is not None and came > left:
@@ -283,7 +283,7 @@ def _ever(plan: Plan, link: Link, keys: Sequence[str]) -> bool:
 
 
 def _asked(plan: Plan, link: Link) -> Iterator[Mapping[str, Any]]:
-    """What is asked of a link, at first and by the timeline."""
+    """The properties of a link, at first and by the timeline."""
     yield link
     for action in plan["timeline"]:
         if action["kind"] == "set" and action["link"] == link["name"]:
@@ -291,7 +291,8 @@ def _asked(plan: Plan, link: Link) -> Iterator[Mapping[str, Any]]:
 
 
 def _events(evidence: Evidence) -> Iterator[Message]:
-    """What the timeline has was done, once, at its time, as far as the transfer lasted; and nothing else."""
+    """Whether the timeline's events were carried out, once, at their times, while the transfer lasted; and nothing
+    else."""
     plan = evidence.plan
     first = plan["sessions"][0]
     end_s = _end_s(evidence, first)
@@ -318,7 +319,7 @@ def _events(evidence: Evidence) -> Iterator[Message]:
         if abs((done_s := (nearest.t_ns - start_ns) / 1e9) - at_s) > late_s:
             yield Message(
                 "timeline.late",
-                "timeline: “{action}” was done at {done_s:.3f} s, asked at {at_s:g} s",
+                "timeline: “{action}” was done at {done_s:.3f} s, planned at {at_s:g} s",
                 action=text,
                 done_s=done_s,
                 at_s=at_s,
@@ -327,9 +328,7 @@ def _events(evidence: Evidence) -> Iterator[Message]:
     after = {str(action["text"]) for action in plan["timeline"] if float(action["at_s"]) > end_s}
     for event in done:
         if event.text not in known:
-            yield Message(
-                "timeline.unasked", "timeline: “{action}” was done, and nobody asked for it", action=event.text
-            )
+            yield Message("timeline.unasked", "timeline: “{action}” was done and is not in the plan", action=event.text)
         elif event.text not in after:
             done_s = (event.t_ns - start_ns) / 1e9
             yield Message(

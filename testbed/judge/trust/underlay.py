@@ -17,21 +17,21 @@ from testbed.plan.place import HERE, Way, in_words, ways_below
 from testbed.series.reader import Event, start_of
 
 FILE = "underlay.csv"
-"""In the result folder: a row for each packet."""
+"""File in the result folder: a row for each packet."""
 MOST_LOST = 1
-"""As many packets may get lost on the way that nobody asked to lose, as of a link in its calibration."""
+"""Packets that the underlay may lose, as a link in its calibration."""
 CLOCK_LIMIT_MS = 25.0
-"""A quarter of the interval of telemetry: what is sampled at one time on two machines is told at one time."""
+"""A quarter of the interval of telemetry: samples of two machines at one time have one timestamp."""
 LEAST_SAMPLES = 20
 UNMEASURED_S = 1.0
-"""So long a time of the transfer without a packet, be it a lost one, and nobody knows what the way was then."""
+"""Longest part of the transfer without a packet, even a lost one: the path is unknown in a longer one."""
 NUMBERS = ("sent_unix_ns", "rtt_ns", "offset_ns", "idle", "cpu")
-"""Of a sample."""
+"""Columns of a sample with whole numbers."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What a packet found: there and back, in nanoseconds; a lost one has zeros."""
+    """The sample of a packet: there and back, in nanoseconds; a lost one has zeros."""
 
     machine: str
     when: str
@@ -40,22 +40,22 @@ class Sample:
     lost: bool
     rtt_ns: int
     offset_ns: int
-    """What the other's clock is ahead."""
+    """Offset of the other clock, ahead as positive."""
     idle: int
     """Jiffies of all its cores since it was booted, and of those the idle ones."""
     cpu: int
     origin: str = HERE
-    """The machine that sent it. Not in files of before, where all were sent here."""
+    """The machine that sent the packet; earlier files do not have it, as all were sent here."""
 
     @property
     def way(self) -> Way:
-        """Between which machines."""
+        """The two machines."""
         return self.origin, self.machine
 
 
 @dataclass(frozen=True)
 class Underlay:
-    """What samples say of a way between two machines."""
+    """Figures of a path between two machines."""
 
     machine: str
     samples: int
@@ -64,7 +64,7 @@ class Underlay:
     """Half of the median there and back: how it is shared between the ways can't be known."""
     one_way_p99_ms: float
     asymmetry_ms: float
-    """What either way may be off for that: half of the shortest there and back."""
+    """Largest error of either direction: half of the shortest round trip."""
     ahead_ns: int
     """The clock, by the samples that were quickest."""
     origin: str = HERE
@@ -90,7 +90,8 @@ def of(samples: Sequence[Sample]) -> Underlay:
 
 
 def samples_of(text: str, machine: str, when: str, origin: str = HERE, ahead_ns: int = 0) -> list[Sample]:
-    """Those of ``ncp-far measure``, a line each; of another machine than this, whose clock is so much ahead."""
+    """Samples of ``ncp-far measure``, a line each; from another machine than this, whose clock is ahead by the
+    offset."""
     whole = (line for line in text.splitlines() if line.startswith("{") and line.endswith("}"))
     return [sample_of(json.loads(line), machine, when, origin, ahead_ns) for line in whole]
 
@@ -103,8 +104,8 @@ def sample_of(said: Mapping[str, int], machine: str, when: str, origin: str = HE
 
 
 def ways_of(plan: Plan) -> dict[Way, bool]:
-    """Those that have to be measured in a run, and whether frames of links take them; to each machine there is one
-    from here, for its clock."""
+    """Paths to measure in a run, and whether frames of links take them; one from here to each machine is for its
+    clock."""
     place, middles = plan.get("place", {}), plan.get("middles", {})
     taken = [way for link in plan["links"] for way in ways_below(link, place, middles.get(link["name"], HERE))]
     ways = [*((HERE, machine) for machine in place.values()), *taken]
@@ -112,7 +113,7 @@ def ways_of(plan: Plan) -> dict[Way, bool]:
 
 
 def span_of(events: Sequence[Event]) -> tuple[int, int] | None:
-    """When the transfer was on, in Unix nanoseconds; None where the telemetry does not tell."""
+    """The time of the transfer, in Unix nanoseconds; None without telemetry of it."""
     start, ends = start_of(events), [one.t_ns for one in events if one.kind == "transfer_end"]
     return None if start is None or not ends else (start, max(ends))
 
@@ -120,7 +121,7 @@ def span_of(events: Sequence[Event]) -> tuple[int, int] | None:
 def violations(
     limits: Limits, ways: Mapping[Way, bool], samples: Iterable[Sample], span: tuple[int, int] | None = None
 ) -> list[Message]:
-    """Why links over the underlay, and times of the other machines, are not to be trusted, a line each. ``ways``: as
+    """Reasons not to trust links over the underlay, and times of the other machines, a line each. ``ways``: as
     :func:`ways_of` has them."""
     of_way: dict[Way, list[Sample]] = {way: [] for way in ways}
     for one in samples:
@@ -138,12 +139,12 @@ def violations(
 
 
 def _parts(samples: Sequence[Sample]) -> tuple[list[Sample], list[Sample]]:
-    """Before the run, and during it."""
+    """Samples before the run, and during it."""
     return [one for one in samples if one.when == "before"], [one for one in samples if one.when == "during"]
 
 
 def _unknown(way: Way, samples: Sequence[Sample], span: tuple[int, int] | None) -> Message | None:
-    """Why nothing can be said of it; None where it was measured all through."""
+    """The reason why a path is unknown; None where it was measured all through."""
     where = in_words(way)
     before, during = _parts(samples)
     for when, part in (("before", before), ("during", during)):
@@ -172,7 +173,7 @@ def _unknown(way: Way, samples: Sequence[Sample], span: tuple[int, int] | None) 
 
 
 def _of_frames(limits: Limits, way: Way, samples: Sequence[Sample]) -> list[Message]:
-    """What it did to the frames of links, beyond what is subtracted."""
+    """Reasons in the path's effect on frames of links, beyond the delay that is subtracted."""
     where = in_words(way)
     before, during = _parts(samples)
     begun, on = of(before), of(during)
@@ -181,8 +182,7 @@ def _of_frames(limits: Limits, way: Way, samples: Sequence[Sample]) -> list[Mess
         reasons.append(
             Message(
                 "underlay.lost",
-                "underlay {where}: it lost {lost} of {samples} packets, for up to {gap_s:.1f} s, which nobody asked "
-                "for",
+                "underlay {where}: it lost {lost} of {samples} packets, for up to {gap_s:.1f} s, beyond the plan",
                 where=where,
                 lost=lost,
                 samples=len(samples),
@@ -215,7 +215,7 @@ def _of_frames(limits: Limits, way: Way, samples: Sequence[Sample]) -> list[Mess
 
 
 def _of_machine(limits: Limits, machine: str, samples: Sequence[Sample]) -> list[Message]:
-    """What it had left of its CPU time, and how well its clock is known."""
+    """Reasons in a machine's spare CPU time, and in the error of its clock."""
     reasons = []
     if (idle := idle_share(_parts(samples)[1])) is None:
         reasons.append(
@@ -251,8 +251,8 @@ def _of_machine(limits: Limits, machine: str, samples: Sequence[Sample]) -> list
 
 
 def clock_uncertainty_ms(samples: Sequence[Sample]) -> float:
-    """What the times of a machine may be off for, all through the run, by samples from here: the asymmetry of the
-    ways, and what its clock has drifted, or was set, since it was looked at before."""
+    """The error of a machine's times during the run, by samples from here: the asymmetry of the path, and the drift or
+    steps of its clock since the measurement before."""
     begun = of([one for one in samples if one.when == "before"])
     drift_ns = max(
         (
@@ -266,11 +266,11 @@ def clock_uncertainty_ms(samples: Sequence[Sample]) -> float:
 
 
 def idle_share(samples: Sequence[Sample]) -> float | None:
-    """Which part of its CPU time a machine was idle; None where it does not tell."""
-    told = [one for one in samples if not one.lost and one.cpu]
-    if len(told) < 2 or told[-1].cpu == told[0].cpu:
+    """The idle part of a machine's CPU time; None where it is unknown."""
+    known = [one for one in samples if not one.lost and one.cpu]
+    if len(known) < 2 or known[-1].cpu == known[0].cpu:
         return None
-    return (told[-1].idle - told[0].idle) / (told[-1].cpu - told[0].cpu)
+    return (known[-1].idle - known[0].idle) / (known[-1].cpu - known[0].cpu)
 
 
 def _longest_gap_s(samples: Sequence[Sample]) -> float:
@@ -287,7 +287,7 @@ def write(samples: Sequence[Sample], path: Path) -> None:
 
 
 def read(path: Path) -> list[Sample]:
-    """Its rows; raises OSError, KeyError or ValueError where it is none."""
+    """The rows of the file; raises OSError, KeyError or ValueError where it has none."""
     with path.open(newline="", encoding="utf-8") as file:
         return [
             Sample(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from testbed.judge.checks import asked
+from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import Evidence, Timed
 from testbed.judge.checks.expected import law_for
 from testbed.judge.checks.follows_law import FollowsLaw
@@ -48,7 +48,7 @@ def all_plots(folder: ResultFolder) -> list[Plot]:
 
 def _session_plots(folder: ResultFolder, evidence: Evidence, session: Session, prefix: str) -> list[Plot | None]:
     law_check = next((c for c in folder.checks if isinstance(c, FollowsLaw) and _is_of(c, session)), None)
-    rates = asked.rates_pps(folder.plan, session)
+    rates = planned.rates_pps(folder.plan, session)
 
     def law(axes: Axes, samples: dict[str, Timed]) -> None:
         if law_check is not None:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from testbed.judge.checks.asked import session_of
+from testbed.judge.checks.planned import session_of
 from testbed.results.report.folder import ResultFolder
 from testbed.results.report.published_shares import PublishedShare, published_shares
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from testbed.judge.checks import asked
+from testbed.judge.checks import planned
 from testbed.judge.checks.result import Verdict
 from testbed.judge.status import Status
 from testbed.plan.engines import is_exact
@@ -66,8 +66,8 @@ def the_session(plan: Plan, session: Session) -> str:
             f"{session['policy']}: {session['sender_host']} {session['does']}."
         )
     links = [connection["link"] for connection in session["connections"]]
-    window = asked.session_window_packets(session)
-    start = " / ".join(f"{w:g}" for w in asked.initial_windows(session).values())
+    window = planned.session_window_packets(session)
+    start = " / ".join(f"{w:g}" for w in planned.initial_windows(session).values())
     facts = session["policy_facts"]
     rule = f" ({str(facts['rule']).rstrip('.')})" if facts.get("rule") else ""
     over = "one connection"

@@ -169,7 +169,7 @@ def _check_port(port: int) -> None:
     if owner is not None:
         raise PortInUse(
             "influx.port-in-use",
-            "port {port} of 127.0.0.1, wanted for InfluxDB, is held by {owner}",
+            "port {port} of 127.0.0.1, needed for InfluxDB, is held by {owner}",
             "stop it, choose another port (NCP_TESTBED_INFLUX_PORT={other}), "
             "or use a server of your own (NCP_TESTBED_INFLUX_URL)",
             port=port,

@@ -12,7 +12,7 @@ import numpy as np
 from typing_extensions import TypedDict
 
 from testbed.documents import entry_of
-from testbed.judge.checks import asked
+from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence, Timed
 from testbed.judge.checks.ratio import quotients
 from testbed.judge.checks.settles import TOLERANCE, settled_s
@@ -176,7 +176,7 @@ def _sharing_links(session: Session) -> list[list[str]]:
     packets come to it, and a microsecond of delay changes that: only what they have together is the same."""
     groups: list[tuple[set[str], list[str]]] = []
     for connection in session["connections"]:
-        links, names = set(asked.path_of(connection)), [str(connection["index"])]
+        links, names = set(planned.path_of(connection)), [str(connection["index"])]
         for group in [g for g in groups if g[0] & links]:
             groups.remove(group)
             links, names = links | group[0], [*group[1], *names]
@@ -244,7 +244,7 @@ def _convergence(session: Session, first: Evidence, second: Evidence) -> Deviati
 
 def _converged_s(session: Session, run: Evidence) -> float | None:
     """When the last connection's window came to its ratio to the first's."""
-    windows, rates = run.samples("window_packets", session["name"]), asked.rates_pps(run.plan, session)
+    windows, rates = run.samples("window_packets", session["name"]), planned.rates_pps(run.plan, session)
     first, *others = windows
     times = []
     for other in others:

@@ -63,7 +63,7 @@ def judge_each_run(
     standings = [(_standing(check.check, cell), cell) for cell in cells]
     asked = [(standing, cell) for standing, cell in standings if standing != Status.SKIPPED]
     if standings and not asked:
-        said = Message("check.of-another-policy", "Not asked of this policy.")
+        said = Message("check.of-another-policy", "Skipped for this policy.")
         return _result(check, Status.SKIPPED, said, [cell.record.checks.get(check.check, {}) for cell in cells])
     judged = [cell for standing, cell in asked if standing in (Status.PASS, Status.FAIL)]
     others: Counter[Status] = Counter(standing for standing, _ in asked if standing not in (Status.PASS, Status.FAIL))

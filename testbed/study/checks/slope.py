@@ -87,7 +87,7 @@ def judge(rows: Sequence[Row], asked: LawLine) -> CheckResult:
         Message(
             "slope.of-the-law",
             "{settled} of {runs} runs that the law is about settled; the fitted line is {intercept_s:.2f} s + "
-            "{slope:.3f}·τ (R² {r2:.4f}), the law's slope is {law:.3f}: {off:+.1%}, asked within ±{tolerance:.0%}.",
+            "{slope:.3f}·τ (R² {r2:.4f}), the law's slope is {law:.3f}: {off:+.1%}, expected within ±{tolerance:.0%}.",
             settled=len(found.tau_s),
             runs=runs,
             intercept_s=found.measured.intercept,

@@ -313,7 +313,7 @@ def judge_one(
     if isinstance(check, KnownCheck) and check.cpu_time and named(engine).virtual_time:
         said = Message(
             "known.of-a-machine",
-            "Not asked of a network-only model (--engine {engine}: one core, CPU free): the known values contain the "
+            "Skipped for a network-only model (--engine {engine}: one core, CPU free): the known values contain the "
             "CPU time of the machine that they are from.",
             engine=engine,
         )
@@ -532,7 +532,7 @@ def _judge_slope(check: SlopeCheck, rows: Sequence[RowSummary], figure: str) -> 
         Message(
             "slope.fitted",
             "{figure} = {slope:.4f} × ({x}) {intercept:+.4f} through {cells} cells, which explains {r2:.4f} of the "
-            "variance{r2_asked}; asked {wanted}.",
+            "variance{r2_asked}; expected {wanted}.",
             figure=with_unit(figure),
             slope=line.slope,
             x=with_unit(check.x),

@@ -245,7 +245,7 @@ def _rerun(folder: Path, loaded: LoadedSweep | None, found: Verification) -> Non
         found.notes.append(
             Message(
                 "sweep.not-made-again",
-                "not made again: it has no {file}, so what was asked of it is not known",
+                "not made again: it has no {file}, so the request is not known",
                 file=SWEEP_REQUEST,
             )
         )

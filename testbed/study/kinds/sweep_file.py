@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from testbed import engines
 from testbed.engines import Options, Programs
 from testbed.errors import BadInput
-from testbed.judge.checks import asked
+from testbed.judge.checks.planned import bound_bps
 from testbed.judge.ncp_figures import FIGURES
 from testbed.message import InvalidValue
 from testbed.plan.default_engine import SWEEP
@@ -237,7 +237,7 @@ def planned(loaded: LoadedSweep, policies: PolicyFacts) -> Iterator[tuple[Place,
             plan = _plan(loaded, [*assignments, *loaded.overrides], choices, policies)
             if sweep.seconds is not None:
                 session = plan["sessions"][0]
-                packets = round(asked.bound_bps(plan, session) / 8 / session["mtu_bytes"] * sweep.seconds)
+                packets = round(bound_bps(plan, session) / 8 / session["mtu_bytes"] * sweep.seconds)
                 transfer = f"ncp.transfer={packets * session['mtu_bytes']}B"
                 plan = _plan(loaded, [*assignments, *loaded.overrides, transfer], choices, policies)
         except BadInput as error:

@@ -14,7 +14,7 @@ from testbed import engines, paths, traffic
 from testbed.documents import entry_of, read_json, write_json
 from testbed.engines import Engine, Options, Programs
 from testbed.judge import expected_failures
-from testbed.judge.checks import asked as plans
+from testbed.judge.checks import planned
 from testbed.judge.checks.result import Verdict
 from testbed.judge.expected_failures import ExpectedFailure
 from testbed.judge.figures import GOODPUT, unit_of
@@ -299,7 +299,7 @@ def _ratios(loaded: LoadedTable, columns: Sequence[str]) -> list[tuple[str, str]
 def _bounds(table: Table, cells: Sequence[ScenarioCell]) -> dict[str, dict[str, float]]:
     """What each row's links carry of payload, by its first cell, for the table's figures that are a goodput."""
     first = {cell.at["row"]: cell.plan for cell in reversed(cells)}
-    bounds_bps = {row: plans.bound_bps(plan, plan["sessions"][0]) for row, plan in first.items()}
+    bounds_bps = {row: planned.bound_bps(plan, plan["sessions"][0]) for row, plan in first.items()}
     figures = [figure for figure in table.figures if figure in GOODPUTS_BPS]
     return {
         row: {figure: round(bound_bps / GOODPUTS_BPS[figure], 6) for figure in figures}

@@ -129,7 +129,7 @@ def _requested(folder: Path, document: dict[str, Any]) -> tuple[LoadedTable, Tab
     if not file.is_file():
         raise BadInput(
             "table.no-request",
-            "{folder}: has no {kept_as}, which says what was asked of the table",
+            "{folder}: has no {kept_as}, which has the request",
             "Verify its runs: {folder}/cells/*/*/*/*-*",
             folder=folder,
             kept_as=KEPT_AS,

@@ -163,7 +163,7 @@ def _why_limited(kernel: Mapping[str, Any]) -> Message:
     if kernel["limited"] is None:
         return Message(
             "kernel.window-unknown",
-            "what window this kernel offers in a new connection can't be told: {why}",
+            "what window this kernel offers in a new connection is unknown: {why}",
             why=kernel["why"],
         )
     return Message(

@@ -1,4 +1,4 @@
-"""What a plan asked for, as the judgements need it.
+"""Quantities of a plan that checks need: rates, packet sizes, bounds.
 
 The plan is the JSON document that a run was made from (``plan.json``).
 """
@@ -11,6 +11,12 @@ from collections.abc import Collection, Sequence
 from testbed.message import Message
 from testbed.plan.model import Connection, Plan, Session
 from topologies.link import Link, rate_pps
+from topologies.units import whole_bps
+
+
+def as_configured(key: str, value: float) -> float:
+    """The value of a link's property as programs are configured with it: a rate is in whole bit/s."""
+    return float(whole_bps(value) if key == "rate_bps" else value)
 
 
 class NoSuchSession(ValueError):
@@ -65,7 +71,7 @@ def path_of(connection: Connection) -> list[str]:
 
 
 def connections_over(session: Session) -> Counter[str]:
-    """How many of a session's connections cross each link, by its name."""
+    """The number of a session's connections over each link, by the link's name."""
     return Counter(name for connection in session["connections"] for name in path_of(connection))
 
 
@@ -77,7 +83,7 @@ def bound_bps(plan: Plan, session: Session, links: Collection[str] | None = None
 
 
 def payload_bytes(session: Session) -> float:
-    """What a full packet carries of what is sent."""
+    """Payload bytes in a full packet."""
     return session["mtu_bytes"] if "mtu_bytes" in session else session["segment_bytes"]
 
 
@@ -90,5 +96,5 @@ def initial_windows(session: Session) -> dict[str, float]:
     """Each connection's initial window in packets; equal parts of W where the plan says nothing."""
     indices = connections(session)
     equal = [session_window_packets(session) / len(indices)] * len(indices)
-    asked: Sequence[float] = session.get("initial_windows") or equal
-    return {index: float(window) for index, window in zip(indices, asked, strict=True)}
+    windows: Sequence[float] = session.get("initial_windows") or equal
+    return {index: float(window) for index, window in zip(indices, windows, strict=True)}

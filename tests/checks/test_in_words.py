@@ -9,7 +9,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from testbed.errors import BadInput
-from testbed.judge.checks import Check, asked, run_status
+from testbed.judge.checks import Check, planned, run_status
 from testbed.judge.checks.expected import rate_changes
 from testbed.judge.checks.figures import figures_of
 from testbed.judge.checks.parameters import CheckParameters
@@ -100,7 +100,7 @@ EDGES = {"judge": "window_edges", "count": 3}
     ],
 )
 def test_a_check_in_words(check: dict[str, Any], says: str) -> None:
-    assert ADAPTER.validate_python({"name": "c", **check}).asked() == says
+    assert ADAPTER.validate_python({"name": "c", **check}).in_words() == says
 
 
 def section(kind: str | None, capture: str = "both") -> Any:
@@ -211,19 +211,19 @@ def test_a_cell_counts_by_its_facts_and_by_whether_it_is_there(checks: Any, part
 
 def test_sessions_and_their_parts_of_the_plan() -> None:
     plan = small_plan(sessions=[small_session(), small_session("s2", send_window_bytes=1999, initial_windows=[1, 2])])
-    assert [asked.session_of(plan, name)["name"] for name in (None, "s1", "s2")] == ["s1", "s1", "s2"]
-    with pytest.raises(asked.NoSuchSession) as none:
-        asked.session_of(plan, "x")
+    assert [planned.session_of(plan, name)["name"] for name in (None, "s1", "s2")] == ["s1", "s1", "s2"]
+    with pytest.raises(planned.NoSuchSession) as none:
+        planned.session_of(plan, "x")
     assert none.value.said == Saying("plan.no-session", session="x", sessions="s1, s2")
     assert str(none.value) == str(none.value.said)
     first, second = plan["sessions"]
-    assert [asked.session_window_packets(s) for s in (first, second)] == [4000.0, 1.999]
-    assert asked.initial_windows(first) == {"1": 2000.0, "2": 2000.0}
-    assert asked.initial_windows(second) == {"1": 1.0, "2": 2.0}
+    assert [planned.session_window_packets(s) for s in (first, second)] == [4000.0, 1.999]
+    assert planned.initial_windows(first) == {"1": 2000.0, "2": 2000.0}
+    assert planned.initial_windows(second) == {"1": 1.0, "2": 2.0}
     with pytest.raises(ValueError, match="shorter"):
-        asked.initial_windows(small_session(initial_windows=[1]))
-    assert asked.connections(first) == ["1", "2"]
-    assert [asked.link_of(plan, first, c)["name"] for c in ("1", "2")] == ["fast", "slow"]
+        planned.initial_windows(small_session(initial_windows=[1]))
+    assert planned.connections(first) == ["1", "2"]
+    assert [planned.link_of(plan, first, c)["name"] for c in ("1", "2")] == ["fast", "slow"]
 
 
 PATHS = [
@@ -235,20 +235,20 @@ PATHS = [
 
 def test_a_connection_is_as_fast_as_its_share_of_the_slowest_link() -> None:
     session = small_session(connections=PATHS)
-    assert asked.connections_over(session) == {"fast": 2, "slow": 2}
-    assert asked.rates_pps(small_plan(), session) == {"1": 125.0, "2": 500.0, "3": 125.0}
+    assert planned.connections_over(session) == {"fast": 2, "slow": 2}
+    assert planned.rates_pps(small_plan(), session) == {"1": 125.0, "2": 500.0, "3": 125.0}
 
 
 def test_what_links_carry_is_their_payload_less_what_they_lose() -> None:
     plan = small_plan()
     plan["links"][1]["loss"] = 0.2
     session = small_session(connections=PATHS)
-    assert asked.bound_bps(plan, session) == 8000 * (1000 + 250 * 0.8)
-    assert asked.bound_bps(plan, session, ["slow"]) == 8000 * 250 * 0.8
+    assert planned.bound_bps(plan, session) == 8000 * (1000 + 250 * 0.8)
+    assert planned.bound_bps(plan, session, ["slow"]) == 8000 * 250 * 0.8
     tcp: Any = {**session, "segment_bytes": 500}
-    assert asked.bound_bps(plan, tcp, ["fast"]) == 8e6, "packets of its own size come first"
+    assert planned.bound_bps(plan, tcp, ["fast"]) == 8e6, "packets of its own size come first"
     del tcp["mtu_bytes"]
-    assert asked.bound_bps(plan, tcp, ["fast"]) == 4e6
+    assert planned.bound_bps(plan, tcp, ["fast"]) == 4e6
 
 
 def action(at_s: float, kind: str, **of: Any) -> dict[str, Any]:
