@@ -14,6 +14,7 @@ from testbed.planning.resolve import Choices, resolve
 from testbed.runtime.interrupts import Interrupted
 from testbed.runtime.packets import dropped
 from testbed.runtime.progress import QuietProgress
+from testbed.runtime.site import Site
 from testbed.study.kinds import interop
 from testbed.study.kinds.interop import Matrix
 from testbed.study.report.interop import Outcome
@@ -22,7 +23,6 @@ from testbed.traffic.interop.judge import ENDS, Evidence, Judgement
 from testbed.traffic.interop.pairings import Pairing, connections_of, matrix, peers_of
 from testbed.traffic.interop.plans import load_network, pairing_plans
 from testbed.traffic.interop.transfer import PairingResult
-from testbed.traffic.traffic import Site
 from tests.raises import raises
 
 POLICIES: Any = {"nkp24": {"name": "nkp24"}}
