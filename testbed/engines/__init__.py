@@ -1,6 +1,6 @@
-"""How runs are made: on real packets, in a simulator, in a kernel of their own.
+"""The engines that make runs: on real packets, in a simulator, in a kernel of their own.
 
-Others ask an engine; nobody asks which one it is.
+Other packages use an engine by this interface, whichever it is.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Engine", "Options", "Programs", "Run", "every", "named", "of"]
 def named(name: str) -> Engine:
     """The engine in the folder of that name; raises :class:`BadInput` where there is none.
 
-    Loaded when it is asked for: an engine loads what makes its runs, and most commands need one engine, or none.
+    Each is loaded on demand: it loads all that makes its runs, and most commands need one engine, or none.
     """
     engine: Engine = importlib.import_module(f"testbed.engines.{facts.named(name).name}.engine").ENGINE
     return engine
@@ -30,5 +30,5 @@ def of(plan: Mapping[str, Any]) -> Engine:
 
 
 def every() -> list[Engine]:
-    """In the order of their facts."""
+    """All engines, in the order of their facts."""
     return [named(name) for name in facts.ENGINES]

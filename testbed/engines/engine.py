@@ -1,4 +1,4 @@
-"""What an engine is to those who have runs made."""
+"""The interface of an engine and of its runs."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Options:
-    """What a command line says about how runs are made."""
+    """A command line's options for runs."""
 
     runtime: Literal["docker", "process"] | None = None
-    """None where it was not given."""
+    """None where the user did not choose."""
     link: Literal["auto", "netem", "relay"] = "auto"
     seed: int | None = None
     quick: bool = False
     traces: Traces | None = None
     machines: Inventory | None = None
-    """Where hosts may be; None: all are on this machine."""
+    """Machines that hosts may be on; None: all are on this one."""
 
 
 @dataclass(frozen=True)
 class Programs:
-    """What a run's end points and links are made with."""
+    """The programs of a run's end points and links."""
 
     binaries: dict[str, Path]
     policies: PolicyFacts
-    """What the end points say of their policies."""
+    """The facts of policies, by the end points themselves."""
     code: bytes | None = None
-    """What stands for the end points in a run's name where they are not built from this checkout."""
+    """The identity of the end points in a run's name where they are not built from this checkout."""
 
 
 class Run(Protocol):
@@ -63,55 +63,55 @@ class Run(Protocol):
 
     @property
     def folder(self) -> Path:
-        """Its result folder."""
+        """The result folder."""
         ...
 
     @property
     def repeatable(self) -> bool:
-        """Whether it comes out the same each time; of some it is known when it has been made."""
+        """Whether it comes out the same each time; of some runs this is known at their end."""
         ...
 
     def execute(self) -> Verdict:
-        """Make it, to its verdict; raises :class:`TestbedError` where that could not be reached."""
+        """Run to the verdict; raises :class:`TestbedError` where it could not be reached."""
         ...
 
     def without_database(self, database_points: int | None) -> Verdict:
-        """Make it as one of many, or to be compared with an earlier run of the plan: without database, provenance and
-        report. ``database_points``: what the database held of that one. Raises :class:`CannotRun` where time is real,
-        and no run is like another."""
+        """Run as one of many, or to be compared with an earlier run of the plan: without database, provenance and
+        report. ``database_points``: the number of the earlier run's points in the database. Raises :class:`CannotRun`
+        where time is real, and no run is like another."""
         ...
 
 
 class Engine(ABC):
-    """One way to make runs. It has no state: what is true of a machine is asked for when it matters."""
+    """One way to make runs. An engine has no state: facts of a machine are looked up when they matter."""
 
     name: str
     agent = "ncp-agent"
     """The program with the end points of sessions, which knows their policies."""
     programs: tuple[str, ...] = tuple(build.PROGRAMS)
-    """What is built for its runs."""
+    """The programs that are built for its runs."""
     sources: tuple[str, ...] = ()
     """Files and folders of the checkout that its runs' names follow from."""
 
     @property
     def facts(self) -> EngineFacts:
-        """What is true of all of its runs."""
+        """The facts of all its runs."""
         return engines.named(self.name)
 
     @abstractmethod
     def needs(self, runtime: str = "docker") -> frozenset[Need]:
-        """What its runs need of the machine."""
+        """The needs that its runs have of the machine."""
 
     @abstractmethod
     def deterministic(self) -> bool:
-        """Whether its runs are repeatable here: the same every time, whatever the machine does beside them."""
+        """Whether its runs are repeatable here: the same every time, whatever else the machine does."""
 
     def width(self) -> int:
-        """How many runs may go side by side: one per core that this process may use where none disturbs another."""
+        """The number of runs in parallel: one per core that this process may use where none disturbs another."""
         return len(os.sched_getaffinity(0)) if self.deterministic() else 1
 
     def is_available(self) -> bool:
-        """Whether runs can be made by it without anything being built first that takes minutes."""
+        """Whether it can make runs without minutes of building."""
         return True
 
     def for_this_user(self) -> bool:
@@ -123,7 +123,7 @@ class Engine(ABC):
         return True
 
     def refuse_user(self, command: str) -> None:
-        """Raise :class:`CannotRun` where this user may not make such runs; ``command`` is what was asked for."""
+        """Raise :class:`CannotRun` where this user may not make such runs; ``command`` is the user's."""
         if not self.for_this_user():
             raise CannotRun(
                 "run.needs-root",
@@ -133,7 +133,7 @@ class Engine(ABC):
             )
 
     def refuse_options(self, options: Options) -> None:
-        """Raise :class:`CannotRun` for options that ask for what it has not."""
+        """Raise :class:`CannotRun` for options that it can't fulfil."""
         if options.machines is not None:
             raise CannotRun(
                 "engine.has-no-packets",
@@ -149,7 +149,7 @@ class Engine(ABC):
 
     @abstractmethod
     def choices(self, options: Options) -> Choices:
-        """What follows from a command line's options for the plan."""
+        """The plan's choices by a command line's options."""
 
     def prepare(
         self,
@@ -159,17 +159,17 @@ class Engine(ABC):
         further: frozenset[Need] = frozenset(),
         meanwhile: Callable[[], object] = lambda: None,
     ) -> Programs:
-        """Set up what its runs need of this machine, and ``further`` what, and build their programs, ``meanwhile``
-        doing what; raises :class:`CannotRun` with what is missing."""
+        """Set up this machine for its runs, and for ``further`` needs, and build their programs, calling ``meanwhile``;
+        raises :class:`CannotRun` with the missing parts."""
         make_ready(progress, self.needs(runtime) | further)
         return self.build(progress, meanwhile)
 
     def prepare_plans(self, progress: Progress) -> Programs:
-        """Enough for plans, where no run is made."""
+        """Prepare as far as plans need it, where no run is made."""
         return self.prepare(progress)
 
     def build(self, progress: Progress, meanwhile: Callable[[], object] = lambda: None) -> Programs:
-        """The programs of this checkout."""
+        """Build the programs of this checkout."""
         with progress.step("build"):
             binaries = build.build_programs(*self.programs, meanwhile=meanwhile)
         return Programs(binaries, build.policy_facts(binaries[self.agent]))
@@ -181,10 +181,10 @@ class Engine(ABC):
         choices: Choices,
         change: Callable[[Plan], Plan] = lambda plan: plan,
     ) -> Plan:
-        """The plan of a run, named as the engine names it; ``change`` is what is done to it before.
+        """The plan of a run, changed by ``change`` and then named as the engine names it.
 
         Raises:
-            BadInput: an unknown policy, or what :func:`resolve` finds wrong.
+            BadInput: an unknown policy, or a mistake that :func:`resolve` finds.
         """
         plan = change(resolve(loaded, programs.policies, choices, new_run_id()))
         self.name_run(plan, programs)
@@ -194,41 +194,40 @@ class Engine(ABC):
         """Give a plan the name of its run, where that follows from the plan: a run that is the same has one name."""
 
     def unlike(self, recorded: Mapping[str, Any]) -> list[Message]:
-        """A line for each thing of this machine, beside the checkout, that its runs' bytes follow from and that is not
-        as a run's provenance has it."""
+        """A message for each thing of this machine, beside the checkout, that determines its runs' bytes and differs
+        from a run's provenance."""
         return []
 
     @abstractmethod
     def unsupported(self, plan: Plan) -> list[str]:
-        """A line for each thing that it can't carry, known before it is tried; none if it carries the whole plan."""
+        """A line for each part of a plan that it can't carry; none if it carries the whole plan."""
 
     def refuse(self, plan: Plan) -> None:
-        """Raise :class:`CannotRun` with all that it refuses, and for what is not built yet."""
+        """Raise :class:`CannotRun` for unsupported parts of a plan, and for programs that are not built yet."""
         if missing := not_built(plan):
             raise CannotRun("engine.not-built", "{missing}", missing=missing)
         if refused := self.unsupported(plan):
             raise CannotRun("engine.refuses", "{reasons}", "{instead}", reasons=Lines(refused), instead=self.instead())
 
     def instead(self) -> str:
-        """What to do about a plan that it refuses."""
+        """Advice about a plan that it refuses."""
         return f"Run it without --engine {self.name}."
 
     @abstractmethod
     def describe(self, plan: Plan, options: Options) -> list[str]:
-        """Lines for people, before a run: what carries it, and how."""
+        """Lines for people, before a run: the machinery that carries it."""
 
     def clear(self, say: Callable[[str], object]) -> None:  # noqa: B027 (some leave nothing)
-        """Remove what runs that were killed left behind on this machine, and ``say`` so."""
+        """Remove the leftovers of killed runs on this machine, and ``say`` so."""
 
     def database(self) -> Endpoint | None:
-        """The database that results go to: one that is up, and none where its runs need none."""
+        """The database that results go to, if one is up."""
         return server.running()
 
     def ready_run(
         self, loaded: LoadedScenario, options: Options, progress: Progress, results: Path | None = None
     ) -> Run:
-        """The run of a scenario with everything that it needs, and nothing of it done yet; raises :class:`CannotRun`
-        where it can't be made here."""
+        """The run of a scenario, prepared and not begun; raises :class:`CannotRun` where it can't be made here."""
         choices = self.choices(options)
         programs = self.prepare(progress, runtime_of(loaded.scenario, choices.runtime), meanwhile=load_report)
         plan = self.plan(loaded, programs, choices)

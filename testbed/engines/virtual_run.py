@@ -1,4 +1,4 @@
-"""A run in virtual time, whoever carries it out: its folder, its points, its verdict from the file."""
+"""A run in virtual time, whichever engine carries it out: its folder, its points, its verdict from the file."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from testbed import paths
+from testbed.documents import write_json
 from testbed.engines import judging, provenance
 from testbed.engines.judging import judge_from, write_broken
 from testbed.engines.virtual_database import Database
@@ -30,12 +31,14 @@ from testbed.series import FromFile
 
 NOT_OF_THE_QUESTION = ("run", "namespace")
 """Keys of a plan that differ between two runs of one question."""
+Program = TypeVar("Program")
+"""The simulator or kernel of a run."""
 
 
 def run_id(prefix: str, plan: Plan, code: bytes) -> str:
     """``<prefix>-<12 hexadecimal digits>``: the same, on every machine, for the same plan and the same code.
 
-    What is exactly repeatable is not another run when it is repeated: it has the same name, the same folder and
+    An exactly repeatable run is not another one when it is repeated: it has the same name, the same folder and
     the same points. Another rule in the code gives another name.
     """
     question = {key: value for key, value in plan.items() if key not in NOT_OF_THE_QUESTION}
@@ -46,8 +49,8 @@ def run_id(prefix: str, plan: Plan, code: bytes) -> str:
 
 @cache
 def texts(sources: tuple[str, ...]) -> bytes:
-    """Names and texts of files and folders of the checkout (of folders Go's and Python's files but for tests), as
-    they were when this process first asked."""
+    """Names and texts of files and folders of the checkout (of folders Go's and Python's files but for tests), read
+    once in a process."""
     return b"".join(
         str(source.relative_to(paths.CHECKOUT)).encode() + b"\0" + source.read_bytes()
         for source in sorted(_files(sources))
@@ -62,21 +65,27 @@ def _files(sources: Sequence[str]) -> Iterator[Path]:
 
 
 def is_source(path: PurePath, sources: Sequence[str]) -> bool:
-    """Whether a file of the checkout is one of those that ``sources`` (files and folders) stand for."""
+    """Whether a file of the checkout is among ``sources`` (files and folders)."""
     if str(path) in sources:
         return True
     inside = any(path.is_relative_to(source) for source in sources)
     return inside and path.suffix in (".go", ".py") and not path.name.endswith("_test.go")
 
 
-class VirtualRun(ABC):
+class VirtualRun(ABC, Generic[Program]):
     """One run of a plan in virtual time."""
 
-    def __init__(self, plan: Plan, loaded: LoadedScenario, progress: Progress, results: Path | None = None) -> None:
-        """``results``: where its result folder goes, without it that of the scenario's results."""
-        self.plan, self.loaded, self.progress = plan, loaded, progress
+    def __init__(
+        self, plan: Plan, loaded: LoadedScenario, program: Program, progress: Progress, results: Path | None = None
+    ) -> None:
+        """``results``: where its result folder goes, if not to the scenario's results."""
+        self.plan, self.loaded, self.program, self.progress = plan, loaded, program, progress
         self.folder: Path = (results or paths.results() / plan["scenario"]) / plan["run"]
-        self.repeatable = True
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether it comes out the same each time."""
+        return True
 
     def execute(self) -> Verdict:
         """Run to the verdict; raises :class:`TestbedError` where it could not be reached."""
@@ -84,7 +93,7 @@ class VirtualRun(ABC):
             try:
                 return self._run()
             except Interrupted:
-                raise  # it is as if it had not been begun: made again it is the same
+                raise  # without a trace: the next attempt is the same
             except Exception as error:
                 self._write_provenance({})
                 write_broken(self.plan, self.folder, None, error, [])
@@ -92,7 +101,7 @@ class VirtualRun(ABC):
 
     def without_database(self, database_points: int | None) -> Verdict:
         """Run to the verdict, to be compared with an earlier run of the plan: without database, provenance and report.
-        ``database_points``: what the database held of that one."""
+        ``database_points``: the number of that run's points in the database."""
         with self._own_folder():
             trust, _ = self.carry_out()
             reader = FromFile(self.folder / "telemetry.lp")
@@ -104,7 +113,7 @@ class VirtualRun(ABC):
 
     @contextmanager
     def _own_folder(self) -> Iterator[None]:
-        """The run's folder made anew; raises :class:`CannotRun` while another process makes the same run there."""
+        """Make the run's folder anew; raises :class:`CannotRun` while another process makes the same run there."""
         with ExitStack() as held:
             try:
                 with _locked(self.folder):
@@ -119,15 +128,11 @@ class VirtualRun(ABC):
                     "NCP_TESTBED_RESULTS=FOLDER ./run.sh …",
                     folder=self.folder,
                 ) from None
-            self._fill_folder()
+            (self.folder / "logs").mkdir()
+            write_json(self.folder / "plan.json", self.plan)
+            keep(self.loaded, self.folder, self.plan["topology"].get("file"))
+            make_latest(self.folder)
             yield
-
-    def _fill_folder(self) -> None:
-        (self.folder / "logs").mkdir()
-        plan = json.dumps(self.plan, indent=1, ensure_ascii=False)
-        (self.folder / "plan.json").write_text(plan + "\n")
-        keep(self.loaded, self.folder, self.plan["topology"].get("file"))
-        make_latest(self.folder)
 
     def _run(self) -> Verdict:
         trust, facts = self.carry_out()
@@ -145,19 +150,14 @@ class VirtualRun(ABC):
         return judged.verdict
 
     def _write_provenance(self, facts: dict[str, Any]) -> None:
-        document = {
-            **provenance.of_machine_and_code(),
-            "run": provenance.of_plan(self.plan) | provenance.of_program(self.folder),
-            **facts,
-            "seconds": self.progress.seconds,
-        }
-        text = json.dumps(document, indent=1, ensure_ascii=False)
-        (self.folder / "provenance.json").write_text(text + "\n")
+        run = provenance.of_plan(self.plan) | provenance.of_program(self.folder)
+        document = {**provenance.of_machine_and_code(), "run": run, **facts, "seconds": self.progress.seconds}
+        write_json(self.folder / "provenance.json", document)
 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Held as long as this process needs the folder, if it is there; raises BlockingIOError if another one does."""
+    """Hold the folder, if it is there; raises BlockingIOError if another process does."""
     try:
         opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except FileNotFoundError:

@@ -41,7 +41,7 @@ def measured_by(
             out=tmp_path_factory.mktemp("out"),
             seed=seed,
             limit_s=GUEST_LIMIT_S,
-            told=print,
+            tell=print,
         )
         assert ended.code == 0, (job / "stderr").read_text()[-3000:]
         return job, (job / "spins").read_text()

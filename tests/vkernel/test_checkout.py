@@ -89,10 +89,11 @@ def test_a_folder_that_could_not_be_made_is_not_there(clone: Path) -> None:
 
     with pytest.raises(RuntimeError):
         checkout._cached("kind", "x", half)
-    with checkout.cache_folder("kind", "x") as (folder, made):
-        assert made is not None
-    with checkout.cache_folder("kind", "x") as (again, made):
-        assert (again, made) == (folder, None)
+    made: list[Path] = []
+    folder = checkout._cached("kind", "x", made.append)
+    assert len(made) == 1
+    assert checkout._cached("kind", "x", made.append) == folder
+    assert len(made) == 1, "it is there already"
     assert folder.is_dir()
     assert seen(folder) == set()
 

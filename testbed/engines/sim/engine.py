@@ -5,20 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 
 from testbed.engines.engine import Engine, Options, Programs
-from testbed.engines.sim.refusals import refusals
 from testbed.engines.sim.run import SOURCES, SimulatedRun, run_id
 from testbed.errors import CannotRun
 from testbed.machine import Need
-from testbed.plan.model import Plan
-from testbed.plan.traffic_types import TRAFFIC
+from testbed.plan.model import Plan, Session
+from testbed.plan.traffic_types import TRAFFIC, sent_by
 from testbed.plan.trigger import trigger
 from testbed.planning.resolve import Choices
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario
+from topologies.impairments import keys_that
+
+LOSSY = keys_that()
+"""Properties of a link by which it loses packets, changes them or their order."""
 
 
 class Simulator(Engine):
-    """One process a run; always the same bytes."""
+    """Runs each in one process, always to the same bytes."""
 
     name = "sim"
     agent = "ncp-sim"
@@ -26,19 +29,16 @@ class Simulator(Engine):
     sources = SOURCES
 
     def needs(self, runtime: str = "docker") -> frozenset[Need]:
-        """Python and Go."""
         return frozenset({Need.PYTHON, Need.BUILD})
 
     def deterministic(self) -> bool:
-        """There is no clock."""
         return True
 
     def supports(self, scenario: LoadedScenario) -> bool:
-        """NCP alone."""
+        """Whether it is NCP alone."""
         return not TRAFFIC[scenario.scenario.traffic].of_a_kernel and not scenario.scenario.cross_traffic
 
     def refuse_options(self, options: Options) -> None:
-        """Those about real parts."""
         super().refuse_options(options)
         if options.runtime is not None:
             raise CannotRun(
@@ -55,27 +55,59 @@ class Simulator(Engine):
             )
 
     def choices(self, options: Options) -> Choices:
-        """Nothing is left to choose."""
         return Choices("virtual", "model", options.seed, options.quick, trigger(), self.name, options.traces)
 
     def name_run(self, plan: Plan, programs: Programs) -> None:
-        """By the plan and the sources."""
+        """Name a run by its plan and the sources."""
         plan["run"] = run_id(plan, programs.code)
         plan["namespace"] = "ncp-sim"
 
     def unsupported(self, plan: Plan) -> list[str]:
-        """What only a kernel has."""
-        return refusals(plan)
+        """The parts that only a real kernel has; none of them is left out silently."""
+        found = [
+            f"cross_traffic.{flow['number']}: {flow['tool']} needs a kernel's TCP, which the simulator has not"
+            for flow in plan["cross_traffic"]
+        ]
+        sent = sent_by(plan)
+        if sent.of_a_kernel:
+            return [*found, f"{sent.name}: it needs a kernel's {sent.of_a_kernel}, which the simulator has not"]
+        captured = plan["traces"]["pcap"] if "traces" in plan else []
+        for session in (session for session in plan["sessions"] if session["transport"] == "tcp"):
+            name = session["name"]
+            if captured:
+                found.append(f"--pcap {captured[0]}: session {name} is over TCP, whose segments the simulator has not")
+            if why := _tcp_repairs(plan, session):
+                found.append(
+                    f"sessions.{name}: transport tcp needs a kernel's TCP where {why}; "
+                    "the simulator carries it over links that keep every packet and its place"
+                )
+        return found
 
     def describe(self, plan: Plan, options: Options) -> list[str]:
-        """That no time passes."""
         return ["in virtual time"]
 
     def run(
         self, plan: Plan, loaded: LoadedScenario, programs: Programs, progress: Progress, results: Path | None = None
     ) -> SimulatedRun:
-        """By one process."""
         return SimulatedRun(plan, loaded, programs.binaries[self.agent], progress, results)
+
+
+def _tcp_repairs(plan: Plan, session: Session) -> str | None:
+    """An event on the session's path that TCP's own rules would answer; None if there is none."""
+    links = {link["name"]: link for link in plan["links"]}
+    crossed = {name for connection in session["connections"] for name in connection["path"]}
+    for name in sorted(crossed):
+        link = links[name]
+        if link["queue"]["mode"] != "backpressure" or any(len(c["path"]) > 1 for c in session["connections"]):
+            return f"link {name} has a queue that drops"
+        if found := [key for key in LOSSY if link.get(key)]:
+            return f"link {name} has {found[0]}"
+    for action in plan["timeline"]:
+        if action["kind"] == "pause_read" or action["link"] not in crossed:
+            continue
+        if action["kind"] == "carrier" or set(action["properties"]) & set(LOSSY):
+            return f"the timeline has “{action['text']}”"
+    return None
 
 
 ENGINE = Simulator()

@@ -14,8 +14,6 @@ from testbed.exit_codes import Exit
 from testbed.judge.checks.result import Trust
 from testbed.message import Message
 from testbed.plan.model import Plan
-from testbed.runtime.progress import Progress
-from testbed.scenario.load import LoadedScenario
 
 SOURCES = (
     "go.mod",
@@ -41,8 +39,8 @@ SOURCES = (
     "ncp-agent/simrun",
     "ncp-agent/wire",
 )
-"""What of the checkout a simulation's result can depend on: the packages that ``ncp-sim`` is linked of, as
-``go list -deps`` names them. To ask Go before each run would take longer than a short run."""
+"""Parts of the checkout that a simulation's result can depend on: the packages that ``ncp-sim`` is linked of, as
+``go list -deps`` names them. To run Go before each run would take longer than a short run."""
 
 
 def run_id(plan: Plan, code: bytes | None = None) -> str:
@@ -60,41 +58,28 @@ def simulate(folder: Path, simulator: Path) -> dict[str, Any]:
     """
     log = folder / "logs" / "ncp-sim.log"
     command = [str(simulator), "--plan", str(folder / "plan.json"), "--dir", str(folder)]
-    said = subprocess.PIPE  # and not a file: a full disk would take the words with it that tell of it
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT, check=False)
+    output = subprocess.PIPE  # and not a file: a full disk would take the words with it that tell of it
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, check=False)
     text = done.stdout.decode(errors="replace")
     log.write_text(text)
-    if done.returncode:
-        ended = Message(
-            "sim.ended", "the simulator ended with {status}: {said}", status=done.returncode, said=_last_line(text)
-        )
-        if done.returncode < 0 or done.returncode == Exit.CANNOT_RUN:
+    if status := done.returncode:
+        said = (text.strip().splitlines() or ["it said nothing"])[-1]
+        ended = Message("sim.ended", "the simulator ended with {status}: {said}", status=status, said=said)
+        if status < 0 or status == Exit.CANNOT_RUN:
             raise CannotRun.of(ended, "Make room, in memory or on the disk, and give the same command.")
         raise RunFailed.of(ended, f"Its log: {log}")
     facts: dict[str, Any] = json.loads((folder / "sim.json").read_text())
     return facts
 
 
-class SimulatedRun(VirtualRun):
+class SimulatedRun(VirtualRun[Path]):
     """One run of a plan in the simulator."""
-
-    def __init__(
-        self, plan: Plan, loaded: LoadedScenario, simulator: Path, progress: Progress, results: Path | None = None
-    ) -> None:
-        """``results``: where its result folder goes, without it that of the scenario's results."""
-        super().__init__(plan, loaded, progress, results)
-        self.simulator = simulator
 
     def carry_out(self) -> tuple[Trust, dict[str, Any]]:
         """Simulate. Nothing can be late or starved where there is no clock."""
         with self.progress.step("simulate") as step:
             with self.progress.watching(self.plan, self.folder / "telemetry.lp"):
-                facts = simulate(self.folder, self.simulator)
+                facts = simulate(self.folder, self.program)
             ratio = facts["virtual_s"] / max(facts["cpu_s"], 1e-9)
             step.note = f"{facts['virtual_s']:.1f} virtual s in {facts['cpu_s']:.2f} s of CPU ({ratio:.0f} × real time)"
         return Trust(trusted=True, reasons=[]), {"simulation": facts}
-
-
-def _last_line(text: str) -> str:
-    lines = text.strip().splitlines()
-    return lines[-1] if lines else "it said nothing"

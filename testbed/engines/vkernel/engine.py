@@ -23,29 +23,25 @@ from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario
 
 OF_THE_CPU = ("host_cpu",)
-"""Series that tell of the machine and not of the network."""
+"""Series of the machine and not of the network."""
 
 
 class GuestKernel(Engine):
-    """A User-Mode Linux guest a run; the same bytes each time if its kernel is the one with virtual time."""
+    """Runs each in a User-Mode Linux guest; the same bytes each time if its kernel is the one with virtual time."""
 
     name = "vkernel"
     sources = (*SOURCES, *checkout.SOURCES)
 
     def needs(self, runtime: str = "docker") -> frozenset[Need]:
-        """A kernel, and what a run finds on its hosts."""
         return frozenset({Need.PYTHON, Need.BUILD, Need.TOOLS, Need.GUEST})
 
     def deterministic(self) -> bool:
-        """Where the kernel with virtual time is built."""
+        """Whether the kernel with virtual time is built."""
         return kernel.built() is not None
 
-    def is_available(self) -> bool:
-        """Where that kernel is built."""
-        return self.deterministic()
+    is_available = deterministic
 
     def refuse_options(self, options: Options) -> None:
-        """Those that ask for what a guest has not."""
         super().refuse_options(options)
         if options.runtime == "docker":
             raise CannotRun(
@@ -67,21 +63,20 @@ class GuestKernel(Engine):
             )
 
     def choices(self, options: Options) -> Choices:
-        """What the guest has."""
         return Choices("process", "netem", options.seed, options.quick, trigger(), self.name, options.traces)
 
     def build(self, progress: Progress, meanwhile: Callable[[], object] = lambda: None) -> Programs:
-        """The kernel as well, if it can be built and is not."""
+        """Build the kernel as well, if it can be built and is not."""
         ready_kernel(progress)
         return super().build(progress, meanwhile)
 
     def name_run(self, plan: Plan, programs: Programs) -> None:
-        """By the plan, the sources and the kernel."""
+        """Name a run by its plan, the sources and the kernel."""
         plan["run"] = run_id(plan, kernel.chosen())
         plan["namespace"] = "ncp-" + plan["run"].rsplit("-", 1)[-1]
 
     def unlike(self, recorded: Mapping[str, Any]) -> list[Message]:
-        """Another build of the kernel."""
+        """A message where the run had another build of the kernel."""
         there, here = str(recorded.get("engine", {}).get("kernel_sha256", "")), kernel.chosen().identity()
         if there == here:
             return []
@@ -95,30 +90,28 @@ class GuestKernel(Engine):
         ]
 
     def unsupported(self, plan: Plan) -> list[str]:
-        """What needs real time, or a machine of more than one core."""
+        """The checks and links that need real time, or a machine of more than one core."""
         found = [
             f"links.{link['name']}: it has no rate, and where the CPU is free it would be infinitely fast"
             for link in plan["links"]
             if not link["rate_bps"] and not link.get("trace_file")
         ]
-        found += [
+        return found + [
             f"checks.{check['name']}: series {check['series']}, and the CPU is free in the guest"
             for check in plan["checks"]
             if check.get("series") in OF_THE_CPU
         ]
-        return found
 
     def describe(self, plan: Plan, options: Options) -> list[str]:
-        """Which kernel it is, and what that means."""
+        """The kernel, and the consequences of its clock."""
         chosen = kernel.chosen()
         time = "virtual" if chosen.exact else "real"
-        told = ["links by netem", f"guest kernel in {time} time ({chosen.program}); {MODEL_OF_A_GUEST}"]
-        return told if chosen.exact else [*told, WHAT_STOCK_COSTS]
+        lines = ["links by netem", f"guest kernel in {time} time ({chosen.program}); {MODEL_OF_A_GUEST}"]
+        return lines if chosen.exact else [*lines, WHAT_STOCK_COSTS]
 
     def run(
         self, plan: Plan, loaded: LoadedScenario, programs: Programs, progress: Progress, results: Path | None = None
     ) -> GuestRun:
-        """In a guest that is booted for it."""
         return GuestRun(plan, loaded, kernel.chosen(), progress, results)
 
 

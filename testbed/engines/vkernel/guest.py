@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import resource
 import shutil
@@ -11,30 +12,32 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple, TextIO
+
+import psutil
 
 from testbed import paths
-from testbed.engines.vkernel.cores import own_core
 from testbed.errors import RunFailed
 from testbed.machine.guest_kernel import Kernel
 
 INIT = paths.CHECKOUT / "images" / "vkernel" / "engine-init"
 MEMORY = "2G"
-"""Of the guest, its files included. What is not used is not taken."""
+"""Memory of the guest, its files included. The host gives no more than the guest uses."""
 EPOCH_S = 946_684_800
 """The guest's clock at its start: 2000-01-01 UTC, as in the simulator."""
 SYSCALL_NS = 2000
-"""What a system call costs in virtual time; without a price, polling would stop the clock."""
+"""The price of a system call in virtual time; without one, polling would stop the clock."""
 CLOCK_NS = 40
-"""What reading the clock costs in virtual time, up to the price of a system call; then it is one."""
+"""The price of reading the clock in virtual time, up to that of a system call; then it is one."""
 SPIN_MS = 1000
 """CPU time without a system call after which a program is taken to wait for another, and time goes on."""
 END_S = 5.0
+LOOK_S = 0.2
 
 CHECKOUT = Path("/checkout")
-"""Where the guest sees this checkout."""
+"""The checkout's place in the guest."""
 
 DISTUTILS = "stdlib" if sys.version_info < (3, 12) else "local"
 """Mininet compares versions by ``distutils``. While Python has its own, that of setuptools need not be loaded, which
@@ -45,41 +48,39 @@ ENVIRONMENT = (
     "PYTHONDONTWRITEBYTECODE=1 NCP_TESTBED_STATE=/run/state NCP_TESTBED_RUN=/run/ncp-testbed "
     f"NCP_TESTBED_RESULTS=/results SETUPTOOLS_USE_DISTUTILS={DISTUTILS}"
 )
-"""What a command of a job starts with: nothing of this machine's environment gets in."""
+"""The beginning of a job's command: nothing of this machine's environment gets in."""
 
 _BOOT_JOB = '"mount -t hostfs none /mnt -o /proc/self/cwd; exec /bin/bash /mnt/init"'
 """The job's folder is the kernel's working directory, so that the command line, which seeds the guest's random
 numbers, is the same for every job."""
+_ARGUMENTS = "umid=guest uml_dir=uml noreboot quiet loglevel=3"
+_VIRTUAL_TIME = (
+    f"time-travel=inf-cpu time-travel-start={EPOCH_S * 10**9} tt-syscall-ns={SYSCALL_NS} tt-clock-ns={CLOCK_NS} "
+    f"tt-spin-ms={SPIN_MS} rng-seed={{seed}} random.trust_bootloader=1 norandmaps"
+)
 
-Environment = Mapping[str, str]
 
-
-@dataclass(frozen=True)
-class Mount:
+class Mount(NamedTuple):
     """A folder of this machine in the guest."""
 
     outside: Path
     inside: Path
     writable: bool = False
 
-    def line(self, link: str) -> str:
-        """As the guest's process 1 reads it; ``link`` in the job's folder leads to the folder outside."""
-        return f"{'rw' if self.writable else 'ro'}\t/proc/self/cwd/{link}/.\t{self.inside}\n"
 
-
-@dataclass(frozen=True)
-class Ended:
-    """How a guest came to its end."""
+class Ended(NamedTuple):
+    """The end of a guest."""
 
     code: int
     """The exit code of its command."""
     spins: int
-    """How often the spin guard let time pass: depends on the machine's speed, so that nothing is repeatable."""
+    """The number of times that the spin guard let time pass: depends on the machine's speed, so the run is not
+    repeatable."""
     uptime_s: float
-    """In the guest's own time."""
+    """Seconds of the guest's own time."""
     wall_s: float
     cpu_s: float
-    """Of its kernel and all that ran in it: the wall time of a core that nothing else uses."""
+    """CPU time of its kernel and all that ran in it: the wall time of a core that nothing else uses."""
 
 
 def boot(
@@ -92,16 +93,16 @@ def boot(
     checkout: Sequence[Mount] | None = None,
     further: Sequence[Mount] = (),
     limit_s: float,
-    told: Callable[[str], None] = lambda _line: None,
+    tell: Callable[[str], None] = lambda _line: None,
 ) -> Ended:
-    """Run a line of shell as root in a guest; ``job`` keeps what it and its kernel said, ``out`` gets what it
-    leaves in ``/results``, and ``checkout`` is what it has of the checkout: all, if nothing is said.
+    """Run a line of shell as root in a guest; ``job`` keeps its output and that of its kernel, ``out`` gets the files
+    that it leaves in ``/results``, and ``checkout`` is the part of the checkout that it has: all by default.
 
-    ``told`` is called with each line on its stderr, as it comes. Raises :class:`RunFailed` if the guest ends
+    ``tell`` gets each line of its stderr, as it comes. Raises :class:`RunFailed` if the guest ends
     before its command, or takes longer than ``limit_s`` seconds of wall time.
     """
     prepare(job, command, [*mounts(job, out, checkout), *further])
-    with own_core(told) as core, memory_folder() as memory, (job / "kernel.log").open("wb") as log:
+    with _own_core(tell) as core, memory_folder() as memory, (job / "kernel.log").open("wb") as log:
         begun_s, before_s = time.monotonic(), _children_cpu_s()
         process = subprocess.Popen(
             [*_pinned(core, kernel), *kernel_command(kernel, seed)],
@@ -113,7 +114,7 @@ def boot(
             start_new_session=True,
         )
         try:
-            _follow(process, job / "stderr", begun_s + limit_s, told)
+            _follow(process, job / "stderr", begun_s + limit_s, tell)
         finally:
             _end(process)
             for link in job.glob("place*[0-9]"):
@@ -124,97 +125,92 @@ def boot(
             raise RunFailed(
                 "vkernel.timeout", "the guest was ended after {limit_s:.0f} s; see {job}", limit_s=limit_s, job=job
             )
-        raise RunFailed(
-            "vkernel.ended-early", "the guest ended before its command did; see {log}", log=job / "kernel.log"
-        )
+        log_file = job / "kernel.log"
+        raise RunFailed("vkernel.ended-early", "the guest ended before its command did; see {log}", log=log_file)
     code, spins, uptime_s = ((job / name).read_text() for name in ("exit-code", "spins", "uptime"))
-    cpu_s = _children_cpu_s() - before_s
-    return Ended(int(code), len(spins.splitlines()), float(uptime_s), wall_s, cpu_s)
+    return Ended(int(code), len(spins.splitlines()), float(uptime_s), wall_s, _children_cpu_s() - before_s)
 
 
 def _children_cpu_s() -> float:
-    """Of the processes that this one started and that have ended."""
+    """CPU time of the processes that this one started and that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def mounts(job: Path, out: Path, checkout: Sequence[Mount] | None = None) -> list[Mount]:
-    """What every guest has of this machine beside its programs."""
-    return [
-        *(checkout or [Mount(paths.CHECKOUT, CHECKOUT)]),
-        Mount(job, Path("/job"), writable=True),
-        Mount(out, Path("/out"), writable=True),
-    ]
+    """The folders of this machine, beside its programs, that every guest has."""
+    places = Mount(job, Path("/job"), writable=True), Mount(out, Path("/out"), writable=True)
+    return [*(checkout or [Mount(paths.CHECKOUT, CHECKOUT)]), *places]
 
 
 def prepare(job: Path, command: str, places: Sequence[Mount]) -> None:
-    """Write what the guest's process 1 reads."""
+    """Write the files that the guest's process 1 reads."""
     (job / "uml").mkdir(parents=True, exist_ok=True)
     for name in ("exit-code", "spins", "uptime"):
         (job / name).unlink(missing_ok=True)
     shutil.copyfile(INIT, job / "init")
     lines = []
     for number, place in enumerate(places):
-        # The guest is told no path of this machine: the time that it takes to read one would show.
+        # The guest sees no path of this machine, but a link in its job: the time that it takes to read one would show.
         link = job / f"place{number}"
         link.unlink(missing_ok=True)
         link.symlink_to(place.outside.resolve())
-        lines.append(place.line(link.name))
+        lines.append(f"{'rw' if place.writable else 'ro'}\t/proc/self/cwd/{link.name}/.\t{place.inside}\n")
     (job / "places").write_text("".join(lines))
     (job / "command").write_text(command + "\n")
 
 
 def kernel_command(kernel: Kernel, seed: int, console: str = "con=null con0=null,fd:1") -> list[str]:
     """The kernel's own command line: constant but for the seed."""
-    arguments = [
-        f"mem={MEMORY}",
-        "rootfstype=hostfs",
-        "root=/dev/root",
-        "ro",
-        "rootflags=/",
-        *console.split(),
-        "umid=guest",
-        "uml_dir=uml",
-        "noreboot",
-        "quiet",
-        "loglevel=3",
-    ]
+    arguments = f"mem={MEMORY} rootfstype=hostfs root=/dev/root ro rootflags=/ {console} {_ARGUMENTS}".split()
     if kernel.exact:
-        arguments += [
-            "time-travel=inf-cpu",
-            f"time-travel-start={EPOCH_S * 10**9}",
-            f"tt-syscall-ns={SYSCALL_NS}",
-            f"tt-clock-ns={CLOCK_NS}",
-            f"tt-spin-ms={SPIN_MS}",
-            f"rng-seed={seed}",
-            "random.trust_bootloader=1",
-            "norandmaps",
-        ]
+        arguments += _VIRTUAL_TIME.format(seed=seed).split()
     # The guest ends with this process, however that ends.
-    # -R: what the kernel below draws for its own layout shows in that of the guest's programs.
-    return [
-        "setpriv",
-        "--pdeathsig",
-        "KILL",
-        "setarch",
-        "-R",
-        str(kernel.program),
-        *arguments,
-        "init=/bin/sh",
-        "--",
-        "-c",
-        _BOOT_JOB,
-    ]
+    # -R: the layout that the kernel below draws for itself shows in that of the guest's programs.
+    host = ["setpriv", "--pdeathsig", "KILL", "setarch", "-R", str(kernel.program)]
+    return [*host, *arguments, "init=/bin/sh", "--", "-c", _BOOT_JOB]
 
 
 def environment(kernel: Kernel, memory: Path) -> dict[str, str]:
+    """The kernel's environment, with ``memory`` as the folder of the guest's memory."""
     shim = {"LD_PRELOAD": str(kernel.preload)} if kernel.preload else {}
     return {"PATH": "/usr/local/bin:/usr/bin:/bin", "TMPDIR": str(memory), **shim}
 
 
+@contextlib.contextmanager
+def _own_core(tell: Callable[[str], None]) -> Iterator[int]:
+    """Hold a core that this process may use and that has no guest of this user, the idlest of them: none disturbs
+    another. Waits for one, and says so."""
+    waited = False
+    while (found := _free_core()) is None:
+        if not waited:
+            tell("  waiting for a core: each has a guest")
+            waited = True
+        time.sleep(LOOK_S)
+    core, lock = found
+    with lock:
+        yield core
+
+
+def _free_core() -> tuple[int, TextIO] | None:
+    """A core, and the open file that holds it until it is closed."""
+    idle = psutil.cpu_times_percent(interval=LOOK_S, percpu=True)
+    allowed = sorted(os.sched_getaffinity(0), key=lambda core: -idle[core].idle if core < len(idle) else 0.0)
+    for core in allowed:
+        lock = (Path(tempfile.gettempdir()) / f"ncp-guest-{os.getuid()}-core-{core}.lock").open("a")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            continue
+        return core, lock
+    return None
+
+
 def _pinned(core: int, kernel: Kernel) -> list[str]:
-    """On one core a guest's system call costs half of what it does on two. Where time is real, the guest goes
-    before ordinary programs if that is allowed: what the machine does beside it must not look like a slow link."""
+    """The command that pins a guest to a core: on one core its system calls cost half of what they do on two. Where
+    time is real, the guest goes before ordinary programs if that is allowed: other load of the machine must not look
+    like a slow link."""
     pinned = ["taskset", "-c", str(core)]
     first = ["chrt", "--rr", "1"]
     if not kernel.exact and subprocess.run([*first, "true"], capture_output=True, check=False).returncode == 0:
@@ -224,15 +220,15 @@ def _pinned(core: int, kernel: Kernel) -> list[str]:
 
 @contextlib.contextmanager
 def memory_folder() -> Iterator[Path]:
-    """Where the file goes that is the guest's memory: memory of this machine if there is enough, else its disk."""
+    """A folder for the guest's memory: in memory of this machine if there is enough, else on its disk."""
     shared = Path("/dev/shm")
     roomy = os.access(shared, os.W_OK) and shutil.disk_usage(shared).free > 3 << 30
     with tempfile.TemporaryDirectory(prefix="ncp-guest-", dir=shared if roomy else None) as folder:
         yield Path(folder)
 
 
-def _follow(process: subprocess.Popen[bytes], said: Path, until_s: float, told: Callable[[str], None]) -> None:
-    """Until the guest has ended or its time is up, pass on what it says."""
+def _follow(process: subprocess.Popen[bytes], said: Path, until_s: float, tell: Callable[[str], None]) -> None:
+    """Pass on the guest's output, until it has ended or its time is up."""
     place = 0
     while True:
         over = process.poll() is not None
@@ -242,7 +238,7 @@ def _follow(process: subprocess.Popen[bytes], said: Path, until_s: float, told: 
                 *lines, _ = file.read().split(b"\n")
             place += sum(len(line) + 1 for line in lines)
             for line in lines:
-                told(line.decode(errors="replace"))
+                tell(line.decode(errors="replace"))
         if over or time.monotonic() > until_s:
             return
         with contextlib.suppress(subprocess.TimeoutExpired):

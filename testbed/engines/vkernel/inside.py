@@ -1,4 +1,4 @@
-"""The guest's side of a run: the same runner, without a database and without the verdict, which is left to the host.
+"""Carries out a run in the guest, without a database and without the verdict, which is left to the host.
 
 ``python -m testbed.engines.vkernel.inside``, as root, in the guest; ``/out`` has the plan and gets the results.
 """
@@ -6,16 +6,15 @@
 from __future__ import annotations
 
 import ctypes
-import dataclasses
 import importlib
-import json
-import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from testbed import paths
+from testbed.documents import read_json, write_json
 from testbed.engines.mininet.lifecycle import EmulatedRun
 from testbed.errors import TestbedError, Unsupported
 from testbed.judge.checks.result import Trust
@@ -28,28 +27,25 @@ from testbed.runtime.progress import Progress
 NETWORK = ("mininet.net", "mininet.log", "topologies.planned", "topologies.hosts")
 CHANGES = ("testbed.engines.mininet.host_rates",)
 PRELOADED = (*NETWORK, *CHANGES, *(f"testbed.traffic.{name}" for name in TRAFFIC))
-"""Modules that the runner loads when it comes to them, of all plans."""
+"""Modules of all plans that the runner loads when it comes to them."""
 OUT = Path("/out")
 RESULTS = Path("/results")
 START_S = 10
-"""When the run starts, in seconds of the guest's uptime: later than its programs need to be loaded, so that how
-they were doesn't show."""
+"""The run's start, in seconds of the guest's uptime: late enough that the time of loading its programs doesn't show."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Text:
-    """The scenario file as it is kept with the results; the plan is what is run."""
+class Text(NamedTuple):
+    """The scenario file as it is kept with the results; the plan is carried out."""
 
     text: str
     program: None = None
 
 
 def main() -> int:
-    """Run the plan; what became of it is in ``guest.json``. Returns the exit code."""
-    plan = json.loads((OUT / "plan.json").read_text())
+    """Run the plan; its outcome is in ``guest.json``. Returns the exit code."""
+    plan: Plan = read_json(OUT / "plan.json")  # type: ignore[assignment]
     binaries = {name: paths.BINARIES / name for name in build.PROGRAMS}
-    scenario = Text((OUT / "scenario.yaml").read_text())
-    run = EmulatedRun(plan, scenario, binaries, Progress(), results=RESULTS)
+    run = EmulatedRun(plan, Text((OUT / "scenario.yaml").read_text()), binaries, Progress(), results=RESULTS)
     document: dict[str, object] = {}
     preload(modules_of(plan))
     _sleep_until(START_S)
@@ -60,19 +56,11 @@ def main() -> int:
         if not isinstance(error, TestbedError):
             document["error"] = f"{type(error).__name__}: {error}"
             raise
-        document |= {"error": error.message, "code": error.code}
-        document["unsupported"] = isinstance(error, Unsupported)
+        document |= {"error": error.message, "code": error.code, "unsupported": isinstance(error, Unsupported)}
         return 1
     finally:
-        document |= {
-            "provenance": run.provenance,
-            "seconds": run.progress.seconds,
-            "kernel": kernel_facts(),
-            "python": sys.version.split()[0],
-            "processes": os.cpu_count(),
-        }
-        text = json.dumps(document, indent=1, ensure_ascii=False)
-        (OUT / "guest.json").write_text(text + "\n")
+        document |= {"provenance": run.provenance, "seconds": run.progress.seconds, "kernel": kernel_facts()}
+        write_json(OUT / "guest.json", document)
     return 0
 
 
@@ -91,7 +79,7 @@ def preload(modules: Iterable[str] = PRELOADED) -> None:
 
 
 def _sleep_until(uptime_s: int) -> None:
-    """To that very nanosecond: a sleep for what is left would end as much later as it was begun later."""
+    """Sleep to that very nanosecond: a sleep for the rest of the time would end as much later as it began later."""
 
     class Timespec(ctypes.Structure):
         _fields_ = (("tv_sec", ctypes.c_long), ("tv_nsec", ctypes.c_long))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from testbed import traffic
 from testbed.engines import virtual_run
 from testbed.engines.virtual_run import VirtualRun
-from testbed.engines.vkernel import checkout, guest, python_cache
+from testbed.engines.vkernel import checkout, guest
 from testbed.errors import RunFailed, Unsupported
 from testbed.judge.checks.result import Trust
 from testbed.machine.guest_kernel import Kernel
@@ -20,18 +19,16 @@ from testbed.plan.duration import expected_transfer_s
 from testbed.plan.engines import MODEL_OF_A_GUEST
 from testbed.plan.model import Plan
 from testbed.planning.resolve import new_run_id
-from testbed.runtime.progress import Progress
-from testbed.scenario.load import LoadedScenario
 from topologies.link import FILES
 
 SOURCES = ("cmd", "collectors", "go.mod", "go.sum", "images/vkernel/engine-init", "internal", "ncp-agent", "ndn-agent")
-"""What of the checkout a run's result can depend on, beside Python's sources and packages: its programs are linked of
-Go packages in these folders."""
+"""The parts of the checkout, beside Python's sources and packages, that a run's result can depend on: its programs are
+linked of Go packages in these folders."""
 LIMIT_S = 3600.0
-"""Of wall time, beside that for the transfer: a guest that hangs is ended, one on a busy machine is not."""
+"""The limit of wall time, beside that for the transfer: a guest that hangs is ended, one on a busy machine is not."""
 
 COMMAND = (
-    f"{guest.ENVIRONMENT} PYTHONPYCACHEPREFIX={python_cache.INSIDE}"
+    f"{guest.ENVIRONMENT} PYTHONPYCACHEPREFIX={checkout.PYTHON_CACHE}"
     + " /checkout/.venv/bin/python -m testbed.engines.vkernel.inside"
 )
 
@@ -45,23 +42,26 @@ def run_id(plan: Plan, kernel: Kernel) -> str:
     return virtual_run.run_id("vk", plan, sources + kernel.identity().encode())
 
 
-class GuestRun(VirtualRun):
+class GuestRun(VirtualRun[Kernel]):
     """One run of a plan in a guest kernel."""
 
-    def __init__(
-        self, plan: Plan, loaded: LoadedScenario, kernel: Kernel, progress: Progress, results: Path | None = None
-    ) -> None:
-        """``results``: where its result folder goes, without it that of the scenario's results."""
-        super().__init__(plan, loaded, progress, results)
-        self.kernel = kernel
-        self.repeatable = kernel.exact
+    _spins = 0
+
+    @property
+    def kernel(self) -> Kernel:
+        """The guest's kernel."""
+        return self.program
+
+    @property
+    def repeatable(self) -> bool:
+        return self.kernel.exact and not self._spins
 
     def carry_out(self) -> tuple[Trust, dict[str, Any]]:
-        """Boot, run, take what came out. In virtual time nothing is late, and the CPU is never busy."""
+        """Boot, run and collect the results. In virtual time nothing is late, and the CPU is never busy."""
         job = self.folder / "logs" / "guest"
         job.mkdir()
         with self.progress.step("guest's Python"):
-            modules = guest.Mount(python_cache.compiled(self.kernel), python_cache.INSIDE)
+            modules = checkout.compiled(self.kernel)
         with self.progress.step("guest") as step:
             ended = guest.boot(
                 self.kernel,
@@ -72,11 +72,11 @@ class GuestRun(VirtualRun):
                 checkout=checkout.mounts(),
                 further=[modules, *_folders_in(self.plan)],
                 limit_s=LIMIT_S + 60 * expected_transfer_s(self.plan),
-                told=lambda line: self.progress.passed_on(step, line),
+                tell=lambda line: self.progress.passed_on(step, line),
             )
             step.note = f"{ended.uptime_s:.1f} {'virtual' if self.kernel.exact else 'real'} s"
-            said = self._said(job, ended)
-        self.repeatable = self.kernel.exact and not ended.spins
+            account = self._account(job, ended.code)
+        self._spins = ended.spins
         if ended.spins:
             self.progress.say(
                 f"  a program span without system calls {ended.spins} times, so this run does not count as repeatable"
@@ -93,51 +93,40 @@ class GuestRun(VirtualRun):
                 "wall_s": round(ended.wall_s, 2),
                 "cpu_s": round(ended.cpu_s, 2),
             },
-            "guest": {"kernel": said["kernel"], "seconds": said["seconds"], **said["provenance"]},
+            "guest": {"kernel": account["kernel"], "seconds": account["seconds"], **account["provenance"]},
         }
-        return Trust(**said["trust"]), facts
+        return Trust(**account["trust"]), facts
 
-    def _said(self, job: Path, ended: guest.Ended) -> dict[str, Any]:
-        """The guest's account of the run; raises :class:`RunFailed` with its words if there was no run, and
-        :class:`Unsupported` if its kernel can't carry it."""
+    def _account(self, job: Path, code: int) -> dict[str, Any]:
+        """The guest's account of the run; raises its :class:`RunFailed` or :class:`Unsupported` if there was none."""
         file = self.folder / "guest.json"
         if not file.exists():
-            lines = (job / "stderr").read_text(errors="replace").strip().splitlines()
-            said = lines[-1] if lines else "it said nothing"
+            said = ((job / "stderr").read_text(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
             raise RunFailed(
                 "vkernel.runner-failed",
-                "the guest's runner ended with {code}: {said}",
-                "Its log: {job}",
-                code=ended.code,
+                "the guest's runner ended with {code}: {said} ({log})",
+                code=code,
                 said=said,
-                job=job,
+                log=job,
             )
         document: dict[str, Any] = json.loads(file.read_text())
         file.unlink()
+        message = Message("vkernel.run-failed", "the run broke down in the guest")
+        if "error" in document:
+            message = Message.restored(document.get("code", "vkernel.program-error"), document["error"])
         if document.get("unsupported"):
-            raise Unsupported.of(_message(document))
+            raise Unsupported.of(message)
         if "trust" not in document:
-            error = RunFailed.of(_message(document), f"Its log: {job}")
+            error = RunFailed.of(message, f"Its log: {job}")
             error.reasons = Trust(**document.get("untrusted", {"trusted": True})).said  # type: ignore[attr-defined]
             raise error
         return document
 
 
-def _message(document: Mapping[str, Any]) -> Message:
-    """The error in the guest's account."""
-    if "error" not in document:
-        return Message("vkernel.run-failed", "the run broke down in the guest")
-    return Message.restored(document.get("code", "vkernel.program-error"), document["error"])
-
-
 def _folders_in(plan: Plan) -> list[guest.Mount]:
-    """Folders of files that the plan names by their paths, where the guest would not have them."""
+    """Folders of files that the plan names by their paths, beside the folders of programs, which every guest has."""
     files = [plan["topology"].get("file")]
     for link in plan["links"]:
         files += [str(value) for key, value in link.items() if key in FILES]
     folders = sorted({Path(file).parent for file in files if file} | set(traffic.of(plan).folders(plan)))
-    return [guest.Mount(folder, folder) for folder in folders if not _is_programs(folder)]
-
-
-def _is_programs(folder: Path) -> bool:
-    return os.path.commonpath([folder, "/usr"]) == "/usr"
+    return [guest.Mount(folder, folder) for folder in folders if os.path.commonpath([folder, "/usr"]) != "/usr"]
