@@ -32,8 +32,8 @@ def tell(verdict: Verdict, folder: Path) -> int:
     return OF_VERDICT[verdict.verdict]
 
 
-def to_verdict(run: Run) -> int:
-    """Carry out a run and tell how it ended; returns the exit code.
+def to_verdict(run: Run) -> tuple[int, Verdict | Exception]:
+    """Carry out a run and print its end; returns the exit code, and the verdict or the error in place of one.
 
     Raises:
         CannotRun: it can't be carried out on this machine.
@@ -43,8 +43,8 @@ def to_verdict(run: Run) -> int:
     except CannotRun:
         raise
     except Exception as error:
-        return ended_early(error, f"{run.plan['scenario']} {run.plan['run']}", run.folder)
-    return tell(verdict, run.folder)
+        return ended_early(error, f"{run.plan['scenario']} {run.plan['run']}", run.folder), error
+    return tell(verdict, run.folder), verdict
 
 
 def shown(path: Path) -> str:

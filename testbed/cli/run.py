@@ -21,7 +21,7 @@ from testbed.cli.options import (
     SetOption,
 )
 from testbed.cli.where import ClusterOption, runs_made
-from testbed.errors import BadInput
+from testbed.errors import BadInput, TestbedError
 from testbed.exit_codes import Exit
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def run_scenario(engine: Engine, loaded: LoadedScenario, options: Options) -> in
     """Set up what is missing, run, print the verdict; returns the exit code."""
     from testbed.cli.outcome import to_verdict
 
-    return to_verdict(_ready(engine, loaded, options, _progress_here()))
+    return to_verdict(_ready(engine, loaded, options, _progress_here()))[0]
 
 
 def _progress_here() -> Progress:
@@ -172,25 +172,20 @@ def _in_events(engine: Engine, loaded: LoadedScenario, options: Options) -> int:
 
 def _told(engine: Engine, run: Run, progress: EventProgress) -> int:
     """Carry out a run between its first event and its last."""
-    import json
-
     from testbed.cli.outcome import to_verdict
+    from testbed.judge.checks.result import Verdict
     from testbed.plan.duration import expected_transfer_s
 
     progress.begun(run.plan["scenario"], run.plan["run"], engine.name, run.folder, 1, expected_transfer_s(run.plan))
-    code = to_verdict(run)
-    try:
-        found = json.loads((run.folder / "verdict.json").read_text())
-    except (OSError, ValueError):
-        found = {"broken": "the run ended early", "broken_code": "run.ended-early"}
-    if found["broken"]:
-        hint = f"Data and logs so far: {run.folder}"
-        event_code = found.get("broken_code") or "run.program-error"
-        progress.write(
-            {"event": "error", "code": event_code, "message": found["broken"], "hint": hint, "exit_code": code}
-        )
+    code, end = to_verdict(run)
+    if isinstance(end, Verdict):
+        events.tell_verdict(progress, end.verdict, end.summary, end.to_json()["checks"], run.folder, code)
         return code
-    events.tell_verdict(progress, found["verdict"], found["summary"], found["checks"], run.folder, code)
+    error, message = "run.program-error", f"{type(end).__name__}: {end}"
+    if isinstance(end, TestbedError):
+        error, message = end.code, end.message
+    hint = f"Data and logs so far: {run.folder}"
+    progress.write({"event": "error", "code": error, "message": message, "hint": hint, "exit_code": code})
     return code
 
 
