@@ -1,4 +1,4 @@
-"""What the two middles of a link can do: what this kernel has, and which properties neither takes."""
+"""Capabilities of both link emulators: the kernel's features, and the properties that neither takes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def netem_takes_seed() -> bool:
 
 
 def refusals(links: Sequence[Link], middle: Literal["netem", "relay"]) -> list[str]:
-    """What a middle can't do of what the links ask, a message each, with the way out; empty: all is well."""
+    """Properties of the links that a link emulator can't do, a message each, with the way out; empty: it can do all."""
     unreadable = [f"link {link['name']!r}: jitter file: {error}" for link in links if (error := _unreadable(link))]
     if unreadable or middle == "relay":
         return unreadable or _relay_refusals(links)

@@ -78,7 +78,7 @@ def _refuse_what_others_may_write(file: Path) -> None:
 
 
 def route(topo: Topo, *paths: Sequence[str]) -> None:
-    """For ``mn --custom``: give the nodes the routes that a scenario would give them, at the end of ``build``.
+    """Gives nodes the routes of a scenario, at the end of ``build``, for ``mn --custom``.
 
     A path is a host and the keys of the links from there, in order. Emulated links get their numbers, hence
     addresses, in the order of ``topo.links()``. Raises :class:`ValueError` for other links, and

@@ -36,14 +36,14 @@ class Tunnel:
     remote: str
     port: int
     mtu_bytes: int
-    """Of the frames' payload, without the tunnel's headers."""
+    """MTU of the frames' payload, without the tunnel's headers."""
 
     def other_end(self) -> Tunnel:
-        """As the other machine has it."""
+        """The same from the other machine's end."""
         return replace(self, local=self.remote, remote=self.local)
 
     def options(self) -> str:
-        """As ``ip`` takes them."""
+        """Arguments of ``ip``."""
         return (
             f"mtu {self.mtu_bytes} type vxlan id {self.vni} local {self.local} remote {self.remote} "
             f"dstport {self.port} df set udpcsum nolearning"
@@ -95,8 +95,8 @@ class Fabric:
         within(self.path, partial(batch, tool, *lines))
 
     def add(self, link: Link, pid_a: int, pid_b: int, *, shaped: bool = True) -> None:
-        """Take a link between two hosts, each told by a process in it; :meth:`connect` makes it. A link whose
-        rate and queue are at its hosts goes without if not ``shaped``."""
+        """Take a link between two hosts, each given by a process in it; :meth:`connect` makes it. A link whose rate and
+        queue are at its hosts goes without if not ``shaped``."""
         shaping = link if shaped and shaped_at_hosts(link) else None
         for pid, near, far in ((pid_a, link["a"], link["b"]), (pid_b, link["b"], link["a"])):
             self._added.append(_HostEnd(pid, near, far, shaping, link.get("whole_segments", False)))
@@ -122,7 +122,7 @@ class Fabric:
             self._hosts_set_up.add(pid)
 
     def _tunnel_of(self, end: _HostEnd) -> Tunnel | None:
-        """From a host here to a middle that is not."""
+        """The tunnel of a host here to a link emulator on another machine; None where that is here, too."""
         return self.tunnels.get(end.near["interface"])
 
     def _addition(self, end: _HostEnd) -> str:

@@ -15,7 +15,7 @@ from topologies.layout import Route
 from topologies.within import within
 
 PROMPT = chr(127)
-"""What Mininet makes its shells print when they are ready."""
+"""Prompt of Mininet's shells."""
 SHELL_POLL_S = 0.1
 
 

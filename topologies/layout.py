@@ -1,4 +1,4 @@
-"""Who is linked with whom: the shape of a topology, before its links have rates and delays.
+"""The shape of a topology: linked nodes, before their links have rates and delays.
 
 Standard library only, so that ``mn --custom`` gets the same shapes, addresses and routes as a scenario.
 """
@@ -46,7 +46,7 @@ class Route(TypedDict):
 
 @dataclass(frozen=True)
 class Path:
-    """From one host to another: names of edges in the order that packets cross them."""
+    """A path from one host to another: names of edges in the order that packets cross them."""
 
     sender: str
     edges: tuple[str, ...]
@@ -59,7 +59,7 @@ class Graph:
     nodes: tuple[str, ...]
     links: tuple[tuple[str | None, str, str], ...]
     options: tuple[Mapping[str, Any], ...] = ()
-    """What a Mininet topology says of each link."""
+    """Options of each link in a Mininet topology."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Layout:
         return list(self._crossed(path))[-1][4]
 
     def routes(self) -> list[Route]:
-        """What hosts and routers must know for packets to take the paths, there and back.
+        """Routes of hosts and routers for packets on the paths, there and back.
 
         Raises :class:`Ambiguous` where they would have to know two ways to one address.
         """
@@ -118,7 +118,7 @@ class Layout:
         return list(known.values())
 
     def _crossed(self, path: Path) -> Iterator[tuple[int, str, str, str, str]]:
-        """Of each link on a path: its index, near and far address, near and far host."""
+        """The index, near and far address, near and far host of each link on a path."""
         at = path.sender
         for name in path.edges:
             index = self.index(name)

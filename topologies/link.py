@@ -28,12 +28,12 @@ NCP_DATA_HEADER_BYTES = 7
 QueueMode = Literal["backpressure", "droptail", "drophead", "codel"]
 ONE_BDP = QueueLength(bdp=1.0)
 SHAPER_LATENESS_S = 0.003
-"""How late the shaper's timer may be without loss of capacity: the bucket holds what the rate sends in that
-time, and two frames at least. What was measured for it is in docs/links.md."""
+"""Lateness of the shaper's timer without loss of capacity: the bucket holds that time's bytes at the rate, and two
+frames at least. docs/links.md has the measurements."""
 
 
 class Queue(TypedDict):
-    """What waits for a link's rate: at the sender (``backpressure``), else in the middle."""
+    """The queue for a link's rate: at the sender (``backpressure``), else in the link emulator."""
 
     mode: QueueMode
     packets: int
@@ -54,7 +54,7 @@ class LinkEnd(TypedDict):
 if TYPE_CHECKING:
     # Those whose keys are named outside their files.
     class Impairments(Corrupt, Duplicate, Jitter, Loss, Reorder, total=False):
-        """What a link's middle does to frames beyond delay and independent loss. Names as in ``internal/linkmodel``."""
+        """Impairments by a link emulator beyond delay and independent loss. Names as in ``internal/linkmodel``."""
 
         trace_file: str
         """Delivery opportunities in mahimahi's format instead of a constant rate; absolute path."""
@@ -67,14 +67,14 @@ FILES = (*(key for impairment in IMPAIRMENTS for key in impairment.files), "trac
 
 
 class Offloading(TypedDict, total=False):
-    """What only a link of the highest rates has."""
+    """Keys that only a link of the highest rates has."""
 
     whole_segments: bool
     """Whether TCP's segments cross the middle before they are cut into frames, as with a device that does that."""
 
 
 class UnimpairedLink(Offloading):
-    """What every link has."""
+    """Keys that every link has."""
 
     name: str
     index: int
@@ -107,7 +107,8 @@ def rate_pps(link: Link) -> float:
 
 
 def burst_bytes_at(link: Link, rate_bps: float) -> int:
-    """What the shaper may send at once when its rate is changed: what the rate needs, or what was asked beyond."""
+    """Bytes that the shaper may send at once when its rate is changed: those that the rate needs, or more if
+    configured."""
     beyond = link["burst_bytes"] > bucket_bytes(link["rate_bps"], link["frame_bytes"])
     return max(bucket_bytes(rate_bps, link["frame_bytes"]), link["burst_bytes"] if beyond else 0)
 
@@ -176,7 +177,7 @@ def resolve_link(
 
 
 def bucket_bytes(rate_bps: float, frame_bytes: int) -> int:
-    """What the shaper of a rate may send at once."""
+    """Bytes that the shaper of a rate may send at once."""
     return max(3000, 2 * frame_bytes, round(rate_bps / 8 * SHAPER_LATENESS_S))
 
 

@@ -7,12 +7,12 @@ import stat
 from pathlib import Path
 
 LARGEST_BYTES = 8 << 20
-"""Some twenty minutes of a mahimahi trace with an opportunity each millisecond."""
+"""About twenty minutes of a mahimahi trace with an opportunity each millisecond."""
 
 
 def why_unfit(path: Path) -> str | None:
-    """Why it is no such file, in words; None if it may be read. Nothing is opened: reading a device, a FIFO or what a
-    kernel shows as a file may wait for ever."""
+    """The reason why it is no such file, in words; None if it may be read. Nothing is opened: reading a device, a FIFO
+    or a kernel's pseudo file may block for ever."""
     try:
         found = path.stat()
     except OSError as error:

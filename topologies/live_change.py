@@ -1,4 +1,4 @@
-"""What a change of a live link is, whichever the middle: when it took effect, and the plug of a link."""
+"""A change of a live link, whichever the link emulator: its time, and the carrier of a link."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Applied:
 
     @property
     def uncertainty_ms(self) -> float:
-        """How far apart they are."""
+        """Time between both bounds."""
         return (self.to_unix_ns - self.from_unix_ns) / 1e6
 
 
@@ -51,13 +51,13 @@ def pair_ends(fabric: Fabric, links: Sequence[Link]) -> None:
 
 
 def set_carrier(fabric: Fabric, link: Link, *, up: bool, at_unix_ns: int = 0) -> Applied:
-    """Pull a link's plug at both ends, as the hosts see it, or put it back; at a time, or now if it has passed."""
+    """Take a link down at both ends, as the hosts see it, or up again; at a time, or now if it has passed."""
     word = "up" if up else "down"
     return _at_its_time(fabric.path, f"link set group {FIRST_GROUP + link['index']} {word}", at_unix_ns)
 
 
 def set_plug(namespace: str, interface: str, at_unix_ns: int, *, up: bool) -> int:
-    """Pull the plug of an end of a tunnel in a network namespace (by path), or put it back; when it was done."""
+    """Take an end of a tunnel in a network namespace (by path) down, or up again; returns the time."""
     word = "off" if up else "on"
     return _at_its_time(namespace, f"link set {interface} protodown {word}", at_unix_ns).to_unix_ns
 

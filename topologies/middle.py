@@ -16,12 +16,12 @@ __all__ = ["Applied", "Middle", "NetemMiddle", "RelayMiddle", "has_netem", "refu
 
 
 class Middle(Protocol):
-    """What either middle does. A blackhole is ``change(link, "both", {"loss": 1.0})``."""
+    """The interface of both link emulators. A blackhole is ``change(link, "both", {"loss": 1.0})``."""
 
     name: str
 
     def start(self, links: Sequence[Link]) -> None:
-        """From here on frames cross the links; raises :class:`~topologies.commands.CommandFailed`."""
+        """Start to forward frames; raises :class:`~topologies.commands.CommandFailed`."""
 
     def change(self, link: Link, direction: str, properties: Mapping[str, Any], *, at_unix_ns: int = 0) -> Applied:
         """Change a live link's properties at a time, or now if it has passed, keeping what is queued and on its way.
@@ -32,13 +32,13 @@ class Middle(Protocol):
         """
 
     def carrier(self, link: Link, *, up: bool, at_unix_ns: int = 0) -> Applied:
-        """Pull a link's plug at both ends, as the hosts see it, or put it back."""
+        """Take a link down at both ends, as the hosts see it, or up again."""
 
     def facts(self) -> dict[str, Any]:
-        """What a reader of a result needs to know of it: ``middle``, ``losses_seeded``, ``reason``."""
+        """Facts for readers of a result: ``middle``, ``losses_seeded``, ``reason``."""
 
     def failed(self) -> Message | None:
-        """What happened to a middle that ended by itself, or None while it works."""
+        """The fault of a link emulator that ended by itself, or None while it works."""
 
     def stop(self) -> None:
         """End it."""

@@ -98,7 +98,7 @@ class NetemMiddle:
                 for command in (_class, _queue):
                     if command("change", crossing, before) != command("change", crossing, changed):
                         lines.append(command("change", crossing, changed))
-            # What netem is told again it begins again: its seed, and the state of bursty loss.
+            # Options that netem gets again start again: its seed, and the state of bursty loss.
             if netem_options.netem(before) != netem_options.netem(changed):
                 self._changes[link["name"], way] += 1
                 lines.append(self._netem("change", link, way, changed))
@@ -108,11 +108,11 @@ class NetemMiddle:
         return applied
 
     def carrier(self, link: Link, *, up: bool, at_unix_ns: int = 0) -> Applied:
-        """Pull the link's plug at both ends, or put it back. What is under way when it is pulled is lost."""
+        """Take the link down at both ends, or up again. Frames in the link while it is down are lost."""
         return set_carrier(self.fabric, link, up=up, at_unix_ns=at_unix_ns)
 
     def facts(self) -> dict[str, Any]:
-        """What a reader of a result needs to know of this middle."""
+        """Facts for readers of a result."""
         reason = "" if self.seeded else "this iproute2 or kernel (before 6.6) gives netem no seed"
         return {"middle": self.name, "losses_seeded": self.seeded, "reason": reason}
 

@@ -19,20 +19,20 @@ from topologies.link import Link
 DIRECTIONS = ("ab", "ba")
 
 LINE: Mapping[str, Any] = {"delay_ms": DelayMs, "loss": Share, **KEYS}
-"""What can be asked of a link's line, each with its type."""
+"""Keys of a link's line that can be configured, each with its type."""
 POSITIVE = ("rate_bps", "queue_packets")
 CHANGEABLE = sorted({*POSITIVE, "burst_bytes", *LINE} - set(FIXED))
 KEPT = (*FIXED, "trace_file", "queue_mode")
 """Properties that a live link keeps: netem can't go back from a table of jitter to none, for one."""
 
 ORDER_KEEPING_RATE = "10tbit"
-"""With a rate, netem counts a frame's delay from the departure of the frame before it where that is later, so
-nothing overtakes; at this one a frame takes no time of its own."""
+"""A rate that keeps frames in order. With a rate, netem counts a frame's delay from the departure of the
+frame before it where that is later, so that nothing overtakes; at this rate a frame takes no time of its own."""
 
 
 @dataclass(frozen=True)
 class Properties:
-    """What is in force for one direction of a link; names and units as in ``internal/linkmodel``."""
+    """The configuration in force for one direction of a link; names and units as in ``internal/linkmodel``."""
 
     rate_bps: float
     burst_bytes: int
@@ -40,11 +40,11 @@ class Properties:
     queue_mode: str
     queue_packets: int
     line: Mapping[str, Any]
-    """Its delay, its loss, and what is asked of its other impairments."""
+    """Delay, loss, and the other impairments."""
 
     @classmethod
     def of(cls, link: Link) -> Properties:
-        """Those that a link has at first, the same in both directions."""
+        """The initial configuration of a link, the same in both directions."""
         return cls(
             rate_bps=link["rate_bps"],
             burst_bytes=link["burst_bytes"],
@@ -55,7 +55,7 @@ class Properties:
         )
 
     def changed(self, change: Mapping[str, Any]) -> Properties:
-        """After a change.
+        """The configuration after a change.
 
         Raises :class:`ValueError` with the property's name.
         """
@@ -102,7 +102,7 @@ def limit_packets(p: Properties) -> int:
 
 
 def queue(p: Properties) -> list[str]:
-    """What waits for the rate."""
+    """The queue for the rate."""
     limit = ["limit", str(p.queue_packets)]
     match p.queue_mode:
         case "droptail":

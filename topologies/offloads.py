@@ -17,7 +17,7 @@ NAME_BYTES, MOST_FEATURES = 32, 512  # the kernel fills in how many there are
 OFFLOADS = ("tx-checksum-", "tx-generic-segmentation", "tx-tcp", "rx-gro")
 """Beginnings of the names of features: transmit checksums, segmentation, receive offload."""
 BESIDE_TCP = ("tx-udp-", "rx-gro")
-"""Those that are off even where TCP's segments stay whole."""
+"""Offloads that are off even where TCP's segments stay whole."""
 
 
 def plain_frames(interfaces: Sequence[str], *, but_for_tcp: bool = False) -> None:

@@ -12,8 +12,8 @@ class OthersMayWrite(ValueError):
 
 
 def refuse_what_others_may_write(file: Path) -> None:
-    """For root: the file and its folder have to be root's, the caller's or the checkout's owner's, and nobody else may
-    write them; else raise :class:`OthersMayWrite`.
+    """Refuse code that others may write, for root: the file and its folder have to be root's, the caller's or the
+    checkout's owner's, and nobody else may write them; else raise :class:`OthersMayWrite`.
 
     Whoever may write the file, or put another in its place, could do as root whatever they like.
     """
@@ -26,7 +26,7 @@ def refuse_what_others_may_write(file: Path) -> None:
         try:
             found = path.stat()
         except OSError:
-            return  # told of where it is read
+            return  # reported where it is read
         if found.st_uid not in users:
             owner = "root's or yours" if len(users) > 1 else "root's"
             raise OthersMayWrite(

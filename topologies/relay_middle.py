@@ -36,7 +36,7 @@ class RelayMiddle:
         credentials: Path | None = None,
         log: Path | None = None,
     ) -> None:
-        """Without ``plan`` a plan of just the links is written (``mn --custom`` has no scenario)."""
+        """Take the relay's plan, or write one of just the links (``mn --custom`` has no scenario)."""
         self.fabric = fabric
         self.binary = binary
         self.plan = plan
@@ -110,15 +110,15 @@ class RelayMiddle:
         return Applied(applied_ns, applied_ns)
 
     def carrier(self, link: Link, *, up: bool, at_unix_ns: int = 0) -> Applied:
-        """Pull the link's plug at both ends, or put it back. What falls due while it is pulled is lost."""
+        """Take the link down at both ends, or up again. Frames that fall due while it is down are lost."""
         return set_carrier(self.fabric, link, up=up, at_unix_ns=at_unix_ns)
 
     def facts(self) -> dict[str, Any]:
-        """What a reader of a result needs to know of this middle."""
+        """Facts for readers of a result."""
         return {"middle": self.name, "losses_seeded": True, "reason": ""}
 
     def failed(self) -> Message | None:
-        """What happened to a relay that ended by itself, or None while all run."""
+        """The fault of a relay that ended by itself, or None while all run."""
         for process in self.processes:
             if process.poll() is not None:
                 return Message(

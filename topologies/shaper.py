@@ -37,7 +37,7 @@ def in_words(options: dict[str, str]) -> str:
 
 
 def limit_bytes(link: Link) -> int:
-    """What may wait for the rate: above what a socket may queue, so that the socket blocks first."""
+    """Bytes that may wait for the rate: more than a socket may queue, so that the socket blocks first."""
     return 2 * link["queue"]["packets"] * link["frame_bytes"] + (1 << 20)
 
 

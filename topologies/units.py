@@ -23,12 +23,12 @@ _BYTES = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2*
 
 LONGEST_S = 7 * 24 * 3600.0
 LONGEST_DELAY_MS = 3_600_000.0
-"""What a link's model takes (``internal/linkmodel``): Mars and back."""
+"""Longest delay of a link's model (``internal/linkmodel``): Mars and back."""
 LEAST_BPS, MOST_BPS = 8.0, 1e11
 """The kernel's shaper counts whole bytes a second."""
 LEAST_PPS, MOST_PPS = 0.01, 1e7
 MOST_BYTES = 1 << 50
-"""What an agent takes as a transfer."""
+"""Largest transfer of an agent."""
 MOST_QUEUED_PACKETS, MOST_BDP = 10_000_000, 10_000.0
 LONGEST_TEXT = 64
 
@@ -95,7 +95,7 @@ class QueueLength:
 
 
 def _refuse_long(text: object, example: str) -> None:
-    """Before a pattern is tried, which may take the square of the length."""
+    """Refuse a text that is too long to match: a pattern may take the square of the length."""
     if isinstance(text, str) and len(text) > LONGEST_TEXT:
         raise UnitError(
             "quantity.too-long",

@@ -14,7 +14,7 @@ Found = TypeVar("Found")
 
 
 def within(path: str, function: Callable[[], Found]) -> Found:
-    """What a function returns or raises in the network namespace at ``path``. Processes that it starts and
+    """Call a function in the network namespace at ``path``; returns or raises its result. Processes that it starts and
     sockets that it makes are there, too. Raises :class:`OSError` if the namespace can't be entered."""
     found: list[Found] = []
     failed: list[BaseException] = []

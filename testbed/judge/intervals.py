@@ -2,9 +2,9 @@
 
 Of n independent values, sorted, the k-th smallest to the k-th largest cover the median of what they are drawn from
 with a probability of 1 − 2·P(B ≤ k − 1), B binomial of n and ½: each value is as likely below the median as above it.
-That asks for no distribution, and where values may be equal it is the least probability (W. J. Conover, Practical
+This holds for any distribution, and is the least probability where values may be equal (W. J. Conover, Practical
 Nonparametric Statistics, 3.2; scipy.stats.quantile_test gives the same bounds, not their level). Few values have a
-low level, and it is told: see docs/statistics.md.
+low level, which is always reported: see docs/statistics.md.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """The status of a result, at every level, and the rules that combine the statuses of parts to that of a whole.
 
 Checks combine to a run, runs to a repetition or a table's cell, cells to a table, runs to claims, claims to ``all``,
-engines to ``cross-check``, files to ``verify``. All of them ask here. The rules, which docs/verdicts.md shows as a
-table and tests/judge holds for any tree of results:
+engines to ``cross-check``, files to ``verify``. This module combines all of them. The rules, which docs/verdicts.md
+shows as a table and tests/judge holds for any tree of results:
 
-- The whole is the worst of the parts that were asked for.
-- What was asked for and is not there is ``missing``: dropping a part never improves the whole.
-- Where nothing was asked, nothing passes.
+- The whole is the worst of the requested parts.
+- A requested part that is not there is ``missing``: dropping a part never improves the whole.
+- A whole without requested parts never passes.
 
 ``untrusted`` is the worst status: nothing is proven by what can't be trusted, not even a failure.
 

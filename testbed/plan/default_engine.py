@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from typing import Any, Protocol, TypeVar
 
 DEFAULT = "mininet"
-"""Of verbs, and of documents that name none."""
+"""Engine of verbs, and of documents that name none."""
 SWEEP = "sim"
 """A sweep's only one."""
 COMPARE = "sim"
 REPEATABLE = "vkernel"
-"""The only one of ``repeatable``, whose runs are made again to be compared byte for byte."""
+"""The only engine of ``repeatable``, whose runs are repeated to be compared byte for byte."""
 
 
 class Candidate(Protocol):

@@ -10,8 +10,8 @@ from topologies.link import Link
 
 
 def drawing(plan: Plan) -> list[str]:
-    """The network as trees from where the sessions send, a line each; links between the same two nodes are side by
-    side. Ways end at hosts, and where they meet a node that is drawn already. Within 80 columns, if names are short."""
+    """The network as trees from the sending hosts, a line for each node; links between the same two nodes share it.
+    Branches end at hosts and at nodes that are drawn already. Within 80 columns, if names are short."""
     drawn = {host["name"] for host in plan["hosts"]}
     left = list(plan["links"])
     lines: list[str] = []

@@ -1,4 +1,4 @@
-"""How long the transfers of a plan take."""
+"""Durations of a plan's transfers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from topologies.link import rate_pps
 BEYOND = 1.05
 """A time that is shown ends later than the transfer would at the full rate, in parts of it."""
 AFTER_S = 2.0
-"""Or so long after the last change."""
+"""Seconds after the last change that are shown at least."""
 
 
 def expected_transfer_s(plan: Plan) -> float:
-    """Seconds that the plan's largest transfer takes at the full rate of its links, or is told to take."""
+    """Seconds that the plan's largest transfer takes at the full rate of its links, or its configured duration."""
     rates_pps = {link["name"]: rate_pps(link) * (1 - link["loss"]) for link in plan["links"]}
     return at_full_rate_s(plan["sessions"], rates_pps)
 

@@ -1,4 +1,4 @@
-"""What each engine is, for all who read a plan or its results: a line each.
+"""Facts of each engine, for all who read a plan or its results: a line each.
 
 An engine's own file is ``testbed/engines/<name>.py``, which only those load who make runs.
 """
@@ -17,17 +17,18 @@ MODEL_OF_A_GUEST = "network-only model: one core, CPU free"
 
 @dataclass(frozen=True)
 class EngineFacts:
-    """What is true of every run on an engine, whatever its scenario."""
+    """Facts of every run on an engine, whatever its scenario."""
 
     name: str
     title: str
-    """What tables and pages call it."""
+    """The engine's name in tables and pages."""
     shows: str
-    """What its runs are made of, in two words."""
+    """The material of its runs, in two words."""
     model: str
-    """What a run on it is, and what it leaves out."""
+    """The nature of a run on it, and its omissions."""
     virtual_time: bool = False
-    """Its clock leaps over idle time: no machine is late, CPU is free, and neither root nor a database is needed."""
+    """Whether its clock leaps over idle time: no machine is late, CPU is free, and neither root nor a database is
+    needed."""
     kernel: bool = True
     """Packets go through a kernel's sockets and links, which are measured; else sessions and links are models."""
 
@@ -59,7 +60,8 @@ ENGINES: Mapping[str, EngineFacts] = {
         ),
     )
 }
-"""By name, in the order in which they are tried for a user who names none (:mod:`testbed.plan.default_engine`)."""
+"""Engines by name, in the order in which they are tried for a user who names none
+(:mod:`testbed.plan.default_engine`)."""
 
 
 def named(name: str) -> EngineFacts:
@@ -72,7 +74,7 @@ def named(name: str) -> EngineFacts:
 
 
 def engine_of(plan: Mapping[str, Any]) -> EngineFacts:
-    """That of a plan, a table's document or that of all claims; those of before name none."""
+    """The engine of a plan, a table's document or that of all claims; earlier ones name none."""
     return named(str(plan.get("engine", DEFAULT)))
 
 

@@ -1,4 +1,4 @@
-"""What a timeline makes of a link, one way: as it stands from each change to the next."""
+"""The properties of a link, one way, from each change of a timeline to the next."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LinkInterval(NamedTuple):
 
 
 def link_intervals(link: Link, timeline: Sequence[Action], direction: Direction) -> Iterator[LinkInterval]:
-    """In order, the first from 0; with changes at the same time some last no time."""
+    """Intervals in order, the first from 0; with changes at the same time some last no time."""
     from_s, up = 0.0, True
     for action in sorted(timeline, key=lambda action: action["at_s"]):
         if action["kind"] == "pause_read" or action["link"] != link["name"]:

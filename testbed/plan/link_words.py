@@ -1,4 +1,4 @@
-"""What a link does, in words: for terminals and pictures alike."""
+"""Properties of a link in words, for terminals and pictures alike."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def bits_per_second(value: float) -> str:
 
 
 def rate(link: Link, unit: str = " packets/s") -> str:
-    """As it was asked for: in full-size packets or in bits, whichever of the two is the round number."""
+    """The rate as the scenario has it: in full-size packets or in bits, whichever of the two is the round number."""
     if link.get("trace_file"):
         return "rate by a trace"
     pps = rate_pps(link)
@@ -29,7 +29,7 @@ def delay(link: Link) -> str:
 
 
 def impairments(link: Link) -> list[str]:
-    """What else it does to packets."""
+    """The link's other impairments of packets."""
     found = [f"loss {_percent(link['loss'])}"] if link["loss"] else []
     if bursts := link.get("gilbert_elliott"):
         found.append(f"bursts of loss {_percent(bursts['enter'])}/{_percent(bursts['leave'])}")

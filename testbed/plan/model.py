@@ -23,7 +23,7 @@ Runtime: TypeAlias = Literal["docker", "process", "virtual"]
 Middle: TypeAlias = Literal["netem", "relay", "model"]
 Traffic: TypeAlias = Literal["ncp", "tcp", "ndn", "program"]
 Variant: TypeAlias = Literal["full", "quick", "changed"]
-"""What ``--quick`` and ``--set`` made of a scenario or table."""
+"""The form of a scenario or table that ``--quick`` and ``--set`` give."""
 Role: TypeAlias = Literal["sender", "receiver"]
 Direction: TypeAlias = Literal["ab", "ba"]
 DIRECTIONS: tuple[Direction, ...] = ("ab", "ba")
@@ -52,7 +52,7 @@ class Node(TypedDict):
 
 
 class SetProperties(TypedDict, total=False):
-    """What an action sets of a link; named as in ``internal/linkmodel``."""
+    """Properties that an action sets of a link; named as in ``internal/linkmodel``."""
 
     rate_bps: float
     delay_ms: DelayMs
@@ -81,7 +81,7 @@ class SetAction(TypedDict):
 
 
 class CarrierAction(TypedDict):
-    """Pull a link's plug, or put it back."""
+    """Takes a link down, or up again."""
 
     at_s: float
     kind: Literal["carrier"]
@@ -104,7 +104,7 @@ Action: TypeAlias = Annotated[SetAction | CarrierAction | PauseReadAction, Field
 
 
 class Policy(TypedDict):
-    """What a window policy says of itself; of other traffic, what stands for it."""
+    """Facts that a window policy reports; other traffic has a stand-in."""
 
     name: str
     rule: NotRequired[str]
@@ -120,7 +120,7 @@ class Connection(TypedDict):
     """One path of a session: a socket at each end, ``address:port``."""
 
     index: int
-    """From 1."""
+    """Number of the connection, from 1."""
     link: str
     """The one that limits its rate."""
     path: list[str]
@@ -138,11 +138,11 @@ class SysctlsOfHosts(TypedDict):
 
 
 class Session(TypedDict):
-    """What is sent from one host to another; NCP's keys are absent where other traffic is."""
+    """A transfer from one host to another; NCP's keys are absent with other traffic."""
 
     name: str
     start_s: float
-    """After the run's first."""
+    """Seconds after the start of the run's first session."""
     sender_host: str
     receiver_host: str
     policy: str
@@ -151,9 +151,9 @@ class Session(TypedDict):
     connections: list[Connection]
     transfer_bytes: NotRequired[int]
     congestion_control: NotRequired[str | None]
-    """Of TCP connections."""
+    """Congestion control of TCP connections."""
     expected_s: NotRequired[float]
-    """How long it takes if all goes well, where rate and size don't tell."""
+    """Expected duration, where rate and size do not determine it."""
     send_window_bytes: NotRequired[int]
     mtu_bytes: NotRequired[int]
     initial_windows: NotRequired[list[int] | None]
@@ -165,16 +165,16 @@ class Session(TypedDict):
     linger_ms: NotRequired[float]
     payload_seed: NotRequired[int]
     send_s: NotRequired[float]
-    """How long a program sends, in place of a number of bytes."""
+    """Duration of a program's sending, in place of a number of bytes."""
     carrier: NotRequired[str]
-    """What sends it in NCP's place, of :data:`testbed.plan.traffic_types.TRAFFIC`."""
+    """The protocol in NCP's place, of :data:`testbed.plan.traffic_types.TRAFFIC`."""
     segment_bytes: NotRequired[float]
     """Payload of a full frame, of all but NCP."""
     sysctls: NotRequired[SysctlsOfHosts]
     does: NotRequired[str]
-    """What TCP's sender does, in words."""
+    """The task of TCP's sender, in words."""
     in_words: NotRequired[str]
-    """What an NDN fetch or a program does."""
+    """The task of an NDN fetch or a program, in words."""
 
 
 class Tcp(TypedDict):
@@ -199,7 +199,7 @@ class Tcp(TypedDict):
 
 
 class Buffers(TypedDict, total=False):
-    """What a face may hold, where the scenario says it."""
+    """Limits of a face, if the scenario has them."""
 
     send_buffer_bytes: int
     send_queue_bytes: int
@@ -217,14 +217,14 @@ class Face(Buffers):
 
 
 class NdnRoute(TypedDict):
-    """Where a forwarder sends Interests under a prefix."""
+    """A forwarder's route of Interests under a prefix."""
 
     prefix: str
     face: str
 
 
 class Marking(TypedDict):
-    """When a forwarder marks; a key that is absent has the mode's own value."""
+    """A forwarder's rule of marking; an absent key has the mode's own value."""
 
     mode: Literal["hackathon", "nfd", "off"]
     threshold_bytes: NotRequired[int]
@@ -233,7 +233,7 @@ class Marking(TypedDict):
 
 
 class Consumer(TypedDict):
-    """How an NDN consumer asks."""
+    """Parameters of an NDN consumer's fetch."""
 
     algorithm: Literal["aimd", "cubic"]
     ignore_marks: bool
@@ -258,7 +258,7 @@ class NdnNode(TypedDict):
 
 
 class Ndn(TypedDict):
-    """What NDN fetches, and a node for each host of the chain, the consumer's first."""
+    """The object that NDN fetches, and a node for each host of the chain, the consumer's first."""
 
     prefix: str
     object_bytes: int
@@ -270,14 +270,14 @@ class Ndn(TypedDict):
 
 
 class Program(TypedDict):
-    """What is started at both ends of every session."""
+    """The program at both ends of every session."""
 
     name: str
     command: list[str]
     folder: str
-    """Its working folder; of an image, its unpacked files."""
+    """The program's working folder; of an image, its unpacked files."""
     sha256: str
-    """Of the folder's files, or the image's id."""
+    """SHA-256 of the folder's files, or the image's id."""
     environment: dict[str, str]
     image: NotRequired[str]
     working_folder: NotRequired[str]
@@ -288,7 +288,7 @@ class CrossTraffic(TypedDict):
     """A flow of another program beside the sessions."""
 
     number: int
-    """From 1."""
+    """Number of the flow, from 1."""
     tool: Literal["iperf3"]
     congestion_control: str
     client_host: str
@@ -301,7 +301,7 @@ class CrossTraffic(TypedDict):
 
 
 class Telemetry(TypedDict):
-    """How often is sampled, and where points go."""
+    """Interval of sampling, and the database of the points."""
 
     interval_ms: float
     url: str
@@ -309,29 +309,29 @@ class Telemetry(TypedDict):
 
 
 class Limits(TypedDict):
-    """How far a run may be off before it is no longer trusted, and how long it may take."""
+    """Limits of a trusted run, and of its duration."""
 
     rate_error: float
     delay_error_ms: float
     lateness_p99_ms: float
     lateness_max_ms: NotRequired[float]
-    """Not in plans of before."""
+    """Largest lateness; earlier plans do not have it."""
     cpu_idle: float
     cpu_busy_s: float
     transfer_s: float
 
 
 class Traces(TypedDict):
-    """What is kept of a run packet by packet."""
+    """Records of a run, packet by packet."""
 
     qlog: bool
-    """What each end of each session does."""
+    """Whether the events of each session's ends are recorded."""
     pcap: list[str]
     """The links that are captured, at both ends."""
 
 
 class Sections(TypedDict, total=False):
-    """What only some runs have in a plan: what only some traffic has, and what was asked for on the command line."""
+    """Keys that only some plans have: of some traffic, and of options on the command line."""
 
     tcp: Tcp
     ndn: Ndn
@@ -340,7 +340,7 @@ class Sections(TypedDict, total=False):
     place: dict[str, str]
     """The machine of each host that is on another one than that which leads the run."""
     middles: dict[str, str]
-    """Likewise of each link's middle. Not in plans of before, where all were there."""
+    """The machine of each link emulator. Earlier plans, all on one machine, do not have it."""
 
 
 class Plan(Sections):
@@ -373,7 +373,7 @@ class Plan(Sections):
     cross_traffic: list[CrossTraffic]
     telemetry: Telemetry
     checks: list[dict[str, Any]]
-    """Each check's parameters as :mod:`testbed.judge.checks` has them; the judgement's own by ``judge``."""
+    """Each check's parameters as :mod:`testbed.judge.checks` has them; ``judge`` names the check's function."""
     limits: Limits
 
 

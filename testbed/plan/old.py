@@ -37,7 +37,7 @@ def _is_schema_1(document: Any) -> bool:
 
 
 def _with_one_rate(link: Any) -> Any:
-    """With the rate that was rounded, where ``rate_pps`` tells it."""
+    """The link with its rate as it was rounded, if ``rate_pps`` has it."""
     match link:
         case {"rate_bps": int(rounded), "rate_pps": int() | float() as pps, "frame_bytes": int(frame_bytes)}:
             exact = Rate(pps=pps).to_bps(frame_bytes) if math.isfinite(pps) else math.nan

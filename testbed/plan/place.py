@@ -1,9 +1,9 @@
-"""Which host of a topology is on which machine, and on which of them the middle of each link is.
+"""Assigns hosts of a topology, and link emulators, to machines.
 
-Hosts go where there is least to send so far. Then those are moved or exchanged by which the links between machines
-become fewer or longer, as far as that makes no machine's share much larger: what is under a link is subtracted from its
-delay, so a long one has room for it. A link's middle is on a machine of one of its two ends, so that its frames cross
-the network between machines once.
+Hosts go where there is least to send so far. Then hosts are moved or exchanged where that makes the links between
+machines fewer or longer and no machine's share much larger: the underlay's delay is subtracted from a link's, so a long
+link has room for it. A link's emulator is on a machine of one of its two ends, so that its frames cross the network
+between machines once.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ SHORTEST_MS = 0.1
 
 
 def placed(
-    file: str, hosts: Sequence[str], links: Sequence[Link], machines: Mapping[str, object], asked: Mapping[str, str]
+    file: str, hosts: Sequence[str], links: Sequence[Link], machines: Mapping[str, object], requested: Mapping[str, str]
 ) -> dict[str, str]:
-    """The machine of each host: the one that is ``asked`` for, else by what it has to send (at the rates of its links)
+    """The machine of each host: the one that is ``requested``, else by what it has to send (at the rates of its links)
     and how long the links are to hosts elsewhere; of equal machines the earlier.
 
     Raises:
-        BadInput: ``asked`` (the scenario ``file``'s ``place``) names a host or a machine that there is not.
+        BadInput: ``requested`` (the scenario ``file``'s ``place``) names a host or a machine that there is not.
     """
-    for host, machine in asked.items():
+    for host, machine in requested.items():
         if host not in hosts:
             said = unknown("place.no-such-host", "sending or receiving host", host, hosts)
             raise BadInput.of(said.at(f"{file}: place.{host}"))
@@ -42,7 +42,7 @@ def placed(
             said = unknown("place.no-such-machine", "inventory machine", machine, machines)
             raise BadInput.of(said.at(f"{file}: place.{host}"))
     sends = {host: float(sum(link["rate_bps"] for link in links if host in _ends(link))) for host in hosts}
-    found = dict(asked)
+    found = dict(requested)
     load = {machine: sum(sends[host] for host, at in found.items() if at == machine) for machine in machines}
     free = sorted((host for host in hosts if host not in found), key=lambda host: -sends[host])
     for host in free:
@@ -94,8 +94,8 @@ def _changes(found: Mapping[str, str], free: Sequence[str], machines: Mapping[st
 
 
 def _cut(links: Iterable[Link], found: Mapping[str, str]) -> float:
-    """How bad it is that these links are between machines: the more the shorter they are. Hosts that are nowhere in
-    ``found`` are here."""
+    """The cost of these links between machines: the shorter a link, the more. Hosts that are not in ``found`` are on
+    this machine."""
     return sum(
         1 / max(link["delay_ms"], SHORTEST_MS)
         for link in links
@@ -116,7 +116,7 @@ def middles(links: Sequence[Link], place: Mapping[str, str]) -> dict[str, str]:
 
 
 def machines_of(link: Link, place: Mapping[str, str]) -> tuple[str, str]:
-    """Those of its ends, a and b."""
+    """The link's ends, a and b."""
     a, b = _ends(link)
     return place.get(a, HERE), place.get(b, HERE)
 
@@ -132,7 +132,7 @@ def way_between(one: str, other: str) -> Way:
 
 
 def in_words(way: Way) -> str:
-    """Of messages."""
+    """The path in messages: ``to X`` from here, else ``between X and Y``."""
     return f"to {way[1]}" if way[0] == HERE else f"between {way[0]} and {way[1]}"
 
 

@@ -8,7 +8,7 @@ from testbed import paths
 from testbed.errors import BadInput, CannotRun
 
 UNPACKED = paths.CHECKOUT / ".build" / "program-images"
-"""Where the files of images are, by the images' ids."""
+"""Folders with the files of images, by the images' ids."""
 
 
 def inspected(image: str, where: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from testbed.plan.model import Plan
 
 @cache
 def adapter() -> TypeAdapter[Plan]:
-    """What validates plans, and makes their schema."""
+    """The adapter that validates plans, and makes their schema."""
     return TypeAdapter(Plan)
 
 
@@ -52,11 +52,11 @@ def valid(document: Any, where: str) -> Plan:
 
 
 FILE_NAME = re.compile(r"[^/\\\x00-\x1f.][^/\\\x00-\x1f]{0,199}")
-"""What leads to no other folder."""
+"""A name that leads to no other folder."""
 
 
 def _names_of_files(plan: Plan) -> Iterator[tuple[str, str]]:
-    """What results' files and folders are named by, with its key."""
+    """Names of files and folders of results, with their keys."""
     yield from (("run", plan["run"]), ("scenario", plan["scenario"]), ("namespace", plan["namespace"]))
     yield from ((f"hosts.{n}.name", host["name"]) for n, host in enumerate(plan["hosts"], start=1))
     yield from ((f"nodes.{n}.name", node["name"]) for n, node in enumerate(plan["nodes"], start=1))

@@ -1,4 +1,4 @@
-"""What each kind of traffic is, for all who read a plan or its results: a line each.
+"""Facts of each kind of traffic, for all who read a plan or its results: a line each.
 
 How it is sent is in its own file, ``testbed/traffic/<name>.py``, which only runs load.
 """
@@ -14,23 +14,24 @@ from testbed.plan.model import Plan
 
 @dataclass(frozen=True)
 class TrafficFacts:
-    """What is true of all that is sent by it."""
+    """Facts of a kind of traffic."""
 
     name: str
     shown_as: str
-    """What a sentence calls it."""
+    """The kind's name in a sentence."""
     board: str
     """The dashboard that shows it best."""
     windows: bool = False
-    """Its sessions are NCP's: they have windows, which are sampled and judged; else it brings figures of its own."""
+    """Whether its sessions are NCP's: they have windows, which are sampled and judged; other traffic has figures of its
+    own."""
     of_a_kernel: str = ""
-    """What of a kernel it can't do without, beyond links."""
+    """Features that it needs of a kernel, beyond links."""
     in_place_of_ncp: bool = False
-    """It carries an NCP session's bytes over the same links, as ``carrier`` of a table's column."""
+    """Whether it can carry an NCP session's bytes over the same links, as ``carrier`` of a table's column."""
     captured: bool = False
-    """What its ends say of themselves is held against captures at both hosts, whatever is asked of the run."""
+    """Whether the reports of its ends are compared with captures at both hosts, whatever the run's checks are."""
     waits_in_sockets: bool = False
-    """What is above a link's rate waits in the sender's socket, not in a queue of packets."""
+    """Whether the excess over a link's rate waits in the sender's socket, not in a queue of packets."""
 
 
 TRAFFIC: Mapping[str, TrafficFacts] = {
@@ -44,16 +45,17 @@ TRAFFIC: Mapping[str, TrafficFacts] = {
     )
 }
 DEFAULT = next(iter(TRAFFIC))
-"""Of plans from when there was no other."""
+"""Traffic of plans from before there was any other."""
 
 
 def traffic_of(plan: Plan) -> TrafficFacts:
-    """What a plan's sessions were planned as; raises :class:`BadInput` where there is no such traffic."""
+    """The kind of traffic of a plan's sessions; raises :class:`BadInput` where there is no such traffic."""
     return named(str(plan.get("traffic", DEFAULT)))
 
 
 def sent_by(plan: Plan) -> TrafficFacts:
-    """What carries their bytes: the same, or what takes its place over the same links (a session's ``carrier``)."""
+    """The kind that carries their bytes: the same, or the one in its place over the same links (a session's
+    ``carrier``)."""
     return named(str(plan["sessions"][0].get("carrier") or plan.get("traffic", DEFAULT)))
 
 

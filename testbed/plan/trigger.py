@@ -1,4 +1,4 @@
-"""What a run is part of, which dashboards and alerts tell nightly runs from others by."""
+"""The trigger of a run, by which dashboards and alerts find nightly runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from testbed.errors import BadInput
 
 
 def trigger() -> str:
-    """What the run is part of: ``NCP_TESTBED_OCCASION``, else ``manual``.
+    """The trigger of the run: ``NCP_TESTBED_OCCASION``, else ``manual``.
 
     Raises:
         BadInput: not a short word.

@@ -1,1 +1,1 @@
-"""From a scenario and the machine to the plan of a run."""
+"""Resolves a scenario on a machine to the plan of a run."""

@@ -1,6 +1,6 @@
-"""A scenario over a topology of the user's own: its links are the scenario's, its paths the sessions'.
+"""A scenario over a user's own topology: its links are the scenario's, its paths the sessions'.
 
-Who is linked with whom is told by the links themselves (``graph``), or by a Mininet ``Topo`` (``custom``).
+The links themselves name their ends (``graph``), or a Mininet ``Topo`` has them (``custom``).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from topologies.link import interface_name
 
 MOST_INTERFACE_CHARACTERS = 15
 LIMIT_S = 60.0
-"""For a topology of somebody else's to be made."""
+"""Longest time for a user's topology to be built."""
 _GRAPH = TypeAdapter(Graph)
 
 
@@ -73,7 +73,7 @@ def _read(scenario: Scenario, file: FilePath) -> Graph:
 
 
 def _of_links(links: Sequence[Link]) -> Graph:
-    """By the links' own ends; nodes in the order in which they are named."""
+    """The graph by the links' own ends; nodes in the order in which they are named."""
     ends = [link.ends for link in links if link.ends]
     nodes = dict.fromkeys(node for pair in ends for node in pair)
     return Graph(tuple(nodes), tuple((link.name, *link.ends) for link in links if link.ends))

@@ -19,10 +19,10 @@ FACE_MTU_BYTES = 8800
 by IP, not by NDNLPv2."""
 ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES, TCP_BYTES, MTU_BYTES = 14, 20, 8, 32, 1500
 DATA_OVERHEAD_BYTES = 90
-"""Of a Data packet beyond its content: name, MetaInfo with FinalBlockId, SHA-256 signature; a few bytes more or less
+"""Bytes of a Data packet beyond its content: name, MetaInfo with FinalBlockId, SHA-256 signature; they vary a little
 with the name's length."""
 START_UP_S = 1.0
-"""What a fetch takes beside the time at the bottleneck's full rate, about."""
+"""Time of a fetch beyond that at the bottleneck's full rate, about."""
 
 
 def wire_bytes(segment_bytes: int, transport: str) -> float:
@@ -105,7 +105,7 @@ def section_of(ndn: Ndn, topology: Topology) -> model.Ndn:
 
 
 def _faces(ndn: Ndn, links: list[Link], place: int) -> Iterator[Face]:
-    """Of the host at ``place``: to the host before it, then to the one after it. The side that Data comes from
+    """Faces of the host at ``place``: to the host before it, then to the one after it. The side that Data comes from
     listens, so that the kernel's choices for accepted connections are those for Data."""
     sides: list[tuple[LinkEnd, LinkEnd, bool]] = []
     if place:

@@ -22,20 +22,20 @@ from testbed.scenario.sessions import Session as AskedSession
 FIRST_PORT = 30001
 ETHERNET_BYTES, MTU_BYTES = 14, 1500
 PAYLOAD_BYTES = {"udp": MTU_BYTES - 20 - 8, "tcp": MTU_BYTES - 20 - 32}
-"""Of a full frame, with TCP's timestamps; the program's own headers are part of it."""
+"""Payload of a full frame, with TCP's timestamps; the program's own headers are part of it."""
 START_UP_S = 2.0
-"""What both ends may take before the first byte, about."""
+"""Time of both ends before the first byte, about."""
 MOST_FILES, MOST_FOLDER_BYTES = 20_000, 512 << 20
 PEERS = CHECKOUT / ".build" / "peers"
-"""Where transports of others are built; what is not there yet is nobody's mistake."""
+"""Folder of other people's transports; those that are not built yet are no mistake of the user's."""
 NOT_BUILT = ""
-"""In the place of a digest."""
+"""Stand-in for a digest."""
 PASSED_OVER = frozenset({"__pycache__", ".git"})
 
 
 def section_of(loaded: LoadedScenario) -> model.Program:
-    """What both ends are started with. Raises :class:`BadInput` for a folder that can't be the program's, or a command
-    that is not in it."""
+    """The program of both ends. Raises :class:`BadInput` for a folder that can't be the program's, or a command that is
+    not in it."""
     asked = loaded.scenario.program
     assert asked is not None
     confine.program(f"{loaded.path}: program")
@@ -84,7 +84,7 @@ def section_of(loaded: LoadedScenario) -> model.Program:
 
 
 def not_built(plan: Plan) -> str:
-    """What to do before a plan's program is there to be run; "" where it is."""
+    """Instructions to build a plan's program; "" where it is built."""
     section = plan.get("program")
     if section is None or section["sha256"] != NOT_BUILT:
         return ""
@@ -96,7 +96,8 @@ def not_built(plan: Plan) -> str:
 
 
 def name_of(program: Program) -> str:
-    """What runs are told apart by, as NCP's are by their window policy: ``python3 stripes.py`` is ``stripes``."""
+    """The name that distinguishes a program's runs, as the window policy does NCP's: ``python3 stripes.py`` is
+    ``stripes``."""
     if program.name:
         return program.name
     if program.image is not None:
@@ -146,7 +147,7 @@ def sessions_of(loaded: LoadedScenario, topology: Topology, seed: int) -> list[S
 
 
 def _expected_s(session: Session, sessions: list[Session], topology: Topology) -> float:
-    """At full rate, if all sessions share the links of this one."""
+    """Duration at full rate, if all sessions share the links of this one."""
     if "send_s" in session:
         return session["start_s"] + session["send_s"] + START_UP_S
     names = {connection["link"] for connection in session["connections"]}

@@ -36,25 +36,26 @@ MANAGEMENT_URL = "http://198.19.0.1:8086"
 
 
 ALL = "all"
-"""In place of a link's name."""
+"""Stand-in for the name of every link."""
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What the command line decides beyond the scenario."""
+    """Choices on the command line beyond the scenario."""
 
     runtime: Runtime = "docker"
     middle: Middle = "relay"
     seed: int | None = None
     quick: bool = False
     occasion: str = "manual"
-    """What the run is part of; dashboards and alerts tell nightly runs from others by it."""
+    """The trigger of the run, by which dashboards and alerts find nightly runs."""
     engine: str = DEFAULT
-    """Without a kernel, runtime is ``virtual`` and middle ``model``: the session and link code itself."""
+    """The plan's ``runtime`` and ``middle``: without a kernel ``virtual`` and ``model``, the session and link code
+    itself."""
     traces: Traces | None = None
-    """With links by their names, or :data:`ALL`."""
+    """Traces of the run, with links by their names, or :data:`ALL`."""
     machines: Mapping[str, bool] | None = None
-    """Where hosts may be, by name: whether a machine is another than this one. None: all are here."""
+    """Machines that may have hosts, by name: whether each is another than this one. None: this one has all."""
 
 
 def new_run_id() -> str:
@@ -149,7 +150,7 @@ def _refuse_unfit_files(loaded: LoadedScenario, links: Sequence[Link]) -> None:
 
 
 def _traces(asked: Traces, plan: Plan) -> Traces:
-    """With each link by its name, once, in the plan's order."""
+    """The traces with each link by its name, once, in the plan's order."""
     if asked["qlog"] and not traffic_of(plan).windows:
         raise BadInput(
             "run.qlog-without-ncp",
@@ -187,7 +188,7 @@ def _refuse_unknown_policies(loaded: LoadedScenario, policies: PolicyFacts) -> N
 
 
 def _refuse_checks_of_nothing(loaded: LoadedScenario, sessions: Sequence[str], links: Sequence[str]) -> None:
-    """A name that is misspelt is to be told before the run, and not by its verdict."""
+    """Refuses a misspelt name before the run, not by its verdict."""
     for check in loaded.scenario.checks:
         asked = check.model_dump()
         for key, names, known in (

@@ -30,7 +30,7 @@ class Topology:
     """The paths of what else is sent."""
 
     def connections_over(self, link: str) -> int:
-        """How many of the sessions' connections cross a link."""
+        """The number of the sessions' connections over a link."""
         return sum(link in path.edges for paths in self.sessions for path in paths)
 
 
@@ -43,7 +43,7 @@ class Resolver:
     frame_bytes: int
 
     def link(self, link: Link, place: int, edge: Edge) -> LinkPlan:
-        """All that was asked of a link, between the ends of an edge."""
+        """The configuration of a link, between the ends of an edge."""
         planned = resolve_link(
             place,
             edge.name,
@@ -77,7 +77,7 @@ class Resolver:
 
 
 def queued_in_the_middle(link: Link, where: str) -> Link:
-    """A link that a router sends into: drop-tail, if nothing else is asked."""
+    """A link from a router: drop-tail by default."""
     if link.queue.mode != "backpressure":
         return link
     if "mode" in link.queue.model_fields_set:

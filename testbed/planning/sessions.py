@@ -1,4 +1,4 @@
-"""What is sent over a topology: the NCP sessions with their connections, and other traffic."""
+"""Sessions over a topology: NCP's with their connections, and other traffic."""
 
 from __future__ import annotations
 

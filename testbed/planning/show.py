@@ -11,7 +11,7 @@ from topologies.link import Link, rate_pps
 
 
 def plan_text(plan: Plan) -> str:
-    """What a run would build, send and judge, a line each."""
+    """A description of a run's network, traffic and checks, a line each."""
     lines = [
         f"{plan['scenario']}: {plan['title']}",
         *([f"  source     {plan['source']}"] if plan["source"] else []),
@@ -44,7 +44,7 @@ def _pairs(plan: Plan) -> str:
 
 
 def _placed(plan: Plan) -> list[str]:
-    """Which machine has which hosts, where some are on another than this one."""
+    """The hosts of each machine, where some are on another than this one."""
     if not (place := plan.get("place")):
         return []
     names = [node["name"] for node in (*plan["hosts"], *plan["nodes"])]
@@ -60,7 +60,7 @@ def _placed(plan: Plan) -> list[str]:
 
 
 def _middles(plan: Plan) -> str:
-    """What each machine has of them."""
+    """The machines with link emulators, and the links of each."""
     where: dict[str, list[Link]] = {}
     for link in plan["links"]:
         where.setdefault(plan.get("middles", {}).get(link["name"], HERE), []).append(link)

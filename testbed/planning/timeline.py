@@ -90,8 +90,8 @@ def _actions(event: TimelineEvent, link: Link | None, before: Sequence[Action]) 
 
 
 def _over_hops(action: Action, paths: Mapping[str, Sequence[Link]]) -> Iterator[Action]:
-    """What an action on a path is on each of its links: the rate is every hop's, the delay is shared evenly,
-    impairments and the plug are the first hop's."""
+    """The actions on each link of a path: the rate is every hop's, the delay is shared evenly, impairments and carrier
+    are the first hop's."""
     hops = () if action["kind"] == "pause_read" else paths.get(action["link"], ())
     if action["kind"] == "pause_read" or not hops:
         yield action
@@ -110,7 +110,7 @@ def _over_hops(action: Action, paths: Mapping[str, Sequence[Link]]) -> Iterator[
 
 
 def _losses(link: Link) -> Properties:
-    """How it loses frames."""
+    """The loss model."""
     if "gilbert_elliott" in link:
         return {"gilbert_elliott": link["gilbert_elliott"]}
     return {"loss": link["loss"]}

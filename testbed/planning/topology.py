@@ -1,4 +1,4 @@
-"""The links of a scenario's topology, resolved: which there are, and what each does of what was asked."""
+"""Resolves the links of a scenario's topology and their properties."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def resolve_topology(scenario: Scenario, file: FilePath, seed: int, frame_bytes:
 
 
 def _shaped(scenario: Scenario, resolver: Resolver) -> Topology:
-    """A topology that is told by its shape alone. What a router sends into has its queue in the middle."""
+    """A topology that follows from its shape alone. Links from a router have their queue in the link emulator."""
     shape = scenario.topology.shape
     assert shape.layout is not None, f"topology {scenario.topology.kind} needs a maker"
     layout = shape.layout([link.name for link in scenario.links])
@@ -169,4 +169,4 @@ MAKERS: Mapping[str, Callable[[Scenario, Resolver], Topology]] = {
     "graph": custom,
     "custom": custom,
 }
-"""Of topologies for which names of links are not enough."""
+"""Resolvers of topologies for which names of links are not enough."""

@@ -1,4 +1,4 @@
-"""What a scenario sends, as the plan has it: NCP's sessions, or one transfer of another protocol in their shape."""
+"""The traffic of a scenario in the plan: NCP's sessions, or one transfer of another protocol in their shape."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _tcp_session(scenario: Scenario, topology: Topology) -> model.Session:
         "start_s": 0.0,
         "sender_host": path.sender,
         "receiver_host": topology.layout.receiver(path),
-        # What NCP's runs are told apart by is the window policy; here it is the congestion control.
+        # NCP's runs are distinguished by window policy, these by congestion control.
         "policy": tcp.congestion_control,
         "policy_facts": {"name": tcp.congestion_control, "rule": "the kernel's congestion control"},
         "transport": "tcp",

@@ -16,14 +16,14 @@ from testbed.message import InvalidValue
 MOST_CHARACTERS = 1 << 15
 """The largest file of the testbed's own has a third of it; ruamel takes up to a second for as many."""
 MOST_VALUES = 20_000
-"""With each alias counted as what it stands for."""
+"""The number of values, with each alias counted as the values that it stands for."""
 MOST_BITS = 64
 DEEPEST = 20
 """Lists and mappings inside each other."""
 
 
 class NotYaml(InvalidValue):
-    """What is wrong with a text, with its line (from 1) where one is to blame."""
+    """The mistake of a text, with its line (from 1) where one is to blame."""
 
     line: int | None = None
 
@@ -86,7 +86,7 @@ class _Plain(Composer):
 
 
 def _values(node: Any, known: dict[int, int]) -> int:
-    """How many values a node stands for. ``known`` are those counted before; 0: that is being counted."""
+    """The number of values that a node stands for. ``known`` are those counted before; 0: being counted."""
     if isinstance(node, int) and node.bit_length() > MOST_BITS:
         raise NotYaml(
             "yaml.integer-too-long",

@@ -18,7 +18,7 @@ FUNCTION = "scenario"
 
 
 class Wrong(Exception):
-    """What is wrong with the file; the message goes on from its name."""
+    """A mistake in the file; the message continues from its name."""
 
 
 def main(file: str, most_cpu_s: int) -> None:
@@ -66,7 +66,7 @@ def _returned(file: str, text: str) -> dict[str, Any]:
 
 
 def _written(value: Any, where: str) -> Any:
-    """What JSON has for a value; raises :class:`Wrong` for what YAML has no words for."""
+    """The JSON of a value; raises :class:`Wrong` for values that YAML can't express."""
     if value is None or isinstance(value, bool):
         return value
     for kind in (int, float, str):  # others derive from them, numpy's float as well
@@ -88,7 +88,7 @@ def _written(value: Any, where: str) -> Any:
 
 
 def _label(item: Any, number: int) -> str:
-    """By its name, where it has one, as other messages call it."""
+    """The item's name, if it has one, else its number, as other messages use them."""
     return str(item["name"] if isinstance(item, dict) and "name" in item else number)
 
 

@@ -1,4 +1,4 @@
-"""Files of scenarios, tables and sweeps: found by name or path, told apart and read, before any is checked.
+"""Files of scenarios, tables and sweeps: found by name or path, distinguished and read, before any is checked.
 
 Imports neither models nor what they import: listing the files is to take no longer than reading them.
 """
@@ -20,9 +20,9 @@ from testbed.message import unknown
 from testbed.scenario import bounded
 
 LINKS = "links"
-"""Of the scenarios' folder, where those are that show what a link can do."""
+"""Folder of the scenarios that show the features of a link."""
 IN_PYTHON = ".py"
-"""Of a scenario's file; tables and sweeps are YAML alone."""
+"""Suffixes of a scenario's file; tables and sweeps are YAML alone."""
 TABLES = paths.SCENARIOS / "tables"
 SWEEPS = paths.SCENARIOS / "sweeps"
 
@@ -33,7 +33,7 @@ def scenarios() -> list[Path]:
 
 
 def links() -> list[Path]:
-    """Those that show what a link can do, one thing each."""
+    """Scenarios that show the features of a link, one each."""
     return sorted((paths.SCENARIOS / LINKS).glob("*.yaml"))
 
 
@@ -68,7 +68,7 @@ def is_sweep(name: str) -> bool:
 
 
 def _has_key(path: Path, key: str) -> bool:
-    """Whether a file looks like a mapping with such a key; what is wrong with it is told by :func:`read`."""
+    """Whether a file looks like a mapping with such a key; :func:`read` reports its mistakes."""
     if path.suffix == IN_PYTHON:
         return False
     try:
@@ -96,7 +96,7 @@ def read(path: Path) -> str:
     """A file's text; raises :class:`BadInput`."""
     try:
         with path.open(encoding="utf-8") as file:
-            return file.read(bounded.MOST_CHARACTERS + 1)  # one more is too much, as it will be told
+            return file.read(bounded.MOST_CHARACTERS + 1)  # one more is too much, and is reported
     except UnicodeDecodeError as error:
         raise BadInput("file.not-utf8", "{path}: not UTF-8 text", path=path) from error
     except OSError as error:

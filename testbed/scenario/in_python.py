@@ -26,9 +26,9 @@ from testbed.scenario.files import IN_PYTHON, read
 from topologies.own_code import OthersMayWrite, refuse_what_others_may_write
 
 MOST_CPU_S = 10
-"""For a call, which takes some hundredths of a second."""
+"""Limit of a call, which takes some hundredths of a second."""
 LIMIT_S = 120.0
-"""For one that waits for something, however busy the machine is."""
+"""Limit of a call that waits for something, however busy the machine is."""
 CALL = Path(__file__).with_name("call_scenario.py")
 
 
@@ -38,7 +38,7 @@ def is_in_python(path: Path) -> bool:
 
 
 def document_of(path: Path) -> CommentedMap:
-    """What the file's ``scenario()`` returns, as a YAML file of it would be read; raises :class:`BadInput`.
+    """The result of the file's ``scenario()``, as a YAML file of it would be read; raises :class:`BadInput`.
 
     It is called twice, each time in a new process, and has to return the same.
     """
@@ -61,7 +61,7 @@ def document_of(path: Path) -> CommentedMap:
 
 @cache
 def _agreed(path: Path, program: str, without_rights: bool) -> str:
-    """What both calls return, as JSON."""
+    """The result of both calls, as JSON."""
     first, second = (_returned(path, program, call, without_rights) for call in range(2))
     if first != second:
         raise BadInput(
@@ -136,7 +136,7 @@ def _called(path: Path, program: str, call: int, without_rights: bool) -> subpro
 
 
 def _as_read(path: Path, returned: str) -> CommentedMap:
-    """As YAML it is what results keep, so that is what is read, within its bounds. Its lines are none of the file's."""
+    """The scenario as YAML, within its bounds: results keep that, so that is read. Its lines are none of the file's."""
     if len(returned) > bounded.MOST_CHARACTERS:
         raise BadInput(
             "scenario.python-result-too-long",

@@ -1,4 +1,4 @@
-"""What a result folder keeps of the scenario: the whole of it as YAML, and the Python that it or its topology is."""
+"""The scenario in a result folder: all of it as YAML, and the Python of it or its topology."""
 
 from __future__ import annotations
 

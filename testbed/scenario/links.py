@@ -18,16 +18,16 @@ from topologies.units import QueueLength
 
 
 class Queue(Section):
-    """What waits for a link's rate. ``backpressure``: at the sender, whose write blocks when it is full (the
-    proposal's own link model); the others: in the middle of the link, where a full queue drops."""
+    """The queue for a link's rate. ``backpressure``: at the sender, whose write blocks when it is full (the proposal's
+    own link model); the others: in the middle of the link, where a full queue drops."""
 
     limit: QueueLimit = QueueLength(bdp=1.0)
     mode: QueueMode = "backpressure"
 
 
 class Jitter(Section):
-    """What is added to each frame's delay. One of ``uniform`` (half-width), ``normal`` (standard deviation)
-    or ``file`` (samples in milliseconds, one per line)."""
+    """Random delay that is added to each frame's. One of ``uniform`` (half-width), ``normal`` (standard deviation) or
+    ``file`` (samples in milliseconds, one per line)."""
 
     uniform_ms: DelayMilliseconds | None = Field(None, alias="uniform")
     normal_ms: DelayMilliseconds | None = Field(None, alias="normal")
@@ -59,7 +59,7 @@ class BurstLoss(Section):
         return leave
 
     def as_planned(self) -> GilbertElliott:
-        """As the plan has it."""
+        """The queue as the plan has it."""
         return {"enter": self.enter, "leave": self.leave, "loss_good": self.loss_good, "loss_bad": self.loss_bad}
 
 
@@ -68,18 +68,18 @@ class Link(Section):
     """One emulated link between the two hosts; the same in both directions. The delay is one-way."""
 
     name: Name
-    """What checks, timeline and results call it."""
+    """Name in checks, timeline and results."""
     ends: tuple[Name, Name] | None = None
     """The two nodes that it connects, with topology ``graph``."""
     rate: LinkRate
-    """Of full-size frames, in each direction."""
+    """Rate in each direction; a number of packets/s is of full-size frames."""
     delay_ms: DelayMilliseconds = Field(0.0, alias="delay")
     """One-way; 0 if left out."""
     queue: Queue = Field(default_factory=lambda: Queue.model_validate({}))
-    """How many packets may wait for the rate, and where."""
+    """Number of packets that may wait for the rate, and place of the queue."""
     burst_bytes: SizeBytes | None = Field(None, alias="burst", le=64 << 20)
-    """What may leave at once after idling, as fast as the machine can: the rate's token bucket, where it is to hold
-    more than the shaper needs anyway."""
+    """Bytes that may leave at once after idling, as fast as the machine can: the rate's token bucket, where it should
+    hold more than the shaper needs anyway."""
     loss: Fraction = 0.0
     """The share of frames lost, in each direction independently."""
     burst_loss: BurstLoss | None = None
@@ -87,7 +87,7 @@ class Link(Section):
     jitter: Jitter | None = None
     """A random delay added to each frame's; frames keep their order unless it says otherwise."""
     copies: int = Field(1, ge=1, le=64)
-    """How many such links there are: ``name-1``, ``name-2``, …; a single one is just ``name``."""
+    """Number of such links: ``name-1``, ``name-2``, …; a single one is just ``name``."""
     trace: Path | None = None
     """Delivery opportunities in mahimahi's format, instead of a constant rate (only with a queue in the middle)."""
 
@@ -140,7 +140,7 @@ class Link(Section):
         return [self.model_copy(update={"name": name, "copies": 1}) for name in names]
 
     def impairments(self, folder: Path) -> Impairments:
-        """As the plan has them; files are named relative to the scenario's folder."""
+        """The link's properties as the plan has them; files are named relative to the scenario's folder."""
         jitter = self.jitter
         kind: Literal["normal", "uniform"] = "normal" if jitter and jitter.normal_ms is not None else "uniform"
         found: Impairments = {

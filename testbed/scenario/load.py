@@ -96,7 +96,7 @@ def _read(path: Path) -> CommentedMap:
 
 
 def _base(name: str, file: Path) -> tuple[Path, CommentedMap]:
-    """What a file extends: a scenario that is shipped, or a file beside it. None is carried out for another file."""
+    """The file that a scenario extends: one that is shipped, or a file beside it. None is run for another file."""
     if in_python.is_in_python(Path(name)):
         raise BadInput("scenario.python-extended", "{name} is in Python, and only YAML can be extended", name=name)
     return _parsed(str(file.parent / name) if files.is_path(name) else name)
@@ -115,7 +115,7 @@ def parse(path: Path, text: str, should_be: str, most_characters: int = bounded.
 
 
 def validated(model: type[Model], path: Path, document: CommentedMap, applied: Sequence[str] = ()) -> Model:
-    """The document as ``model``; each mistake is told with its line in the file (:class:`BadInput`)."""
+    """The document as ``model``; each mistake is reported with its line in the file (:class:`BadInput`)."""
     try:
         return model.model_validate(plain(document))
     except ValidationError as error:

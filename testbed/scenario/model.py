@@ -24,7 +24,7 @@ MOST_LINKS = 64
 MOST_SESSIONS = 100
 """Each has two hosts and their links; a run's networks have room for 255 links and 240 hosts."""
 MOST_ACTIONS = 20_000
-"""That a timeline may unfold to."""
+"""Most actions that a timeline may unfold to."""
 
 Traffic = Literal["ncp", "tcp", "ndn", "program"]
 TRAFFIC: tuple[Traffic, ...] = get_args(Traffic)
@@ -40,23 +40,23 @@ class NcpSession(Section):
     congestion_control: CongestionControl = "cubic"
     """The kernel's, of these TCP connections."""
     transfer_bytes: SizeBytes = Field(alias="transfer")
-    """How much is sent."""
+    """Amount of data to send."""
     initial_windows: list[Annotated[int, Field(ge=1, le=MOST_WINDOW)]] | None = None
     """Packets, one per link, in the links' order; without it the policy's own start (nkp24: W/n)."""
     send_window_bytes: SizeBytes = Field(4 << 20, alias="send_window", le=MOST_WINDOW)
-    """How much may be written and not yet read by the peer; 4 MiB if left out."""
+    """Bytes that may be written and not yet read by the peer; default 4 MiB."""
     mtu_bytes: Annotated[int, Field(ge=64, le=1400)] = Field(1024, alias="mtu")
     """Bytes of payload in a full packet."""
     ack_interval_ms: DelayMilliseconds = Field(50.0, alias="ack_interval", ge=0.1, le=60_000)
-    """How often the receiver acknowledges what has arrived; 50 ms if left out."""
+    """Interval of the receiver's acknowledgements; default 50 ms."""
     max_ack_ranges: int = Field(32, ge=1, le=4096)
-    """In one acknowledgement packet."""
+    """Ranges in one acknowledgement packet."""
     ack_repeats: int = Field(0, ge=0, le=100)
-    """How often the receiver repeats what it has acknowledged, once per interval; upstream never does."""
+    """Number of times that the receiver repeats an acknowledgement, once per interval; upstream never does."""
     timeout_check_ms: DelayMilliseconds = Field(50.0, alias="timeout_check", ge=0.1, le=60_000)
-    """How often the sender looks for packets that timed out; 50 ms if left out."""
+    """Interval of the sender's search for packets that timed out; default 50 ms."""
     linger_ms: DelayMilliseconds = Field(1000.0, alias="linger", le=600_000)
-    """How long a closed session waits for what is not acknowledged; 1 s if left out."""
+    """Time for which a closed session waits for acknowledgements; default 1 s."""
 
     @model_validator(mode="after")
     def _window_holds_a_packet(self) -> NcpSession:
@@ -71,10 +71,10 @@ class NcpSession(Section):
 
 
 class Limits(Section):
-    """How far a run may be off before it is no longer trusted, and how long it may take."""
+    """Limits of a trusted run, and of its duration."""
 
     rate_error: Fraction = 0.02
-    """How far a link's measured rate may be from the one that was asked for; 2% if left out."""
+    """Largest error of a link's measured rate; default 2%."""
     delay_error_ms: DelayMilliseconds = Field(1.0, alias="delay_error")
     """The same of its one-way delay; 1 ms if left out."""
     lateness_p99_ms: DelayMilliseconds = Field(2.0, alias="lateness_p99")
@@ -97,11 +97,11 @@ class Scenario(Section):
     extends: str | None = None
     """A scenario's name, or a file beside this one; what this file doesn't say is taken from it."""
     name: Name
-    """What runs, result folders and commands call it."""
+    """Name of runs and result folders, and on the command line."""
     title: str
-    """What it shows, in one line."""
+    """Purpose, in one line."""
     source: str = ""
-    """Where the claim comes from."""
+    """Source of the claim."""
     description: str = ""
     """More about it, for the report."""
     topology: Topology = Topology(kind="parallel")
@@ -109,7 +109,7 @@ class Scenario(Section):
     links: list[Link] = Field(min_length=1, max_length=MOST_LINKS)
     """The emulated links, or the paths where a topology makes several links of each."""
     ncp: NcpSession | None = None
-    """What is sent: one of ``ncp``, ``tcp``, ``ndn`` and ``program``."""
+    """The traffic: one of ``ncp``, ``tcp``, ``ndn`` and ``program``."""
     tcp: Tcp | None = None
     """The kernel's own TCP."""
     ndn: Ndn | None = None
@@ -119,21 +119,21 @@ class Scenario(Section):
     sessions: list[Session] = Field(default_factory=list, max_length=MOST_SESSIONS)
     """Sessions that share the network; by default one, as ``ncp`` says."""
     place: dict[str, str] = Field(default_factory=dict)
-    """With ``--hosts``: the machine that a host is to be on, by its name in the inventory; the others are spread."""
+    """Machines of hosts with ``--hosts``, by their names in the inventory; other hosts are spread."""
     access: Access | None = None
-    """Of dumbbell and star: the links beside the bottleneck."""
+    """Links beside the bottleneck, of dumbbell and star."""
     cross_traffic: list[CrossTraffic] = Field(default_factory=list, max_length=32)
-    """What other programs send meanwhile."""
+    """Traffic of other programs in the meantime."""
     timeline: list[TimelineEvent] = Field(default_factory=list, max_length=1000)
-    """What changes while the transfer runs, in seconds since its start."""
+    """Changes while the transfer runs, in seconds since its start."""
     seed: int = Field(1, ge=0, lt=2**63)
     """The seed of everything random: payload, losses, jitter."""
     quick: dict[str, Any] = Field(default_factory=dict)
     """Overrides that ``--quick`` applies, in the form of ``--set``: dotted key → value."""
     checks: list[Check] = Field(min_length=1, max_length=100)
-    """What must hold."""
+    """Conditions that must hold."""
     limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))
-    """When a run can't be trusted, or is given up."""
+    """Limits of a trusted run, and of its duration."""
 
     @field_validator("links")
     @classmethod
@@ -186,7 +186,7 @@ class Scenario(Section):
 
     @property
     def traffic(self) -> Traffic:
-        """What is sent, by the name of its section."""
+        """The kind of traffic, by the name of its section."""
         return next(name for name in TRAFFIC if getattr(self, name) is not None)
 
     @model_validator(mode="after")

@@ -28,11 +28,11 @@ class Consumer(Section):
     step: float = Field(1.0, gt=0)
     """AIMD's growth per round trip, in Interests."""
     beta: float = Field(0.5, gt=0, lt=1)
-    """What AIMD's cut leaves of the window."""
+    """Part of the window that AIMD's cut leaves."""
 
 
 class Marking(Section):
-    """When a forwarder marks what it sends, by the backlog of the face's socket.
+    """A forwarder's rule of marking, by the backlog of the face's socket.
 
     ``hackathon``: every packet while the backlog is above the threshold, over TCP also while more packets wait for
     the socket. ``nfd``: once it has been above for an interval, then ever faster. ``off``: never.
@@ -40,7 +40,7 @@ class Marking(Section):
 
     mode: Literal["hackathon", "nfd", "off"] = "hackathon"
     threshold_bytes: SizeBytes | None = Field(None, alias="threshold")
-    """Without it the mode's own: 50,000 B, 65,536 B."""
+    """Threshold; default by the mode: 50,000 B, 65,536 B."""
     tcp_queue_packets: int = Field(10, ge=1, alias="tcp_queue")
     """``hackathon`` only."""
     interval_ms: DelayMilliseconds = Field(100.0, alias="interval", gt=0)
@@ -51,7 +51,7 @@ class Ndn(Section):
     """One object fetched by the first host of a chain from the last; those between forward."""
 
     transport: Literal["udp", "tcp"] = "udp"
-    """Of every face: datagrams, or one TCP connection between neighbours."""
+    """Transport of every face: datagrams, or one TCP connection between neighbours."""
     object_bytes: SizeBytes = Field(alias="object", ge=1)
     segment_bytes: SizeBytes = Field(4400, alias="segment", ge=64, le=8000)
     """Content per Data packet."""
@@ -61,10 +61,10 @@ class Ndn(Section):
     content_store_packets: int = Field(0, ge=0, le=1_000_000, alias="content_store")
     """Data packets that a forwarder keeps."""
     send_buffer_bytes: SizeBytes | None = Field(None, alias="send_buffer", ge=4096)
-    """Of the faces' sockets as the kernel counts it, with what it takes itself for each packet; without it the
-    system's default."""
+    """Send buffer of the faces' sockets as the kernel counts it, with its own bytes for each packet; default: the
+    system's."""
     send_queue_bytes: SizeBytes | None = Field(None, alias="send_queue", ge=4096)
-    """What may wait for a TCP face's socket in its agent; more is dropped. Without it 64 MiB."""
+    """Bytes that may wait for a TCP face's socket in its agent; more is dropped. Default 64 MiB."""
     congestion_control: CongestionControl = "cubic"
     """The kernel's, of TCP faces."""
 
@@ -87,5 +87,5 @@ class Ndn(Section):
 
     @property
     def policy(self) -> str:
-        """What runs are told apart by, as NCP's are by their window policy."""
+        """The name that distinguishes runs, as the window policy does NCP's."""
         return f"{self.transport}-{'ignore' if self.consumer.ignore_marks else 'react'}"

@@ -12,10 +12,10 @@ from testbed.scenario.quantities import DurationSeconds, SizeBytes
 from testbed.scenario.section import CongestionControl, Name, Section
 
 MOST_BYTES = 256 << 20
-"""Of a transfer: both hosts' machine holds it as a file."""
+"""Largest transfer: both hosts' machine holds it as a file."""
 MOST_SECONDS = 3600
 SET_BY_THE_TESTBED = ("ROLE", "TESTCASE", "LOCAL", "REMOTE", "PORT", "BYTES", "SECONDS", "SEED", "IN", "OUT")
-"""What of a program's environment is the contract's."""
+"""Environment variables of the contract with a program."""
 
 
 def _words(value: Any) -> Any:
@@ -29,15 +29,15 @@ class Program(Section):
         Annotated[list[str], BeforeValidator(_words, json_schema_input_type=str | list[str]), Field(min_length=1)]
         | None
     ) = None
-    """As you would type it in ``folder``, which is the program's working folder."""
+    """Command as you would type it in ``folder``, which is the program's working folder."""
     folder: str = "."
     """Relative to the scenario's file; the program sees this folder, and can't change it."""
     image: str | None = Field(None, min_length=1)
     """Instead of a command: an image that the Docker engine has, whose entry point is the program."""
     name: Name | None = None
-    """Its name in results; without it the command's or the image's own."""
+    """Name in results; default: that of the command or the image."""
     transport: Literal["udp", "tcp"] = "udp"
-    """What it sends over: which sockets are sampled, and how much of a full frame is payload."""
+    """The program's sockets: decides which are sampled, and how much of a full frame is payload."""
     congestion_control: CongestionControl = "cubic"
     """The kernel's, of TCP connections for which the program asks for no other."""
     transfer_bytes: Annotated[SizeBytes, Field(ge=1, le=MOST_BYTES)] | None = Field(None, alias="transfer")

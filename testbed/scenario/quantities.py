@@ -23,7 +23,7 @@ def _whole(seconds: float) -> float:
 
 
 def written(what: str, *examples: str | float) -> WithJsonSchema:
-    """How a quantity is written, for the schemas."""
+    """Patterns of quantities, for the schemas."""
     types = ["string", "number"] if any(isinstance(example, (int, float)) for example in examples) else "string"
     return WithJsonSchema({"type": types, "description": what, "examples": list(examples)})
 

@@ -1,4 +1,4 @@
-"""What ``--quick`` changes.
+"""The changes that ``--quick`` makes.
 
 A file's ``quick`` section is applied to it: in a scenario overrides, as those of ``--set``; in a table or sweep values
 for its own keys, such as ``repeat`` or ``seeds``, and overrides of each scenario. For runs of claims, ``claims.yaml``
@@ -34,5 +34,5 @@ def apply_quick(path: Path, document: CommentedMap, own: Collection[str] = ()) -
 
 
 def variant_of(*, changed: object, quick: object) -> Variant:
-    """Which form of a scenario or table a run is of; ``changed``: by ``--set``, beyond what ``--quick`` does."""
+    """The form of a run's scenario or table; ``changed``: by ``--set``, beyond the changes of ``--quick``."""
     return "changed" if changed else "quick" if quick else "full"

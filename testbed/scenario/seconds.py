@@ -1,4 +1,4 @@
-"""How long the transfers of shipped scenarios take, for ``list``: a plan is what tells it, and making them all takes
+"""Durations of the transfers of shipped scenarios, for ``list``: they follow from plans, and making them all takes
 seconds.
 
 ``python -m testbed.cli.scenario_seconds`` makes the file; a test tells when it is old.

@@ -1,4 +1,4 @@
-"""What the parts of a scenario share."""
+"""Base of all parts of a scenario."""
 
 from __future__ import annotations
 

@@ -19,23 +19,23 @@ class Session(Section):
     """One of several NCP sessions; what it doesn't say is taken from ``ncp``."""
 
     name: Name
-    """What checks, series and results call it."""
+    """Name in checks, series and results."""
     sender: Name | None = None
     """Hosts, if the topology does not define them."""
     receiver: Name | None = None
-    """As sender."""
+    """Sending host."""
     start_s: DurationSeconds = Field(0.0, alias="start")
-    """After the first session."""
+    """Start after that of the first session."""
     connections: int = Field(1, ge=1, le=64)
-    """How many it has."""
+    """Number of connections."""
     paths: list[LinkNames] = Field(default_factory=list, max_length=64)
-    """For a topology of the user's own: the links that each connection's packets cross, in order."""
+    """Links that each connection's packets cross, in order; for a topology of the user's own."""
     policy: Name | None = None
-    """Its window policy."""
+    """Window policy."""
     transfer_bytes: SizeBytes | None = Field(None, alias="transfer")
-    """How much it sends."""
+    """Amount of data to send."""
     send_window_bytes: SizeBytes | None = Field(None, alias="send_window", le=MOST_WINDOW)
-    """What may be written and not yet read."""
+    """Bytes that may be written and not yet read."""
     initial_windows: list[Annotated[int, Field(ge=1, le=MOST_WINDOW)]] | None = None
     """Packets, one per connection."""
 
@@ -46,7 +46,7 @@ class Access(Section):
     """The links between hosts and routers. Without a rate they have twice the bottleneck's."""
 
     rate: LinkRate | None = None
-    """Of each."""
+    """Rate of each link."""
     delay_ms: DelayMilliseconds = Field(1.0, alias="delay")
     """One-way; 1 ms if left out."""
 
@@ -59,19 +59,19 @@ class CrossTraffic(Section):
     sender: Name | None = None
     """Hosts, if the topology does not define them."""
     receiver: Name | None = None
-    """As sender."""
+    """Sending host."""
     path: LinkNames | None = None
-    """For a topology of the user's own: the links that its packets cross, in order."""
+    """Links that its packets cross, in order; for a topology of the user's own."""
     congestion_control: CongestionControl = "cubic"
     """The kernel's, of its connection."""
     from_s: DurationSeconds = Field(0.0, alias="from")
-    """After the first session."""
+    """Start after that of the first session."""
     for_s: Iperf3Seconds = Field(alias="for", gt=0)
-    """How long it sends, in whole seconds."""
+    """Duration of sending, in whole seconds."""
 
     key_of_paths: ClassVar[str] = "path"
 
     @property
     def paths(self) -> list[list[str]]:
-        """Its one path, where the scenario tells it."""
+        """The flow's one path, if the scenario has it."""
         return [self.path] if self.path else []

@@ -1,4 +1,4 @@
-"""How long objects take by TCP's slow start alone: the theory that fetches are held against.
+"""Durations of objects by TCP's slow start alone: the theory that fetches are compared with.
 
 The server's window starts at ``initial_window`` segments and grows by each segment that is acknowledged (RFC 5681 with
 RFC 3465's counting, as Linux does it). Nothing is lost, the receiver's window is no limit, and slow start goes on to
@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 MSS_BYTES = 1448
-"""Of an MTU of 1500 with timestamps."""
+"""Segment size with an MTU of 1500 and timestamps."""
 FRAME_OVERHEAD_BYTES = 14 + 20 + 32
 """Ethernet without FCS, IPv4, TCP with timestamps: what a segment has besides its payload, and all of an ACK."""
 SYN_FRAME_BYTES = 14 + 20 + 40
 RESPONSE_HEADER_BYTES = 120
-"""Of this testbed's server."""
+"""Header bytes of this testbed's server."""
 REQUEST_BYTES = 82
 QUICK_ACKS = 16
 """Segments that Linux acknowledges one by one at a connection's start; later every second one."""
@@ -33,7 +33,7 @@ class Path:
     rtt_s: float
     hops: int = 2
     bucket_bytes: float = 1514
-    """What each link's shaper lets through at once after a pause."""
+    """Bytes that each link's shaper sends at once after a pause."""
 
 
 class _Hops:
@@ -46,7 +46,7 @@ class _Hops:
         self._shapers = [(0.0, path.bucket_bytes)] * path.hops
 
     def carry(self, at_s: float, frame_bytes: int) -> float:
-        """When a frame that is handed over at ``at_s`` arrives; frames are to come in the order of time."""
+        """The arrival of a frame that is sent at ``at_s``; frames have to come in the order of time."""
         for place, (before_s, left) in enumerate(self._shapers):
             now_s = max(at_s, before_s)
             tokens = min(self._bucket_bytes, left + (now_s - before_s) * self._bytes_per_s)
@@ -85,8 +85,8 @@ def fetch_s(object_bytes: int, initial_window: int, path: Path, *, header_apart:
     unsent = deque(segments_bytes(object_bytes, header_apart=header_apart))
     window, in_flight, received, unacknowledged = initial_window, 0, 0, 0
     last_s = asked_s
-    # What happens at the server and the client, in order of time: acknowledged segments, or an arrival (0).
-    # A delayed ACK is an entry of the client's, told from arrivals by its count of what it is for.
+    # Events at the server and the client, in order of time: acknowledged segments, or an arrival (0).
+    # A delayed ACK is an entry of the client's, distinguished from arrivals by its count of segments.
     agenda: list[tuple[float, int, str, int]] = []
     number = 0
 

@@ -22,7 +22,7 @@ ROUTE_OPTIONS = ("advmss", "initcwnd", "initrwnd", "mtu", "quickack", "reorderin
 KERNELS_INITIAL_WINDOW = 10
 """Segments, where the route says nothing (RFC 6928)."""
 BETWEEN_ROUNDS_S = 0.1
-"""What starting the client takes."""
+"""Seconds between two rounds of a fetch, for the next client to start."""
 LARGEST_PAGE_BYTES = 256 << 20
 """The client keeps a page in memory until it has been hashed."""
 LARGEST_OBJECT_BYTES = 256 << 20
@@ -62,17 +62,17 @@ class TcpSection(Section):
     """One TCP transfer; each kind has further keys."""
 
     congestion_control: CongestionControl = "cubic"
-    """Of both hosts, by their routes; that of the sender's socket must be the same, or the run has failed."""
+    """Congestion control of both hosts, by their routes; the run fails where the sender's socket has another."""
     sysctls: OfHosts = OfHosts()
     """Network settings in the hosts' own namespaces, beside those that every such run sets."""
     routes: OfHosts = OfHosts()
     """Options of each host's route to the other."""
     capture: Where = None
-    """Where frames are captured; ``true`` is at the receiver."""
+    """Hosts at which frames are captured; ``true`` is the receiver."""
 
     sender_port: ClassVar[int] = 0
     receiver_port: ClassVar[int] = 0
-    """Of the connection with the data; 0: any."""
+    """Port of the connection with the data; 0: any."""
 
     @field_validator("sysctls")
     @classmethod
@@ -106,7 +106,7 @@ class TcpSection(Section):
         return dict(getattr(self.sysctls, role))
 
     def transfer_bytes(self) -> int | None:
-        """How much is sent, where that is given and not a time."""
+        """Bytes to send, where they are given and not a time."""
         return None
 
     def expected_s(self, rtt_s: float, rate_bps: float) -> float:
@@ -114,7 +114,7 @@ class TcpSection(Section):
         raise NotImplementedError
 
     def does(self) -> str:
-        """What is sent and how, in words that follow a host's name: ``sends …``."""
+        """The traffic in words that follow a host's name: ``sends …``."""
         raise NotImplementedError
 
 
@@ -125,13 +125,13 @@ class Fetch(TcpSection):
     objects_bytes: list[Annotated[SizeBytes, Field(ge=1, le=1 << 30)]] = Field(
         alias="objects", min_length=1, max_length=64
     )
-    """The bodies of a page's objects, in the order that they are asked for."""
+    """Bodies of a page's objects, in the order of their requests."""
     parallel: bool = False
     """Fetch all objects at once instead of one after the other."""
     header_apart: bool = False
     """Whether the response's header is sent in a segment of its own, or in one with the object's first bytes."""
     rounds: int = Field(1, ge=1, le=1000)
-    """How often the page is fetched."""
+    """Number of fetches of the page."""
 
     sender_port: ClassVar[int] = 8080
 
@@ -165,7 +165,7 @@ class Fetch(TcpSection):
 
     @property
     def initial_window_segments(self) -> int:
-        """Of the server."""
+        """Initial window of the server."""
         return int(self.routes.sender.get("initcwnd", KERNELS_INITIAL_WINDOW))
 
     def transfer_bytes(self) -> int:
@@ -198,7 +198,7 @@ class Download(TcpSection):
     kind: Literal["download"]
     object_bytes: Annotated[SizeBytes, Field(le=LARGEST_OBJECT_BYTES)] = Field(1 << 20, alias="object")
     receive_buffer_bytes: SizeBytes | None = Field(None, alias="receive_buffer")
-    """SO_RCVBUF of the client before it connects, as asked, before Linux doubles it; without it the kernel tunes it."""
+    """Requested SO_RCVBUF of the client before it connects, before Linux doubles it; default: the kernel tunes it."""
     unlimited_window: bool = False
     """Whether the case supposes a kernel whose initial receive window may be above 64 KiB."""
     published: Literal["limited", "unlimited"] | None = None
@@ -234,7 +234,7 @@ class Iperf3(TcpSection):
 
     kind: Literal["iperf3"]
     window_bytes: SizeBytes | None = Field(None, alias="window")
-    """``-w``: SO_SNDBUF and SO_RCVBUF as asked, before Linux doubles them; without it the kernel tunes them."""
+    """``-w``: requested SO_SNDBUF and SO_RCVBUF, before Linux doubles them; default: the kernel tunes them."""
     window_scaling: bool = True
     """RFC 7323's option, at both hosts; without it no window is above 65,535 bytes."""
     for_s: Iperf3Seconds = Field(10.0, alias="for", gt=0)
@@ -258,4 +258,4 @@ class Iperf3(TcpSection):
 
 
 Tcp: TypeAlias = Annotated[Download | Fetch | Iperf3, Field(discriminator="kind")]
-"""The union of the kinds' sections, told apart by ``kind``."""
+"""The union of the kinds' sections, by ``kind``."""

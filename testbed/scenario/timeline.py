@@ -23,7 +23,7 @@ class Event(Section):
 
     @property
     def actions(self) -> int:
-        """How many single actions it stands for, about."""
+        """The number of single actions that it stands for, about."""
         return 1
 
 
@@ -51,23 +51,23 @@ class SetLink(Event):
 
 
 class Carrier(Event):
-    """Pull the link's plug (``down``) or put it back (``up``), as the hosts see it."""
+    """Takes the link down or up, as the hosts see it."""
 
     do: Literal["down", "up"]
     link: Name
 
 
 class Flap(Event):
-    """Pull the plug ``times`` times: ``down`` seconds off, ``up`` seconds on."""
+    """Takes the link down and up ``times`` times: ``down`` seconds off, ``up`` seconds on."""
 
     do: Literal["flap"]
     link: Name
     times: int = Field(ge=1, le=1000)
-    """How often."""
+    """Number of times."""
     down_s: DurationSeconds = Field(alias="down", gt=0)
-    """How long the plug is out, each time."""
+    """Duration for which the link is down, each time."""
     up_s: DurationSeconds = Field(alias="up", gt=0)
-    """How long it is in between."""
+    """Duration for which it is up in between."""
 
     @property
     def actions(self) -> int:
@@ -80,7 +80,7 @@ class Blackhole(Event):
     do: Literal["blackhole"]
     link: Name
     for_s: DurationSeconds = Field(alias="for", gt=0)
-    """How long."""
+    """Duration."""
 
 
 class PauseRead(Event):
@@ -88,9 +88,9 @@ class PauseRead(Event):
 
     do: Literal["pause_read"]
     connection: int = Field(ge=1)
-    """By its number, from 1."""
+    """Number of the connection, from 1."""
     for_s: DurationSeconds = Field(alias="for", gt=0)
-    """How long."""
+    """Duration."""
 
 
 class Ramp(Event):
@@ -100,15 +100,15 @@ class Ramp(Event):
     link: Name
     direction: Direction = "both"
     over_s: DurationSeconds = Field(alias="over", gt=0)
-    """How long it takes."""
+    """Duration of the ramp."""
     step_s: DurationSeconds = Field(0.1, alias="step", ge=0.02)
-    """From one value to the next; 100 ms if left out."""
+    """Interval between two values; default 100 ms."""
     rate: tuple[LinkRate, LinkRate] | None = None
-    """From and to."""
+    """First and last rate."""
     delay_ms: tuple[DelayMilliseconds, DelayMilliseconds] | None = Field(None, alias="delay")
-    """From and to."""
+    """First and last delay."""
     loss: tuple[Fraction, Fraction] | None = None
-    """From and to."""
+    """First and last loss."""
 
     @property
     def actions(self) -> int:

@@ -17,8 +17,8 @@ from topologies.shapes.shape import Shape
 
 NAMED_HOSTS = Shape(keys=("sessions", "cross_traffic"), hosts_are_named=True)
 KINDS: Mapping[str, Shape] = {**SHAPES, "graph": NAMED_HOSTS, "custom": NAMED_HOSTS}
-"""What a scenario may say with each. The user's own are ``graph``, whose links tell their ends, and ``custom``, a
-Mininet ``Topo``."""
+"""Sections that a scenario may have with each topology. The user's own are ``graph``, whose links name their ends, and
+``custom``, a Mininet ``Topo``."""
 OWN = ("graph", "custom")
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Topology(Section):
 
     @property
     def shape(self) -> Shape:
-        """What may be said with it."""
+        """Sections that are permitted with the topology."""
         return KINDS[self.kind]
 
     @property

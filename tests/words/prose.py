@@ -18,7 +18,7 @@ WITHOUT = ("tests/", "examples/", "docs/", "data/")
 """Folders whose prose is not read."""
 DIRECTIVE = re.compile(r"(//(go:|nolint|line |export )|# ?(noqa|type:|mypy:|!|yamllint|shellcheck))")
 CODE = re.compile(
-    r"(:[a-z]+:)?``?.*?``?"  # marked as such
+    r"(:[a-z]+:)?``?.*?``?('s)?"  # marked as such
     r"|\{[^{}]*\}"  # a value that a text is filled in with
     r"|[\w./:-]*(\w[_./:=]+\w|[a-z][A-Z]|\d)[\w./:=-]*('s)?"  # names in camel or snake case, paths, with digits
     r"|(?<!['\w])([A-Z]{2,}\w*|µ?\w\.?)('s)?(?!['\w])",  # abbreviations, constants, letters

@@ -20,7 +20,7 @@ IMPAIRMENTS: tuple[Impairment, ...] = tuple(
 KEYS: Mapping[str, Any] = {key: kind for impairment in IMPAIRMENTS for key, kind in impairment.types().items()}
 """The plan's keys of all impairments, each with the type of its value."""
 NUMBERS: Mapping[str, Impairment] = {key: impairment for impairment in IMPAIRMENTS if (key := impairment.number)}
-"""Those of a single number, by its key."""
+"""Impairments of a single number, by its key."""
 FIXED: tuple[str, ...] = tuple(key for impairment in IMPAIRMENTS for key in impairment.fixed)
 """Keys that netem can't change on a live link."""
 

@@ -1,5 +1,5 @@
-"""What an impairment of a link is: its keys with their bounds, how it is written, netem's words for it, and what it
-does to what is measured. What it does to frames is in ``internal/linkmodel``.
+"""An impairment of a link: its keys with their bounds, its text, netem's options for it, and its effect on
+measurements. ``internal/linkmodel`` has its effect on frames.
 
 Standard library only, for ``mn --custom``.
 """
@@ -14,21 +14,21 @@ from topologies import units
 from topologies.typed_dict import is_typeddict
 
 Asked = Mapping[str, Any]
-"""What is asked of a link's line, by the plan's keys: its delay, and what is set of its impairments."""
+"""The configuration of a link's line, by the plan's keys: its delay, and its impairments."""
 
 Effect = Literal["drops", "spoils", "copies", "hastens", "varies"]
-"""What a frame may meet: it is dropped in the middle, or by the host that receives it; it arrives twice; it takes less
-than the delay. ``varies``: means over a run say little of what was asked."""
+"""Effects on a frame: it is dropped by the link emulator, or by the host that receives it; it arrives twice; it takes
+less than the delay. ``varies``: a mean over a run says little of the configured value."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """From 0, which takes an impairment away, to the most that a number may be; as ``internal/linkmodel`` has them."""
+    """Bounds of a number, from 0, which removes an impairment; as in ``internal/linkmodel``."""
 
     most: float
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-        """For the plan's schema, with which Go's bounds are compared."""
+        """The bounds in the plan's schema, with which Go's bounds are compared."""
         return {**handler(schema), "minimum": 0, "maximum": self.most}
 
 
@@ -38,7 +38,7 @@ DelayMs = Annotated[float, Bounds(units.LONGEST_DELAY_MS)]
 
 @dataclass(frozen=True)
 class Quantity:
-    """How a scenario writes a number."""
+    """The notation of a number in a scenario."""
 
     parse: Callable[[object], float]
     """Raises :class:`~topologies.units.UnitError`."""
@@ -62,13 +62,14 @@ class Impairment:
     :class:`Bounds`. One with a single number is written by this key in a scenario and its timeline; others have
     a form of their own there."""
     effects: Mapping[str, tuple[Effect, ...]]
-    """What each key that is set may do to a frame."""
+    """Effects of each key on a frame."""
     written: Quantity | None = None
-    """How its number is written, if not just as a number."""
+    """Notation of its number, if not just a number."""
     netem: Callable[[Asked], list[str]] | None = None
-    """netem's options for it, also if it is not asked for, since netem keeps what is not named; None: it can't."""
+    """netem's options for it, also where it is not configured, since netem keeps options that are not named; None:
+    netem can't do it."""
     netem_refuses: Callable[[Asked], Iterator[str]] = field(default=_nothing)
-    """What netem can't do of what is asked, a reason each."""
+    """Parts of the configuration that netem can't do, a reason each."""
     fixed: tuple[str, ...] = ()
     """Keys that netem can't change on a live link."""
     files: tuple[str, ...] = ()
@@ -80,7 +81,7 @@ class Impairment:
 
     @property
     def number(self) -> str | None:
-        """Its one key, if that is a number."""
+        """The only key, if it is a number."""
         (key, kind), *others = self.types().items()
         return None if others or not bounds(kind) else key
 

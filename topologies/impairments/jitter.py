@@ -91,7 +91,7 @@ def option_ms(asked: Asked) -> float:
 
 
 def table_name(asked: Asked) -> str:
-    """What the table of the jitter's distribution is called; empty for uniform, which netem has without."""
+    """The name of the jitter's distribution table; empty for uniform, which netem has without."""
     kind = asked.get("jitter", "uniform")
     if kind == "samples":
         return "samples-" + hashlib.sha256(asked["jitter_file"].encode()).hexdigest()[:16]

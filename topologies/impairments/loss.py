@@ -20,14 +20,14 @@ class GilbertElliott(TypedDict):
 
 
 class Loss(TypedDict, total=False):
-    """In place of the loss of each frame for itself."""
+    """A loss model in place of independent loss of each frame."""
 
     gilbert_elliott: GilbertElliott
 
 
 def with_change(asked: Asked, change: Mapping[str, Any]) -> dict[str, Any]:
-    """What is asked after a change of some of it. Of both ways to lose frames the one that is given replaces the
-    other, as in ``internal/linkmodel``."""
+    """The configuration after a change of a part. Of both loss models the changed one replaces the other, as in
+    ``internal/linkmodel``."""
     after = {**asked, **change}
     if "gilbert_elliott" in change:
         after["loss"] = 0.0

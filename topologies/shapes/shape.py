@@ -1,4 +1,4 @@
-"""What a topology is: who is linked with whom, and what a scenario may say of it.
+"""A topology: its edges, and the sections that a scenario may have with it.
 
 Standard library only, for ``mn --custom``.
 """
@@ -16,10 +16,10 @@ class Shape:
     """A topology that a scenario names."""
 
     layout: Callable[[Sequence[str]], Layout] | None = None
-    """Of the names of the scenario's links, an edge for each in their order. All paths are those of one session, a
-    connection each. None: what is made of the links takes more than their names (``testbed/planning/topology.py``)."""
+    """Edges by the names of the scenario's links, one each in their order. All paths are those of one session, a
+    connection each. None: the links need more than their names (``testbed/planning/topology.py``)."""
     keys: tuple[str, ...] = ()
-    """Those of ``sessions``, ``access`` and ``cross_traffic`` that a scenario may have with it."""
+    """Sections of ``sessions``, ``access`` and ``cross_traffic`` that a scenario may have with it."""
     hosts_are_named: bool = False
     """Whether sessions say who their sender and receiver are."""
     agents_everywhere: bool = False
@@ -27,4 +27,4 @@ class Shape:
     least_links: int = 1
     most_links: int | None = None
     links_are: str = ""
-    """What its links are, for a scenario that has too few or too many."""
+    """A description of its links, for a scenario that has too few or too many."""

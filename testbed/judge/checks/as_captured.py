@@ -1,7 +1,7 @@
 """Checks a program's own report against packets, clock and payload, whatever the scenario's checks are.
 
-A program of somebody else's is believed in nothing that can be seen from outside. Where its words and the packets
-disagree, its figures prove nothing: each reason is one for the run not to be trusted.
+Another developer's program is not trusted in anything that can be seen from outside. Where its report and the packets
+disagree, its figures prove nothing: each reason makes the run untrusted.
 """
 
 from __future__ import annotations

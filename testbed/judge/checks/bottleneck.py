@@ -33,9 +33,9 @@ class Bottleneck(CheckParameters):
     """The throughput over ``link``, of all sessions and flows, is at least ``min`` of the link's capacity in that time,
     at its rates in the timeline and less its losses. More than the capacity fails as well.
 
-    What it measures is among the run's figures, for tables: ``utilization``, that part; ``queue_ms``, by how much the
-    largest of the connections' mean RTTs is longer than without a queue; of several, ``jain``, the fairness index of
-    their rates; beside iperf3, ``rival_share``, the least of its flows' parts of an even share of the link.
+    The run's figures have the measurements, for tables: ``utilization``, that part; ``queue_ms``, the largest of the
+    connections' mean RTTs less that without a queue. Several connections have ``jain``, the fairness index of their
+    rates. Beside iperf3, ``rival_share`` is the least of its flows' parts of an even share of the link.
 
     With ``late``, the name of a session: ``converged_s``, the time from its start until it has an even share of the
     link, give or take 30%, in each of three seconds in a row (to ``to`` if it never has). Source: RFC 5166, section

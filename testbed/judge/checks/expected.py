@@ -43,7 +43,7 @@ def rate_changes(plan: Plan, session: Session) -> list[tuple[float, Rates]]:
     """The times (s) at which the plan's timeline changes what connections can have acknowledged, and each connection's
     packets/s.
 
-    A connection is stopped while its reader is paused or a link of its path is unplugged or loses everything.
+    A connection is stopped while its reader is paused or a link of its path is down or loses everything.
     A loss of less than all is not in the law.
     """
     timeline, over = plan.get("timeline", []), planned.connections_over(session)

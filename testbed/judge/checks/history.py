@@ -37,7 +37,7 @@ def history_lines(
 
 
 def _of_verdict(point: Mapping[str, Any], tags: Mapping[str, str], verdict: Verdict) -> dict[str, Any]:
-    """A point of the measurement ``verdict`` as one of the history."""
+    """A point of the measurement ``verdict`` as a point of the long comparison."""
     fields = {**point["fields"], "run_id": verdict.run}
     if "check" in point["tags"]:
         own = {**tags, "figure": point["tags"]["check"]}

@@ -24,8 +24,8 @@ WITH_SESSIONS = ("ncp", "program")
 class CheckParameters(BaseModel):
     """A check's name, and the window policies that it is about.
 
-    What one policy claims of itself (its convergence law, say) is not asked of another: with ``policy``, one
-    name or several, the check is ``skipped`` in runs of others. Without it, it holds for any.
+    A claim of one policy (its convergence law, say) says nothing of another: with ``policy``, one name or several, the
+    check is ``skipped`` in runs of others. Without it, the check is about all policies.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)

@@ -44,9 +44,9 @@ class CheckResult(BaseModel):
     ``measured``, ``expected`` and ``tolerance`` are numbers in the series' own unit, or short texts;
     ``reason`` is one or more sentences for a reader who has seen nothing else, ``code`` what programs know it by ("" in
     files without codes); ``figures`` are further numbers by name. ``inconclusive`` means that an interval over several
-    runs lies only partly inside what is asked, ``insufficient-data`` means that the run holds too little data to
-    decide, ``skipped`` that the check is about other policies than the run's, ``error`` that something the check needs
-    is missing or broken. Of a check over several runs, ``missing``, ``unsupported`` and ``untrusted`` say that one of
+    runs lies only partly inside the limits, ``insufficient-data`` that the run holds too little data to decide. In a
+    ``skipped`` check the policy is not the run's; an ``error`` says that something the check needs is missing or
+    broken. Of a check over several runs, ``missing``, ``unsupported`` and ``untrusted`` say that one of
     them was.
 
     ``xfail`` is what is expected of a check that is known to fail, and ``outcome`` (``xfail``, ``xpass``, or ``fail``

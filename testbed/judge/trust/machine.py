@@ -43,8 +43,8 @@ def lossy_interfaces(plan: Plan) -> set[str]:
 
 
 def _may_drop(qdisc: Mapping[str, Any], lossy: Collection[str]) -> bool:
-    """A host's queue must block the sender, and netem's be long enough. A queue in the middle is there to drop
-    (HTB with one below it), and so is what ends the copied frames there."""
+    """Whether a queue may drop frames. A host's queue must block the sender, and that of netem must be long enough. A
+    queue in the link emulator (HTB with one below it) drops by design, as does the end of copied frames there."""
     if qdisc["host"] != FABRIC:
         return "parent" in qdisc  # which the drops of the queue below it count for, too
     return qdisc["kind"] != "netem" or qdisc["dev"] in lossy

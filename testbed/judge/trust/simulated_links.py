@@ -186,9 +186,9 @@ def _loss(planned: Mapping[str, Any], settled: Mapping[str, Timed], interval_s: 
     left = rates.values * interval_s / (8 * float(planned["frame_bytes"]))
     packets = max(1.0, float(left.sum()))
     expected = float(planned["loss"])
-    # An interval's part of what was lost is of the packets that entered in it, which nobody counts. Those that were
-    # kept left a delay later, in one interval or in two, of which one may have few and the other many: the sender may
-    # stop in between. They are reported as few or as many, whichever makes the loss more like the one that is planned.
+    # An interval's loss is a part of the packets that entered in it, which are not counted. Those that were not lost
+    # left a delay later, in one interval or in two, of which one may have few and the other many, as the sender may
+    # stop in between. The number that brings the loss nearer to the planned one counts.
     due = losses.t_s + planned["delay_ms"] / 1000
     first, end = (np.searchsorted(rates.t_s, due + side * 0.999 * interval_s) for side in (-1, 1))
     near = np.array([left[np.clip(index, 0, left.size - 1)] for index in (first, end - 1)])

@@ -1,8 +1,8 @@
 """Whether a run's telemetry is plausible: it must agree with itself, the results of the run and the plan.
 
-A check asks whether a policy does what it should. Here it is asked, of every run that sends NCP and whatever its checks
-are, whether the samples are there, in time and in their units, and whether links and timeline were those of the plan.
-Where they were not, nothing is proven, good or bad: each reason is one for the run not to be trusted.
+A check is about a policy. This module judges the data of every run that sends NCP, whatever its checks are: whether the
+samples are there, in time and in their units, and whether links and timeline were those of the plan. Where they were
+not, nothing is proven, good or bad: each reason makes the run untrusted.
 """
 
 from __future__ import annotations
