@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal, TextIO
+from typing import Annotated, Any, Literal, TextIO, cast
 
 from pydantic import Field
 from typing_extensions import NotRequired, TypedDict
@@ -22,18 +22,18 @@ SCHEMA: Literal[2] = 2
 
 
 class Begun(TypedDict):
-    """The first: what will be run, where its results go, and about how long its transfers take."""
+    """The first event: the coming run or runs, their folder, and about how long their transfers take."""
 
     event: Literal["begun"]
     schema: Literal[2]
-    """Of the events: since 2 every status is one of these, before there were other words."""
+    """The version of the events: since 2 every status is a :class:`Status`; earlier ones had other words."""
     scenario: str
-    """Or the table, the sweep, or ``all``."""
+    """The scenario's name, or that of the table or sweep, or ``all``."""
     run: str
     engine: str
     folder: str
     runs: int
-    """How many there are to be: 1 of a scenario."""
+    """The number of runs: 1 of a scenario."""
     expected_s: float
 
 
@@ -48,13 +48,12 @@ class RunBegun(TypedDict):
 
 
 class RunEnded(TypedDict):
-    """One of many runs has ended, or is known from before (``kept``), as one of so many; the others take about
-    ``left_s``."""
+    """One of many runs has ended, now or in an earlier attempt (``kept``); the others take about ``left_s``."""
 
     event: Literal["run_ended"]
     name: str
     verdict: Status | Literal[""]
-    """Empty where runs have none."""
+    """The run's verdict; empty where runs have none."""
     text: str
     kept: bool
     ended: int
@@ -70,7 +69,7 @@ class StepBegun(TypedDict):
 
 
 class StepEnded(TypedDict):
-    """It ended after so many seconds of wall time, with ``failed`` where it broke down."""
+    """A step ended after so many seconds of wall time, with ``failed`` where it broke down."""
 
     event: Literal["step_ended"]
     step: str
@@ -89,7 +88,7 @@ class Sample(TypedDict):
     window_packets: float | None
     share: float | None
     law_share: float | None
-    """Where the law of the plan has it, if a check asks."""
+    """The share that the law of the plan gives, if a check needs it."""
     rtt_ms: float | None
     rate: float | None
     rate_unit: RateUnit
@@ -112,19 +111,19 @@ class Said(TypedDict):
 
 
 class CheckOf(TypedDict):
-    """What a check said."""
+    """The result of a check."""
 
     name: str
     status: Status
     outcome: NotRequired[str]
-    """Where a failure was expected: xfail, xpass, or fail."""
+    """The outcome of an expected failure: xfail, xpass, or fail."""
     code: str
-    """What programs know the reason by; empty in results without codes, and of a claim."""
+    """The code of the reason; empty in results without codes, and of a claim."""
     reason: str
 
 
 class VerdictEvent(TypedDict):
-    """The last, of a run that was judged."""
+    """The last event of a run that was judged."""
 
     event: Literal["verdict"]
     verdict: Status
@@ -135,11 +134,11 @@ class VerdictEvent(TypedDict):
 
 
 class ErrorEvent(TypedDict):
-    """The last, where there is no verdict."""
+    """The last event where there is no verdict."""
 
     event: Literal["error"]
     code: str
-    """What programs decide by: it stays the same when the message is worded otherwise."""
+    """The code for programs to decide by: it stays the same when the message is worded otherwise."""
     message: str
     hint: str
     exit_code: int
@@ -161,62 +160,42 @@ class EventProgress(QuietProgress):
         self._on: set[str] = set()
 
     def write(self, event: Event) -> None:
-        """A line, at once."""
+        """Write a line at once."""
         with self._lock:
             print(json.dumps(event, ensure_ascii=False), file=self._to, flush=True)
 
+    def _write(self, kind: str, /, **values: Any) -> None:
+        self.write(cast("Event", {"event": kind, **values}))
+
     def begun(self, name: str, run: str, engine: str, folder: Path, runs: int, expected_s: float) -> None:
-        """The first event."""
-        self.write(
-            {
-                "event": "begun",
-                "schema": SCHEMA,
-                "scenario": name,
-                "run": run,
-                "engine": engine,
-                "folder": str(folder),
-                "runs": runs,
-                "expected_s": round(expected_s, 3),
-            }
-        )
+        run_facts = {"scenario": name, "run": run, "engine": engine, "folder": str(folder), "runs": runs}
+        self._write("begun", schema=SCHEMA, **run_facts, expected_s=round(expected_s, 3))
 
     def runs_on(self, step: Step, on: Mapping[str, float], where: str, so_far: SoFar) -> None:
-        """An event for each that is new."""
+        """Write an event for each new run."""
         for name in on:
             self._begun(name, so_far)
 
     def run_ended(self, ended: Ended, so_far: SoFar) -> None:
-        """Its end, after its beginning where that was not seen."""
+        """Write the end of a run, after its beginning where that was not seen."""
         if not ended.kept:
             self._begun(ended.name, so_far._replace(ended=so_far.ended - 1))
         self._on.discard(ended.name)
-        self.write(
-            {
-                "event": "run_ended",
-                "name": ended.name,
-                "verdict": Status(ended.verdict) if ended.verdict else "",
-                "text": ended.told,
-                "kept": ended.kept,
-                "ended": so_far.ended,
-                "of": so_far.of,
-                "left_s": round(so_far.left_s, 1),
-            }
-        )
+        how = {"verdict": Status(ended.verdict) if ended.verdict else "", "text": ended.told, "kept": ended.kept}
+        self._write("run_ended", name=ended.name, **how, **_numbers(so_far))
 
     def _begun(self, name: str, so_far: SoFar) -> None:
         if name not in self._on:
             self._on.add(name)
-            left_s = round(so_far.left_s, 1)
-            self.write({"event": "run_begun", "name": name, "ended": so_far.ended, "of": so_far.of, "left_s": left_s})
+            self._write("run_begun", name=name, **_numbers(so_far))
 
     def say(self, text: str) -> None:
-        """As an event."""
-        self.write({"event": "said", "text": text})
+        self._write("said", text=text)
 
     @contextmanager
     def step(self, name: str) -> Iterator[Step]:
-        """Its beginning and its end."""
-        self.write({"event": "step_begun", "step": name})
+        """Write the beginning and the end of a step."""
+        self._write("step_begun", step=name)
         failed, on = True, Step(name)
         try:
             with super().step(name) as on:
@@ -224,14 +203,14 @@ class EventProgress(QuietProgress):
             failed = False
         finally:
             took_s = self.seconds.get(name, 0.0)
-            self.write({"event": "step_ended", "step": name, "seconds": took_s, "note": on.note, "failed": failed})
+            self._write("step_ended", step=name, seconds=took_s, note=on.note, failed=failed)
 
     def _line(self, step: Step, text: str) -> None:
-        """The event says it."""
+        """Nothing: the event says it."""
 
     @contextmanager
     def watching(self, plan: Plan, telemetry: Path) -> Iterator[None]:
-        """A sample of every connection each second, and what happens as it happens; the last at the end."""
+        """Write a sample of every connection each second and at the end, and timeline events as they happen."""
         sampled = Sampled(plan, telemetry)
         with followed(SAMPLE_S, lambda: self._tell(sampled)):
             yield
@@ -240,20 +219,15 @@ class EventProgress(QuietProgress):
     def _tell(self, sampled: Sampled) -> None:
         before = len(sampled.happened)
         sampled.look()
-        for at_s, kind, text in sampled.happened[before:]:
-            self.write({"event": "happened", "at_s": at_s, "kind": kind, "text": text})
+        for happened in sampled.happened[before:]:
+            self._write("happened", **happened._asdict())
         for flow in sampled.flows.values():
-            self.write(
-                {
-                    "event": "sample",
-                    "t_s": round(sampled.t_s, 3),
-                    "session": flow.session,
-                    "connection": flow.connection,
-                    "window_packets": flow.window_packets,
-                    "share": flow.share,
-                    "law_share": sampled.law(flow),
-                    "rtt_ms": flow.rtt_ms,
-                    "rate": flow.rate,
-                    "rate_unit": flow.rate_unit,
-                }
-            )
+            values = {name: getattr(flow, name) for name in _OF_A_FLOW}
+            self._write("sample", t_s=round(sampled.t_s, 3), **values, law_share=sampled.law(flow))
+
+
+_OF_A_FLOW = ("session", "connection", "window_packets", "share", "rtt_ms", "rate", "rate_unit")
+
+
+def _numbers(so_far: SoFar) -> dict[str, float]:
+    return {**so_far._asdict(), "left_s": round(so_far.left_s, 1)}

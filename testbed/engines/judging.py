@@ -1,8 +1,7 @@
-"""From a run's data to its verdict, its derived series, its tables and its report."""
+"""Judges a run's data: verdict, derived series, tables and report."""
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+from testbed.documents import write_json
 from testbed.engines.telemetry import Counts
 from testbed.errors import TestbedError, Unsupported
 from testbed.judge import expected_failures
@@ -35,12 +35,12 @@ from testbed.services.influx.endpoint import Endpoint
 
 @dataclass(frozen=True)
 class Judged:
-    """A verdict, and the lines that dashboards read of it: derived series, the run on one clock, and what is kept
-    for ever; and the transfer's span (Unix nanoseconds; no start where nothing was ever sent)."""
+    """A verdict, and the lines that dashboards read of it: derived series, the points aligned to the transfer's start,
+    and the history; and the transfer's span (Unix nanoseconds; no start where nothing was ever sent)."""
 
     verdict: Verdict
     derived: list[str]
-    on_one_clock: list[str]
+    aligned: list[str]
     history: list[str]
     start_ns: int | None
     end_ns: int
@@ -49,8 +49,7 @@ class Judged:
 def judge_and_report(plan: Plan, folder: Path, endpoint: Endpoint, trust: Trust, counts: Counts) -> Verdict:
     """Judge from the database, write ``verdict.json``, ``derived.lp``, tables, plots and report."""
     with Client(endpoint, "reader") as client:
-        reader = FromInflux(client, plan["run"])
-        judged = judge_from(plan, folder, reader, trust, counts.in_file, counts.in_database)
+        judged = judge_from(plan, folder, FromInflux(client, plan["run"]), trust, *counts)
     with Client(endpoint, "admin") as writer:
         store_judged(writer, plan, judged)
     leave_report(folder)
@@ -60,7 +59,7 @@ def judge_and_report(plan: Plan, folder: Path, endpoint: Endpoint, trust: Trust,
 def judge_from(
     plan: Plan, folder: Path, reader: Reader, trust: Trust, file_points: int, database_points: int | None
 ) -> Judged:
-    """Judge what ``reader`` gives, write ``verdict.json``, ``derived.lp``, ``history.lp`` and tables into the
+    """Judge the series of ``reader``, write ``verdict.json``, ``derived.lp``, ``history.lp`` and tables into the
     folder."""
     verdict = judge(
         plan,
@@ -71,7 +70,7 @@ def judge_from(
         database_points=database_points,
         expected=expected_failures.read().of_run(plan["scenario"], engine_of(plan).name, plan["variant"]),
     )
-    _write_verdict(folder, verdict)
+    write_json(folder / "verdict.json", verdict.to_json())
     derived = derived_lines(plan, reader, verdict)
     (folder / "derived.lp").write_text(derived)
     if traffic_of(plan).windows:
@@ -81,23 +80,20 @@ def judge_from(
     start_ns, end_ns = start_of(events), end_of(events) or now_ns
     history = _history(plan, folder, verdict, start_ns or now_ns, end_ns)
     late = lateness_lines(plan, folder / "relay.json", end_ns)
-    return Judged(
-        verdict, derived.splitlines() + late, _on_one_clock(plan, folder, verdict, start_ns), history, start_ns, end_ns
-    )
+    aligned = _aligned(plan, folder, verdict, start_ns) if start_ns is not None else []
+    return Judged(verdict, derived.splitlines() + late, aligned, history, start_ns, end_ns)
 
 
 def store_judged(writer: Client, plan: Plan, judged: Judged) -> None:
-    """Write what dashboards read of a verdict; the client's role is ``admin``."""
+    """Write the points of a verdict that dashboards read; the client's role is ``admin``."""
     writer.write(judged.derived)
-    comparison.store(writer, judged.on_one_clock, plan["scenario"])
+    comparison.store(writer, judged.aligned, plan["scenario"])
     writer.write(judged.history, retention.HISTORY)
     run_list.finish(writer, plan, judged.verdict.verdict, judged.start_ns, judged.end_ns, judged.verdict.summary)
 
 
-def _on_one_clock(plan: Plan, folder: Path, verdict: Verdict, start_ns: int | None) -> list[str]:
-    """All of the run's telemetry, and what judging found out about its time; nothing where nothing was sent."""
-    if start_ns is None:
-        return []
+def _aligned(plan: Plan, folder: Path, verdict: Verdict, start_ns: int) -> list[str]:
+    """All of the run's telemetry and the judge's marks, aligned to the transfer's start."""
     with (folder / "telemetry.lp").open(encoding="utf-8") as telemetry:
         lines = [line.rstrip("\n") for line in telemetry]
     return list(shifted([*lines, *marks(plan, verdict, start_ns)], start_ns))
@@ -112,12 +108,13 @@ def write_broken(
     *,
     report: bool = True,
 ) -> None:
-    """Verdict and report of a run that broke down: nothing was judged, and why.
+    """Write verdict and report of a run that broke down: nothing was judged, and why.
 
-    ``untrusted`` are the reasons why its links can't be trusted, where that is what broke it. Without ``report``
+    ``untrusted`` are the reasons that its links can't be trusted, if they broke it. Without ``report``
     nothing is drawn. The verdict goes to the database as well, if there is one and it takes it.
     """
-    message = error.message if isinstance(error, TestbedError) else f"{type(error).__name__}: {error}"
+    known = error if isinstance(error, TestbedError) else None
+    message = known.message if known else f"{type(error).__name__}: {error}"
     said = Message("check.not-judged", "Not judged: {message}", message=message)
     checks = [CheckResult.of(Named(check["name"], check["judge"]), Status.ERROR, said) for check in plan["checks"]]
     verdict = Verdict(
@@ -130,10 +127,10 @@ def write_broken(
         duration_s=None,
         policy=plan["sessions"][0]["policy"],
         broken=message,
-        broken_code=error.code if isinstance(error, TestbedError) else None,
+        broken_code=known.code if known else None,
         unsupported=isinstance(error, Unsupported),
     )
-    _write_verdict(folder, verdict)
+    write_json(folder / "verdict.json", verdict.to_json())
     if report:
         leave_report(folder)
     now_ns = time.time_ns()
@@ -146,25 +143,19 @@ def write_broken(
 
 
 def leave_report(folder: Path, reader: FromFile | None = None) -> None:
-    """Write a run's plots and page; see :func:`load_report`. ``reader``: of its telemetry, where that was read
-    already."""
+    """Write a run's plots and page; ``reader`` is that of its telemetry, where that was read already."""
     from testbed.results.report import write_report
 
     write_report(folder, reader)
 
 
 def load_report() -> None:
-    """Load what writes reports: Matplotlib takes most of a second, in which a run has other programs to wait for."""
+    """Load the modules of reports: Matplotlib takes most of a second, in which a run waits for other programs."""
     import_module("testbed.results.report")
 
 
 def _history(plan: Plan, folder: Path, verdict: Verdict, start_ns: int, end_ns: int) -> list[str]:
-    """What later runs of the scenario are compared with; written into the folder as well."""
+    """The lines that later runs of the scenario are compared with; written into the folder as well."""
     lines = history_lines(plan, verdict, agent_results(folder / "agents"), start_ns, end_ns)
     (folder / "history.lp").write_text(lines)
     return lines.splitlines()
-
-
-def _write_verdict(folder: Path, verdict: Verdict) -> None:
-    document = json.dumps(verdict.to_json(), indent=1, ensure_ascii=False)
-    (folder / "verdict.json").write_text(document + "\n")

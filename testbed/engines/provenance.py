@@ -1,4 +1,4 @@
-"""Everything that a reader needs to know where a result came from: code, images, kernel, settings, seeds."""
+"""Records the provenance of a result: code, images, kernel, settings, seeds."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from testbed.scenario.kept import PROGRAM
 from topologies.commands import in_namespace, run
 
 SCHEMA = 2
-"""Of the result folder. 2: with ``probe.json`` and ``host_load.csv``, so that all that is derived can be made again."""
+"""The version of the result folder. 2: with ``probe.json`` and ``host_load.csv``, so that all the rest is derived."""
 CODE = ("collectors", "data/published", "testbed")
 worker = ""
-"""The host of a cluster that this process makes its run on; "" where there is none."""
+"""The host of a cluster that runs this process; "" where there is none."""
 SYSCTLS = (
     "net.core.rmem_default",
     "net.core.rmem_max",
@@ -42,7 +42,7 @@ SYSCTLS = (
 
 
 class OfMachineAndCode(TypedDict):
-    """What a folder of many runs keeps, and every run."""
+    """The part that every run has, and every folder of many runs."""
 
     schema: int
     code: str
@@ -59,7 +59,7 @@ class OfMachineAndCode(TypedDict):
 
 
 class OfPlan(TypedDict):
-    """Of a run's plan."""
+    """Seeds and choices of a run's plan."""
 
     run: str
     scenario: str
@@ -73,10 +73,10 @@ class OfPlan(TypedDict):
 
 
 class Provenance(OfMachineAndCode, total=False):
-    """``provenance.json``: what a run adds depends on its engine and traffic, and is as the machine told it."""
+    """``provenance.json``: further parts depend on a run's engine and traffic, and are as the machine reported them."""
 
     run: OfPlan | str
-    """Of the interop matrix only its name."""
+    """Only its name for the interop matrix."""
     seconds: dict[str, float]
     of_commit: bool
     """Whether its end points were built from ``commit``, which is another one than the checkout's."""
@@ -111,7 +111,7 @@ class Provenance(OfMachineAndCode, total=False):
 
 
 def of_machine_and_code() -> OfMachineAndCode:
-    """What is the same for all runs of this checkout on this machine today."""
+    """The facts that all runs of this checkout on this machine share today."""
     changes = _git("status", "--porcelain")
     found: OfMachineAndCode = {
         "schema": SCHEMA,
@@ -132,8 +132,8 @@ def of_machine_and_code() -> OfMachineAndCode:
 
 @cache
 def code() -> str:
-    """16 hexadecimal digits that change with what plans, judges and reports: Python's sources, the pages' templates and
-    what is published, as they were when this process first asked."""
+    """16 hexadecimal digits that change with Python's sources, the pages' templates and published figures; read once in
+    a process."""
     digest = hashlib.sha256()
     for folder in CODE:
         for path in sorted((paths.CHECKOUT / folder).rglob("*")):
@@ -157,7 +157,7 @@ def of_plan(plan: Plan) -> OfPlan:
 
 
 def of_program(folder: Path) -> dict[str, str]:
-    """Of a scenario in Python the SHA-256 of its file, as a result folder keeps it."""
+    """The SHA-256 of the file of a scenario in Python, as a result folder keeps it."""
     file = folder / PROGRAM
     return {"scenario_py_sha256": hashlib.sha256(file.read_bytes()).hexdigest()} if file.is_file() else {}
 
@@ -183,7 +183,7 @@ def _header(name: str, text: str) -> str:
 
 
 def _git(*arguments: str) -> str | None:
-    """What git says of this checkout; None where it knows nothing of it, or is not installed."""
+    """The answer of git about this checkout; None where it knows nothing of it, or is not installed."""
     try:
         done = git(*arguments)
     except FileNotFoundError:

@@ -7,8 +7,8 @@ import fcntl
 import os
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 
 from testbed.engines.judging import Judged, store_judged
@@ -34,14 +34,17 @@ class Database:
         self.note = "no InfluxDB is up: telemetry.lp has all points"
 
     def store(self) -> int | None:
-        """Write the file's points; returns how many the database has, None if there is none."""
+        """Write the file's points; returns the number that the database has, None if there is none."""
         try:
             endpoint = running()
             if endpoint is None:
                 return None
             lines = self._telemetry.read_text(encoding="utf-8").splitlines()
             self._later_ns = time.time_ns() - max((_time_ns(line) for line in lines), default=0)
-            with _alone():
+            with ExitStack() as held:
+                # Repetitions of a run have its name: of two that store at once, each would count the other's points.
+                file = Path(tempfile.gettempdir()) / f"ncp-database-{os.getuid()}.lock"
+                fcntl.flock(held.enter_context(file.open("a")), fcntl.LOCK_EX)
                 with Client(endpoint, "admin") as admin:
                     admin.delete_run(self._plan["run"])
                     run_list.begin(admin, self._plan, self._telemetry.parent, time.time_ns())
@@ -57,25 +60,14 @@ class Database:
         return count
 
     def store_judged(self, judged: Judged) -> None:
-        """Write what dashboards read of the verdict, if the points are there."""
+        """Write the points of the verdict that dashboards read, if the database has those of the run."""
         if self._endpoint is not None:
-            moved = dataclasses.replace(
-                judged, derived=list(self._moved(judged.derived)), history=list(self._moved(judged.history))
-            )
+            derived, history = self._moved(judged.derived), self._moved(judged.history)
             with Client(self._endpoint, "admin") as admin:
-                store_judged(admin, self._plan, moved)
+                store_judged(admin, self._plan, dataclasses.replace(judged, derived=derived, history=history))
 
-    def _moved(self, lines: Iterable[str]) -> Iterator[str]:
-        for line in lines:
-            yield f"{line.rsplit(' ', 1)[0]} {_time_ns(line) + self._later_ns}"
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """Repetitions of a run have its name: of two that store at once, each would count the other's points."""
-    with (Path(tempfile.gettempdir()) / f"ncp-database-{os.getuid()}.lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    def _moved(self, lines: Iterable[str]) -> list[str]:
+        return [f"{line.rsplit(' ', 1)[0]} {_time_ns(line) + self._later_ns}" for line in lines]
 
 
 def _time_ns(line: str) -> int:

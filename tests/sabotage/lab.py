@@ -100,7 +100,7 @@ class Lab:
         self.patch.setattr("testbed.archive.page.check", lambda *_, **__: None)
         for page in PAGES:
             self.patch.setattr(page, lambda folder, *_: folder)
-        self.patch.setattr("testbed.engines.judging._on_one_clock", lambda *_: [])  # for the database only
+        self.patch.setattr("testbed.engines.judging._aligned", lambda *_: [])  # for the database only
         self.patch.setattr("testbed.study.report.plots.over_time", lambda _groups: [])
         self.patch.setattr("testbed.study.report.plots.differences", lambda *_: [])
         self.patch.setattr("testbed.study.kinds.cross_check._plots", lambda _found: [])
