@@ -14,11 +14,11 @@ from influxdb.line_protocol import make_lines
 
 CORES = psutil.cpu_count() or 1
 BUSY = 0.05
-"""With less idle time than this part of a stretch, the machine was busy in it. Real-time tasks are throttled by
-the kernel, so that even they leave some per cent of each second."""
+"""Idle part of a stretch below which the machine was busy in it. Real-time tasks are throttled by the kernel, so that
+even they leave some per cent of each second."""
 
 CLOCK_STEP_S = 0.1
-"""A clock that is kept right by small steps is not told of; telemetry is sampled that often."""
+"""Smallest step of the clock that is reported: a clock is kept right by smaller steps."""
 STEP_SAMPLES = 3
 
 
@@ -33,11 +33,11 @@ class HostLoad(threading.Thread):
         self._spool, self._tags, self._interval_s = spool, {"run": run, "scenario": scenario}, interval_s
         self._ended = threading.Event()
         self.spans: list[tuple[float, float]] = []
-        """Of each sample the seconds that it covers, and the idle part of them."""
+        """Seconds of each sample, and the idle part of them."""
         self.failure: str | None = None
-        """Why it has ended by itself, or None."""
+        """The reason why it has ended by itself, or None."""
         self.clocks: list[float] = []
-        """At each sample, seconds between the clock that stamps are taken from and one that nobody can set."""
+        """Seconds between the clock of timestamps and one that nobody can set, at each sample."""
         self._samples = 0
         self._cpu_s = self._duration_s = 0.0
 
@@ -81,7 +81,7 @@ class HostLoad(threading.Thread):
                 spool.write(make_lines({"points": points}).encode())
 
     def cost(self) -> dict[str, str | int | float]:
-        """What it did and cost, as ``ncp-collect`` tells of its own."""
+        """Its points and its cost, in the form of ``ncp-collect``."""
         return {"collector": "host", "samples": self._samples, "cpu_s": self._cpu_s, "duration_s": self._duration_s}
 
     def _own_cost(self, cpu: float, late_s: float, now_ns: int) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def idle_shares(spans: Sequence[tuple[float, float]], interval_s: float) -> list
 
 
 def clock_step_s(clocks: Sequence[float]) -> float:
-    """By how many seconds the clock was set in between, forward as positive; 0.0 for less than :data:`CLOCK_STEP_S`.
+    """Seconds by which the clock was set in between, forward as positive; 0.0 for less than :data:`CLOCK_STEP_S`.
 
     ``clocks`` as in :class:`HostLoad`. A sample that is held up between its two readings shows more than there is, so
     of the samples before and after a moment the least counts, of :data:`STEP_SAMPLES` at least.

@@ -1,4 +1,4 @@
-"""What iperf3 tells of a flow: goodput as its server sees it, and the whole flow by its client's JSON."""
+"""Samples of iperf3's flows: goodput at its server, and the whole flow by its client's JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``python -m dashboards.check [FOLDER]``: opens every dashboard in a real Grafana, as somebody sees it.
+"""``python -m dashboards.check [FOLDER]``: opens every dashboard in a real Grafana, as a user would.
 
 Grafana is the one at ``NCP_TESTBED_GRAFANA_URL``. Each dashboard is opened with nothing chosen, in both themes, at 1280
 and 1920 pixels; when its panels have what they asked for a picture goes to FOLDER. It fails on any panel with an error,
@@ -84,7 +84,7 @@ class Seen:
 
 
 def problems(seen: Sequence[Seen], board: dict[str, Any], may_be_empty: set[str]) -> list[str]:
-    """What is wrong with the panels that are seen, a line each; ``board`` is the dashboard's JSON."""
+    """Faults of the visible panels, a line each; ``board`` is the dashboard's JSON."""
     found = [f"{panel.title}: shows an error" for panel in seen if panel.error]
     found += [f"{panel.title}: still loads" for panel in seen if panel.loading]
     titles = {panel.title for panel in seen}

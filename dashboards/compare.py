@@ -30,7 +30,7 @@ def _plot(name: str, *, function: str = "mean") -> tuple[str, str]:
 
 
 def _law() -> tuple[str, str]:
-    """Of all chosen runs that have the same one it is drawn once over the other."""
+    """A panel with all chosen runs, one line over the other."""
     query, alias = _plot("law_ahead")
     return query, f"law {alias}"
 

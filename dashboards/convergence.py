@@ -19,7 +19,7 @@ _OF_CONNECTION = (RUN, "session", "connection")
 _OF_SESSION = (RUN, "session")
 _CONNECTION = "$tag_session/$tag_connection"
 _RATIO = "mean({}) / (1 - mean({}))"
-"""Of a share: the ratio to all others together, of two connections that of their windows."""
+"""The ratio of a share to all others together; of two connections that of their windows."""
 
 STATE = Table(MEASUREMENT, ("state",))
 
@@ -32,7 +32,7 @@ def _plot(name: str, *, function: str = "mean", word: str = "") -> tuple[str, st
 
 
 def _band() -> list[tuple[str, str]]:
-    """What the law allows: drawn first, so beneath."""
+    """The law's tolerance: drawn first, so beneath."""
     return [
         (select_dashboard(on_one_clock(named(f"law_{edge}")), _OF_CONNECTION), f"{word} $tag_connection")
         for edge, word in (("lower", "low"), ("upper", "high"))
@@ -40,7 +40,7 @@ def _band() -> list[tuple[str, str]]:
 
 
 def _ratios() -> list[tuple[str, str]]:
-    """The ratio of the windows over what is asked of it."""
+    """The ratio of the windows over the expected one."""
     asked = [
         (select_dashboard(on_one_clock(named(f"ratio_{edge}")), _OF_SESSION, by=("session",)), alias)
         for edge, alias in (("lower", "low 1"), ("upper", "high 1"), ("ahead", "asked $tag_session"))

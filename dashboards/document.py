@@ -18,7 +18,7 @@ from testbed.series import Table, influxql
 TAG = "ncp-testbed"
 
 REPORTS = "/public/results/"
-"""Where Grafana itself serves reports, beside its own files (docker-compose.yml mounts the results)."""
+"""Path of reports at Grafana, beside its own files (docker-compose.yml mounts the results)."""
 
 
 def uid_of(name: str) -> str:

@@ -71,7 +71,7 @@ def data_sources() -> dict[str, Any]:
 
 
 def providers() -> dict[str, Any]:
-    """Where Grafana finds the dashboards."""
+    """Folder from which Grafana loads the dashboards."""
     return {
         "apiVersion": 1,
         "providers": [

@@ -1,4 +1,4 @@
-"""Links: was the network what was asked, and can the run be trusted?"""
+"""Links: did the network match its configuration, and can the run be trusted?"""
 
 from __future__ import annotations
 

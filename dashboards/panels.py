@@ -39,11 +39,11 @@ FULL, HALF, THIRD = 24, 12, 8
 """Widths, of 24 columns: at 1280 pixels a half has room for a plot with its axis and legend."""
 
 _ASKED = "#8e8e8e"
-"""The law, and what else was asked for: to be seen on dark and on light."""
+"""Colour of expectations, the law's included: visible on dark and on light."""
 
 CONNECTIONS = ("#3b7fc4", "#e0812b", "#1a9c77", "#b665b0", "#b8a000", "#56b4e9", "#d0433b", "#7a6f63")
-"""The colour of each connection, by its index from 1, in every plot: told apart by the colour-blind (after Okabe and
-Ito), of middle lightness, for both themes."""
+"""The colour of each connection, by its index from 1, in every plot: distinguishable for the colour-blind (after Okabe
+and Ito), of middle lightness, for both themes."""
 
 GREY, GREEN, RED, AMBER = "#6e7077", "#1a7f4b", "#c4314b", "#b8620a"
 """Under white text in both themes."""

@@ -16,12 +16,12 @@ SHOWN = "shown"
 """The run that a dashboard shows: the one that was chosen, or the latest that there is."""
 
 RUN = f"run={SHOWN}"
-"""As a variable of :mod:`testbed.series.influxql`."""
+"""The variable as :mod:`testbed.series.influxql` names it."""
 
 LENGTH, AGO, REPORT = "length", "ago", "report"
 
 BEFORE_S, AFTER_S = 3, 2
-"""What a plot shows before the transfer's start and after its end."""
+"""Time that a plot shows before the transfer's start and after its end."""
 
 _RUNS = influxql.identifier(MEASUREMENT)
 

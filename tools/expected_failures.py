@@ -1,5 +1,5 @@
-"""Where expected failures lie, from the reference results: ``python -m tools.expected_failures`` writes
-``data/published/expected-failures.json``, ``--check`` tells whether it is current.
+"""Limits of expected failures from the reference results: ``python -m tools.expected_failures`` writes
+``data/published/expected-failures.json``, ``--check`` reports whether it is current.
 
 For each claim that is known not to hold (``xfail`` in ``claims.yaml``), and each engine and form (``full``, ``quick``)
 that a reference result is of, the check that decides it is judged again, by the same rule that judges a run.
@@ -39,8 +39,8 @@ ABOUT = "Made from the claims and the reference results: python -m tools.expecte
 LAST_PLACE = 1e-6
 """Figures are rounded to six places."""
 BETWEEN_COMMITS = 0.001
-"""By how much a guest's figures move, in parts, with the names and lengths of the files in it: what another commit may
-measure of the same seed."""
+"""Movement of a guest's figures, in parts, with the names and lengths of the files in it: another commit may measure
+this of the same seed."""
 
 
 class Reference(NamedTuple):
@@ -57,12 +57,12 @@ class Reference(NamedTuple):
 
     @property
     def relative_width(self) -> float:
-        """In parts of the least."""
+        """The width in parts of the least."""
         return (self.high - self.low) / abs(self.low) if self.low else 0.0
 
     @property
     def same(self) -> tuple[str, str, str]:
-        """What references of other engines and forms share with it."""
+        """Key that references of other engines and forms share."""
         return self.claim, self.check, self.place
 
 
@@ -91,7 +91,7 @@ def _checks(name: str, claim: Claim) -> list[str]:
 
 
 def _limits(claim: str, check: str, found: Sequence[Reference]) -> dict[str, dict[str, dict[str, Limits]]]:
-    """By engine, form and place."""
+    """References by engine, form and place."""
     limits: dict[str, dict[str, dict[str, Limits]]] = {}
     mine = [one for one in found if (one.claim, one.check) == (claim, check)]
     for engine, form, place in sorted({(one.engine, one.form, one.place) for one in mine}):
@@ -148,7 +148,7 @@ def _references(claims: Claims, folder: Path) -> Iterator[Reference]:
 
 
 def _beside(claims: Claims, folder: Path, failing: set[tuple[str, str]]) -> Iterator[Reference]:
-    """What claims measured on other engines, of which only the figures are kept, at places that fail elsewhere."""
+    """Figures of claims on other engines, of which nothing else is stored, at places that fail elsewhere."""
     for file in sorted(folder.glob("*/claims.json")):
         document = read_claims(file.parent)
         quick = {beside["engine"]: beside["quick"] for beside in document.get("beside", ())}

@@ -19,8 +19,8 @@ FOLDER = paths.CHECKOUT / "schemas"
 
 
 class _AsWritten(GenerateJsonSchema):
-    """Without the defaults that nobody may write: of a quantity, a number in the model's unit; of a section, what the
-    model makes of nothing. Without titles, which say a key again."""
+    """A schema without defaults that nobody may write: of a quantity, a number in the model's unit; of a section, the
+    model's own. Without titles, which repeat a key."""
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
         made = super().default_schema(schema)
@@ -51,7 +51,7 @@ def documents() -> dict[str, dict[str, Any]]:
 
 
 def _of_results() -> dict[str, dict[str, Any]]:
-    """Of documents in result folders and bundles, by ``results/`` and their names; no key beyond these may be there."""
+    """Documents in result folders and bundles, by ``results/`` and their names; no key beyond these may be there."""
     from testbed.archive import pack
     from testbed.engines.provenance import Provenance
     from testbed.judge.checks.result import Verdict

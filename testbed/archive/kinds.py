@@ -98,7 +98,7 @@ second beside the half that a run takes; with few shares one core waits for the 
 
 
 def _shared_out(runs: Sequence[Path], size: int) -> list[Sequence[Path]]:
-    """In shares of so many runs, the last of what is left."""
+    """Shares of ``size`` runs each; the last one may have fewer."""
     return [runs[begin : begin + size] for begin in range(0, len(runs), max(size, 1))]
 
 
@@ -146,7 +146,7 @@ def _of_its_time(verified: Verification, folder: Path) -> Verification:
 
 
 def _provenance(folder: Path) -> dict[str, object]:
-    """Of a result folder, or of the first run in it."""
+    """The provenance of a result folder, or of the first run in it."""
     runs = (provenance_check.provenance_of(run) for run in runs_in(folder))
     return provenance_check.provenance_of(folder) or next((one for one in runs if one), {})
 
@@ -166,7 +166,7 @@ def _run(folder: Path, runs: Runs, _: bool) -> Verification:
 
 
 def _take_runs(verified: Verification, folder: Path, runs: Runs) -> None:
-    """What was found of the single runs in a folder."""
+    """Verifications of the single runs in a folder."""
     there = list(runs_in(folder))
     if not there:
         return  # it keeps none
@@ -226,7 +226,7 @@ def drawn_again(folder: Path, place: Path) -> None:
 
 
 def _take_studies(verified: Verification, parts: Sequence[tuple[str, Path]], runs: Runs, rerun: bool) -> None:
-    """What was found of the studies, and single runs, that a study is made of."""
+    """Verifications of the studies, and single runs, in a study."""
     for name, part in parts:
         if kind_of(part) == "run" and part not in runs:
             verified.notes.append(

@@ -36,7 +36,7 @@ SOURCES = (
     "images/*/Dockerfile",
     "peers/npm-ncp/package-lock.json",
 )
-"""What pins the code's dependencies, and under which licence it is; those that there are."""
+"""Lock files and licences of the code's dependencies; those that there are."""
 EARLIEST = (1980, 1, 1, 0, 0, 0)
 """Every entry's time in the archive, so that the same results make the same bytes."""
 
@@ -178,7 +178,8 @@ def _sources() -> Iterator[tuple[str, Path]]:
 
 
 def newest(runs: Sequence[Mapping[str, Any]]) -> datetime.datetime:
-    """When the last of the runs was written: the bundle's own date, so that bundling again changes nothing."""
+    """The time at which the last of the runs was written: the bundle's own date, so that bundling again changes
+    nothing."""
     times = [str(run["written"]) for run in runs if run["written"]]
     text = max(times, default="1980-01-01T00:00:00Z")
     return datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))

@@ -1,4 +1,4 @@
-"""Where a result says that it comes from: its plan from the scenario, and its commit, as far as that can be checked."""
+"""Checks a result's provenance: its plan against the scenario, and its commit, as far as possible."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def provenance_of(folder: Path) -> dict[str, Any]:
 
 
 def schema_of(recorded: Mapping[str, Any]) -> int:
-    """Of the result folder whose provenance it is. One that says less than its commit's sources wrote says nothing."""
+    """The provenance of the result folder. One with fewer entries than its commit's sources wrote proves nothing."""
     said = recorded.get("schema")
     least = _schema_at(commit_of(recorded))
     return max(int(said) if isinstance(said, int) else 1, least)
@@ -94,8 +94,8 @@ def scenario_again(folder: Path, plan: Plan) -> list[LoadedScenario]:
 
 
 def plan_again(folder: Path, plan: Plan, verified: Verification) -> tuple[Plan, LoadedScenario] | None:
-    """The plan by the scenario in the folder, its overrides and what was chosen, compared with the recorded one field
-    by field; None where it can't be made again, which ``verified`` tells."""
+    """The plan by the scenario in the folder, its overrides and choices, compared with the recorded one field by field;
+    None where it can't be rederived, which ``verified`` reports."""
     with confine.to(folder):
         return _plan_again(folder, plan, verified)
 
@@ -205,8 +205,8 @@ def _resolved(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, p
 
 
 def _policies(plan: Plan, recorded: Mapping[str, Any], verified: Verification) -> PolicyFacts:
-    """What the policies say of themselves: by the program of this checkout, and where that can't be asked by the plan
-    itself, which ``verified`` tells."""
+    """Facts of the policies: from this checkout's program, and where that is not possible from the plan itself, which
+    ``verified`` reports."""
     named = {name for check in plan["checks"] for name in check.get("policy", ())}
     by_plan: PolicyFacts = {name: {"name": name} for name in named}
     by_plan |= {session["policy"]: session["policy_facts"] for session in plan["sessions"]}
@@ -227,7 +227,7 @@ def _policies(plan: Plan, recorded: Mapping[str, Any], verified: Verification) -
 
 @cache
 def policies_here() -> PolicyFacts:
-    """Of this checkout's programs; raises TestbedError where they can't be built."""
+    """Facts from this checkout's programs; raises TestbedError where they can't be built."""
     return build.policy_facts(build.build_programs("ncp-sim")["ncp-sim"])
 
 
@@ -238,7 +238,7 @@ def paths_of(plan: Plan) -> list[str]:
 
 
 def _named_files(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """With files of the machine by their names alone."""
+    """The plan with files of the machine by their names alone."""
     links = [
         {key: PurePosixPath(str(value)).name if key in FILES else value for key, value in link.items()}
         for link in plan["links"]
@@ -280,7 +280,7 @@ def check_commit(folder: Path, plan: Plan, recorded: Mapping[str, Any], verified
 
 
 def name_by(programs: Programs, plan: Plan) -> str:
-    """What a plan's run is called if these programs make it."""
+    """The name of a plan's run by these programs."""
     named = plan.copy()
     engines.of(plan).name_run(named, programs)
     return named["run"]
@@ -292,7 +292,7 @@ RULE_OF_NAMES = (
 )
 """Files that hold it: where each is now, and where it was before."""
 PARTS_OF_THE_RULE = {"NOT_OF_THE_QUESTION", "SOURCES", "run_id", "texts", "_files", "is_source"}
-"""What of these files it is."""
+"""Names in these files that are parts of the rule."""
 
 
 def _names_as_here(commit: str) -> bool:
@@ -306,7 +306,7 @@ def _names_as_here(commit: str) -> bool:
 
 
 def _rule_in(source: bytes) -> dict[str, str]:
-    """By its parts' names, without comments and docstrings."""
+    """The source of each part of the rule, by its name, without comments and docstrings."""
     found: dict[str, str] = {}
     for part in ast.parse(source).body:
         if isinstance(part, ast.FunctionDef) and part.name in PARTS_OF_THE_RULE:
@@ -331,7 +331,7 @@ def _why_not_checkable(commit: str, recorded: Mapping[str, Any]) -> Message | No
 
 
 def _check_scenario(folder: Path, plan: Plan, commit: str, verified: Verification) -> None:
-    """Of a table's cell the table is compared."""
+    """Compares the scenario with that of the commit; of a table's cell, the table is compared."""
     name, file = str(plan["scenario"]), folder / "scenario.yaml"
     if is_cell(folder) or not file.is_file():
         return
@@ -470,7 +470,8 @@ def _schema_at(commit: str) -> int:
 
 @cache
 def _sources_at(commit: str, sources: tuple[str, ...]) -> bytes | None:
-    """As :func:`testbed.engines.virtual_run.texts` gives them of the checkout; None where the commit lacks some."""
+    """Texts of a commit, as :func:`testbed.engines.virtual_run.texts` gives them of the checkout; None where the commit
+    lacks some."""
     archive = _git("archive", "--format=tar", commit, "--", *sources)
     if archive is None:
         return None
@@ -484,7 +485,7 @@ def _sources_at(commit: str, sources: tuple[str, ...]) -> bytes | None:
 
 
 def _git(*arguments: str) -> bytes | None:
-    """What git says of this checkout; None where it refuses, or is not there."""
+    """The output of git for this checkout; None where it refuses, or is not there."""
     try:
         done = git(*arguments)
     except OSError:

@@ -1,4 +1,4 @@
-"""All that is derived of a run's raw data, made again and compared with what its result folder holds."""
+"""Derives all data of a run from its raw data again, and compares them with its result folder."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from testbed.series.reader import end_of, start_of
 from testbed.study.verify import Verification
 
 OF_THE_CODE = ("derived.lp", "history.lp")
-"""For dashboards, which change, and what they read with them; what it is derived of is judged again anyway."""
+"""Files for dashboards, which change with them; the data behind these files are judged again anyway."""
 COMPARE = "compare"
-"""The occasion of a comparison's runs, which in virtual time have no report."""
+"""The trigger of a comparison's runs, which in virtual time have no report."""
 
 
 def verify_run(folder: Path) -> Verification:
@@ -88,7 +88,7 @@ class _MadeAgain:
         provenance_check.check_commit(self.folder, as_recorded, recorded, self.verified)
 
     def _expected(self) -> None:
-        """What was expected to fail: of this code as this checkout lists it, of other code it can't be checked."""
+        """Expected failures: of this code as this checkout lists them, of other code they can't be checked."""
         plan = self.plan
         found = list(unlisted(plan["scenario"], engine_of(plan).name, plan.get("variant", "full"), self.recorded))
         here = provenance_check.of_this_code(self.provenance)
@@ -107,7 +107,7 @@ class _MadeAgain:
         return bool(not self.kernel and self.plan.get("occasion") == COMPARE)
 
     def _facts(self, name: str) -> Any:
-        """What the runner noted, on this machine or in the guest."""
+        """The runner's measurements, on this machine or in the guest."""
         return self.provenance.get(name, self.provenance.get("guest", {}).get(name))
 
     def _readings(self) -> list[calibration.LinkReading] | None:
@@ -128,7 +128,7 @@ class _MadeAgain:
         return None
 
     def _trust(self, reader: FromFile, readings: Sequence[calibration.LinkReading] | None) -> Trust:
-        """By links, relay, qdiscs and host; as recorded where the folder is too old to have them."""
+        """Trust by links, relay, qdiscs and host; as recorded where the folder is too old to have them."""
         if not self.kernel:
             return Trust(trusted=True)  # nothing can be late where there is no clock
         if readings is not None:
@@ -170,7 +170,7 @@ class _MadeAgain:
             ) from error
 
     def _underlay(self) -> list[underlay.Sample] | None:
-        """Of a run with hosts on other machines, what was sampled between them."""
+        """Samples between machines, of a run with hosts on other machines."""
         file, elsewhere = self.folder / underlay.FILE, bool(self.plan.get("place"))
         if not elsewhere and file.is_file():
             self.verified.differences.append(
@@ -237,7 +237,7 @@ class _MadeAgain:
         )
 
     def _file(self, name: str, write: Callable[[Path], object]) -> None:
-        """One that is made again, compared."""
+        """Compares a rederived file."""
         if not (self.folder / name).is_file():
             self._lacks(name)
             return

@@ -1,5 +1,5 @@
-"""A run in virtual time, made again from its plan with this checkout's programs: every byte of its data must be the
-same, whoever made it."""
+"""Repeats a run in virtual time from its plan with this checkout's programs: every byte of its data must be the same,
+whoever made it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def prepare(runs: Sequence[Path], progress: Progress) -> None:
 
 
 def rerun(folder: Path, verified: Verification) -> None:
-    """Make the run again and compare; what differs, and what may, is told in ``verified``."""
+    """Repeat the run and compare; ``verified`` gets the differences."""
     plan, recorded = read_plan(folder / PLAN), provenance_check.provenance_of(folder)
     if why := _why_not(plan, recorded):
         verified.unchecked.append(why.at("rerun"))
@@ -66,7 +66,7 @@ def rerun(folder: Path, verified: Verification) -> None:
 
 
 def _why_not(plan: Plan, recorded: dict[str, Any]) -> Message | None:
-    """Why a run is not made again."""
+    """The reason not to repeat a run, or None."""
     if not engine_of(plan).virtual_time:
         return Message(
             "rerun.real-packets",

@@ -15,7 +15,7 @@ from testbed.study.verify import Verification
 MANIFEST = "manifest-sha256.txt"
 SIGNATURE = f"{MANIFEST}.sig"
 NAMESPACE = "ncp-testbed"
-"""What is signed is a bundle of results, and nothing else that the key may sign."""
+"""Namespace of signatures: one that the key made for something else is refused."""
 KEY = re.compile(r"SHA256:\S+")
 
 
@@ -40,8 +40,8 @@ def sign(manifest: bytes, key: Path) -> bytes:
 
 
 def check(place: Path, bundle: Verification, signers: Path | None) -> None:
-    """By whom a bundle is signed, in ``bundle``. With ``signers`` (OpenSSH's file of allowed signers) it has to be by
-    one of them. Raises BadInput where there is no such file, CannotRun without OpenSSH."""
+    """Verify the signature of a bundle, in ``bundle``. With ``signers`` (OpenSSH's file of allowed signers) it has to
+    be by one of them. Raises BadInput where there is no such file, CannotRun without OpenSSH."""
     if signers is not None and not signers.is_file():
         raise BadInput(
             "signature.no-signers",
@@ -82,7 +82,7 @@ def _told(bundle: Verification, said: Message, *, wanted: bool) -> None:
 
 
 def _signer(signature: Path, manifest: bytes, signers: Path) -> str | None:
-    """Which of the allowed signers it is by; None if none."""
+    """The allowed signer of it; None if none."""
     said = _ssh_keygen("find-principals", "-s", str(signature), "-f", str(signers))
     for name in said.stdout.decode(errors="replace").splitlines() if said.returncode == 0 else ():
         done = _ssh_keygen(

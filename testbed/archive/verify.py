@@ -108,7 +108,7 @@ def _is_inside(name: str) -> bool:
 
 
 def _described(file: Path, place: Path) -> None:
-    """What the description says is of a kind that is read here."""
+    """Refuse descriptions of a kind that this code can't read."""
     description = read_json(place / DESCRIPTION)
     schema, runs = description.get("schema"), description.get("runs")
     if not isinstance(schema, int) or not 1 <= schema <= SCHEMA:
@@ -183,7 +183,7 @@ def _nothing_else(place: Path, listed: list[str], bundle: Verification) -> None:
 
 
 def _crate(place: Path, runs: list[dict[str, Any]], bundle: Verification) -> None:
-    """What the bundle says of itself for other tools, made again."""
+    """Compare the bundle's description for other tools with a new one."""
     from testbed.archive.crate import metadata
 
     parts = [provenance_check.provenance_of(run) for run in runs_in(place)]

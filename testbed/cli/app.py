@@ -83,14 +83,15 @@ def main() -> None:
 
 
 def _leave_code(error: TestbedError) -> None:
-    """For the program that started this command. A full disk, which may be the error, must not hide it."""
+    """Write the error's code for the program that started this command. A full disk, which may be the error, must not
+    hide it."""
     if file := os.environ.get(CODE_FILE):
         with suppress(OSError):
             Path(file).write_text(error.code)
 
 
 def _what_next(error: TestbedError) -> str:
-    """For an error that says nothing of it itself."""
+    """The hint for an error without one."""
     if not isinstance(error, BadInput):
         return ""
     verb = sys.argv[1] if sys.argv[1:] and sys.argv[1] in VERBS else ""
@@ -111,7 +112,7 @@ def carry_out(arguments: Sequence[str]) -> int:
 
 
 def command_line(verb: str | None) -> typer.Typer:
-    """The command line with the verb that is asked for; with all of them, as the help shows them, where it is none."""
+    """The command line with the requested verb; with all of them, as the help shows them, where it is none."""
     app = typer.Typer(
         name="./run.sh",
         no_args_is_help=True,

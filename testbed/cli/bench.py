@@ -11,7 +11,7 @@ from testbed.errors import BadInput
 from testbed.exit_codes import Exit
 
 _MODULES = {"links": "links", "ncp": "ncp", "telemetry": "telemetry", "sim": "simulator", "overlay": "overlay"}
-"""Where each ``BENCHMARK`` is: what one needs takes longer to import than the help may."""
+"""Modules of the benchmarks, imported when they run: the help must not wait for them."""
 
 
 def register(app: typer.Typer) -> None:

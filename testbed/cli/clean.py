@@ -45,7 +45,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _on_machines(file: Path) -> int:
-    """What runs that this machine led left on others."""
+    """Leftovers on other machines of runs that this machine led."""
     from testbed.machine import inventory
     from testbed.remote import leftovers
     from testbed.runtime import lock

@@ -74,7 +74,7 @@ def register(app: typer.Typer) -> None:
 
 
 def complete(words: Sequence[str], shell: str = "") -> list[str]:
-    """What the last of the words may become; the others come before it."""
+    """Completions of the last word; the others come before it."""
     *before, typed = words or [""]
     option, equals, value = typed.partition("=")
     if equals and option.startswith("--"):
@@ -122,7 +122,7 @@ def _candidates(before: Sequence[str], typed: str) -> Iterable[str]:
 
 
 def _command(arguments: Sequence[str]) -> tuple[Any, list[str]]:
-    """What carries the arguments out, and those that are left for it."""
+    """The command of the arguments, and those that are left for it."""
     from testbed.cli.app import command_line
 
     command: Any = typer.main.get_command(command_line(arguments[0]))
@@ -149,7 +149,7 @@ def _arguments(parameters: Sequence[Any], rest: Sequence[str]) -> list[str]:
 
 
 def _values(parameter: Any, rest: Sequence[str], typed: str) -> Iterable[str]:
-    """Of an option or an argument, by its type or by what its help calls it."""
+    """Completions of an option or an argument, by its type or by its name in the help."""
     from testbed.plan.engines import ENGINES
 
     choices = [one for one in get_args(parameter.type_descriptor.annotation) if isinstance(one, str)]
@@ -172,7 +172,7 @@ def _values(parameter: Any, rest: Sequence[str], typed: str) -> Iterable[str]:
 
 
 def _names(what: str) -> list[str]:
-    """Of what is shipped: with ``SCENARIO`` all, as ``run`` and ``show`` take them all."""
+    """Shipped names: with ``SCENARIO`` all, as ``run`` and ``show`` take them all."""
     kinds = {"TABLE": [files.tables()], "SWEEP": [files.sweeps()], "NAME": []}
     every = [files.scenarios(), files.links(), files.tables(), files.sweeps()]
     return [path.stem for found in kinds.get(what, every) for path in found]
@@ -200,7 +200,7 @@ def _keys(rest: Sequence[str]) -> Iterator[str]:
 
 
 def _runs(rest: Sequence[str]) -> list[str]:
-    """What was run under the name that is typed."""
+    """Runs of the name that is typed."""
     named = [word for word in rest if not word.startswith("-")]
     folders = (paths.results() / word for word in named)
     return next(([one.name for one in _newest(place)] for place in folders if place.is_dir()), [])

@@ -43,7 +43,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _section(program: str) -> dict[str, Any]:
-    """As a scenario would have it."""
+    """The ``program`` section that a scenario would have."""
     words = shlex.split(program)
     if not words:
         raise BadInput("conform.no-program", "conform: name an image, or a command in quotes like 'python3 mine.py'")

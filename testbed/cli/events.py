@@ -32,7 +32,7 @@ def refuse_with(as_json: bool, dry_run: bool) -> None:
 
 
 def in_events(do: Callable[[EventProgress], int]) -> int:
-    """Do it with its progress told in events, an error at the end as well; returns its exit code."""
+    """Run a verb with its progress as events, an error at the end as well; returns its exit code."""
     from testbed.engines.events import EventProgress
 
     progress = EventProgress(sys.stdout)

@@ -1,4 +1,4 @@
-"""What one types, verb by verb: the help begins with it, and an error shows it. A test carries out what is quick."""
+"""Examples of commands, verb by verb: the help begins with them, and an error shows one. A test runs the quick ones."""
 
 from __future__ import annotations
 

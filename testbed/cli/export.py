@@ -94,7 +94,7 @@ def _export(folders: Sequence[Path], asked: Collection[str]) -> None:
 
 
 MADE_WITH = {"pcapng": "--pcap all", "xplot": "--qlog", "qvis": "--qlog"}
-"""What gives a run the traces that a form is made of."""
+"""Options of a run with the traces of a form."""
 
 
 def _forms() -> dict[str, Callable[[Path], list[Path]]]:

@@ -1,4 +1,4 @@
-"""What JUnit files say beyond passed and failed: skips for which this machine has no reason, and second tries.
+"""Skips without an accepted reason, and second tries, in JUnit files.
 
 pytest and gotestsum write them. A test that is in them as failed and as passed passed at its second try."""
 
@@ -14,13 +14,13 @@ from xml.etree import ElementTree
 from testbed import paths
 
 FOLDER = paths.CHECKOUT / ".build" / "test"
-"""Where the sessions of noxfile.py leave them."""
+"""Folder of the sessions' files (noxfile.py)."""
 SECOND_TRY = "second try"
 """Name of a property in a test's ``user_properties``: it did something a second time, and why."""
 MOST_SECOND_TRIES = 1
 """More of them, in a whole run, are not a moment's."""
 SAID_IN_GO = re.compile(r"^\s+\S+\.go:\d+: (.*)$", re.MULTILINE)
-"""What a test in Go says: the last of it before a skip is the reason."""
+"""Lines that a test in Go logs: the last one before a skip is the reason."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def second_tries(found: Iterable[Case]) -> list[str]:
 
 
 def counts(found: Iterable[Case]) -> tuple[int, int, int]:
-    """How many tests passed, failed and were skipped; one that passed at its second try passed."""
+    """Numbers of passed, failed and skipped tests; one that passed at its second try passed."""
     ended: dict[str, str] = {}
     for case in found:
         if ended.get(case.name) != "passed":

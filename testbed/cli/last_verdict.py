@@ -1,4 +1,4 @@
-"""How a scenario, table or sweep last ended on this machine."""
+"""The last verdict of a scenario, table or sweep on this machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Last(TypedDict):
 
 
 def last_verdict(name: str) -> Last | None:
-    """Of the folder that ``latest`` leads to; None where there is none or it has no verdict."""
+    """The verdict in the folder that ``latest`` leads to; None where there is none."""
     file = paths.results() / name / "latest" / "verdict.json"
     try:
         document = json.loads(file.read_bytes())

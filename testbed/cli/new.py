@@ -16,7 +16,7 @@ from testbed.scenario import files
 TEMPLATE = Path(__file__).with_name("new_scenario.yaml")
 SCHEMA = paths.CHECKOUT / "schemas" / "scenario.schema.json"
 NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
-"""As the scenario model has it."""
+"""Names that the scenario model accepts."""
 
 
 def register(app: typer.Typer) -> None:

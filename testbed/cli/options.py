@@ -39,7 +39,7 @@ _ENGINE = typer.Option(
 )
 EngineOption = Annotated[str, _ENGINE]
 OwnEngineOption = Annotated[str | None, _ENGINE]
-"""Where it depends on the machine which one is meant without it."""
+"""The engine, where the default depends on the machine."""
 LinkOption = Annotated[
     Literal["auto", "netem", "relay"],
     typer.Option("--link", help="Delay by the kernel's netem, by the user-space relay, or whichever there is."),

@@ -1,4 +1,4 @@
-"""How a verb ends: its last lines and exit code, for a verdict and for a run that broke down."""
+"""The last lines and the exit code of a verb, for a verdict and for a run that broke down."""
 
 from __future__ import annotations
 

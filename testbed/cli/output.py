@@ -1,4 +1,4 @@
-"""Where a verb that makes one text puts it."""
+"""Destinations of a verb's text."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ OutputOption = Annotated[
 
 
 def say_lost(lost: Iterable[str]) -> None:
-    """What a form of another tool's can't hold, a line each, on the standard error."""
+    """Print the losses of a conversion, a line each, to the standard error."""
     for line in lost:
         print(f"not carried: {line}", file=sys.stderr)
 
 
 def write_output(text: str, file: Path | None) -> None:
-    """To the file, whose name is then printed, or to the standard output; raises BadInput."""
+    """Write to the file, and print its name, or to the standard output; raises BadInput."""
     if file is None:
         print(text, end="")
         return

@@ -11,6 +11,6 @@ from testbed.scenario.load import LoadedScenario
 
 
 def planned(loaded: LoadedScenario, *, quick: bool) -> Plan:
-    """As a run would have it; raises BadInput."""
+    """The plan as a run would have it; raises BadInput."""
     programs = engines.named(DEFAULT).prepare_plans(Progress())  # the agent, which is built here, knows the policies
     return resolve(loaded, programs.policies, Choices(quick=quick), new_run_id())

@@ -1,4 +1,4 @@
-"""``run``: one scenario, on the engine that was asked for, to a verdict."""
+"""``run``: one scenario, on the requested engine, to a verdict."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def run_scenario(engine: Engine, loaded: LoadedScenario, options: Options) -> in
 
 
 def _progress_here() -> Progress:
-    """On a terminal that can be drawn upon, with a view of the transfer."""
+    """Run with a live view of the transfer, on a terminal that can show one."""
     from testbed.cli.terminal import console
     from testbed.runtime.progress import Progress
 
@@ -166,7 +166,7 @@ def _ready(engine: Engine, loaded: LoadedScenario, options: Options, progress: P
 
 
 def _in_events(engine: Engine, loaded: LoadedScenario, options: Options) -> int:
-    """The same, told in events."""
+    """Run with progress as events."""
     return events.in_events(lambda progress: _told(engine, _ready(engine, loaded, options, progress), progress))
 
 

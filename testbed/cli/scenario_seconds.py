@@ -22,14 +22,14 @@ from testbed.study.kinds import table_file as tables
 
 
 def seconds(policies: PolicyFacts) -> dict[str, float]:
-    """Of each shipped scenario, by its plan."""
+    """Seconds of each shipped scenario, by its plan."""
     shipped = (*files.scenarios(), *files.links())
     plans = (resolve(load(str(path)), policies, Choices(), "20000101-000000-0000") for path in shipped)
     return {plan["scenario"]: round(expected_transfer_s(plan), 1) for plan in plans}
 
 
 def of_table(path: Path, policies: PolicyFacts) -> float:
-    """Of all its runs, one after the other; repetitions take what the first of them does."""
+    """Seconds of all the table's runs, one after the other; repetitions take as long as the first."""
     loaded = tables.load(str(path))
     programs = Programs({}, policies)
     once = table_run.plans_of(loaded, table_run.TableRequest(repeat=1), programs)
@@ -38,7 +38,7 @@ def of_table(path: Path, policies: PolicyFacts) -> float:
 
 
 def of_sweep(path: Path, policies: PolicyFacts) -> float:
-    """Of all its runs, one after the other, in virtual time."""
+    """Seconds of all the sweep's runs, one after the other, in virtual time."""
     return round(sum(expected_transfer_s(plan) for _, plan in sweeps.planned(sweeps.load(str(path)), policies)), 1)
 
 

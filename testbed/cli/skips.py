@@ -1,4 +1,4 @@
-"""Which skips of tests a machine may have a reason for; any other skip fails its suite.
+"""Accepted reasons to skip tests, by machine; any other skip fails its suite.
 
 Each accepted reason has a condition that is checked on this machine. What set-up installs as root is none there."""
 
@@ -27,7 +27,7 @@ class Accepted:
 
     reason: str
     only_where: str
-    """In words that follow "only where"."""
+    """The condition in words that follow "only where"."""
     holds: Callable[[], bool]
 
 
@@ -150,7 +150,7 @@ ACCEPTED = (
 
 
 def objection(reason: str, accepted: tuple[Accepted, ...] = ACCEPTED) -> str | None:
-    """What is wrong with a skip for this reason, on this machine; None where it is accepted."""
+    """The fault of a skip for this reason, on this machine; None where it is accepted."""
     known = [one for one in accepted if re.fullmatch(one.reason, reason, re.DOTALL)]
     if any(one.holds() for one in known):
         return None

@@ -9,11 +9,11 @@ from pathlib import Path
 from testbed import paths
 
 MADE = (".build", ".venv", "peers/npm-ncp/node_modules", "peers/ndn/node_modules", "results")
-"""What set-up, builds and runs make in a checkout."""
+"""Folders that set-up, builds and runs make in a checkout."""
 
 
 def give_to_the_owner(checkout: Path = paths.CHECKOUT) -> None:
-    """As root in a clone of another user's, hand over what is root's there, so that they can use it, too."""
+    """Give root's files in another user's clone to that user, as root."""
     owner = checkout.stat()
     if os.geteuid() != 0 or owner.st_uid == 0:
         return

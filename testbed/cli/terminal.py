@@ -1,4 +1,4 @@
-"""What a terminal can show: wide or narrow, in colour or not, and in ASCII where its locale knows no more."""
+"""Capabilities of a terminal: its width, colours, and whether its locale has more than ASCII."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ASCII = {
     "▸": ">",
     "✓": "v",
 }
-"""What stands for a character, where there is ASCII only; others lose their accents or become a question mark."""
+"""Replacements of characters, where there is ASCII only; others lose their accents or become a question mark."""
 AS_ASCII = "ncp-testbed"
 """The name of that way to encode what is not ASCII."""
 

@@ -97,7 +97,7 @@ NOT_BEGUN = "not begun"
 
 
 def _word(session: dict[str, Any]) -> str:
-    """How a session of nox's report ended; one that another kept from beginning has not failed."""
+    """The end of a session in nox's report; one that another kept from beginning has not failed."""
     if session["result_code"] > 0:
         return "passed"
     return NOT_BEGUN if session["result_code"] < 0 and session["duration"] == 0 else "failed"

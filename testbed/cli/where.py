@@ -1,4 +1,4 @@
-"""Where the runs of a verb are made: on this machine, or with ``--cluster`` on many.
+"""The place of a verb's runs: this machine, or with ``--cluster`` many.
 
 Also what a machine of a site is called with that makes one part of them alone (``--cluster part:of=8,cores=2``), which
 nobody types: ``cluster manifest`` writes it."""
@@ -27,15 +27,15 @@ ClusterOption = Annotated[
     ),
 ]
 HOSTS, SLURM, PART = "hosts", "slurm", "part"
-"""What ``--cluster`` stands for without a value, and its other values."""
+"""The meaning of ``--cluster`` without a value, and its other values."""
 INDEX = "JOB_COMPLETION_INDEX"
 """Kubernetes tells a pod of an Indexed Job so which one it is."""
 
 
 @contextmanager
 def runs_made(cluster: str, *, parts: bool = False) -> Iterator[None]:
-    """By what ``--cluster`` says; "" is here. Where a verb's runs can be made in ``parts``, one of them is made and
-    the command ends.
+    """The executor by the value of ``--cluster``; "" is here. A verb's runs that can be made in ``parts`` are: one of
+    them, and the command ends.
 
     Raises:
         BadInput: it says nothing that there is.

@@ -1,4 +1,4 @@
-"""A wrong command line in one sentence, as a wrong scenario is told: what is wrong, what would be right, what to do."""
+"""A wrong command line in one sentence, like a wrong scenario: the mistake, the right form, the next step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NoArguments = exceptions.NoArgsIsHelpError
 
 
 def told(error: exceptions.UsageError, arguments: Sequence[str]) -> BadInput:
-    """As :class:`BadInput`; ``arguments`` are those of the command line, its verb first if it has one."""
+    """The error as :class:`BadInput`; ``arguments`` are those of the command line, its verb first if it has one."""
     verb = " ".join(error.ctx.command_path.split()[1:]) if error.ctx else arguments[0]
     return BadInput.of(_message(error, verb, arguments), _hint(error, verb))
 
@@ -71,7 +71,7 @@ def _name(parameter: Any) -> str:
 
 
 def _value(parameter: Any, arguments: Sequence[str]) -> str:
-    """What was given for an option, with a blank before it; "" where it does not show."""
+    """The value of an option, with a blank before it; "" where it does not show."""
     for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
         option, equals, value = argument.partition("=")
         if option in parameter.opts:

@@ -1,4 +1,4 @@
-"""What a machine needs to run the testbed: one list, read by ``doctor``, by set-up and before every run."""
+"""Requirements of a machine that runs the testbed: one list, read by ``doctor``, by set-up and before every run."""
 
 from testbed.machine.check import Need, Requirement, lacking, missing, needs, probe_all
 from testbed.machine.finding import Finding, Level

@@ -29,10 +29,10 @@ PROGRAMS = {
     "tcp-download": "./cmd/tcp-download",
 }
 FLAGS = ("-trimpath", "-buildvcs=false", "-gcflags=all=-d=fmahash=qn")
-"""Of the compiler. The last: it fuses no multiplication with an addition, as it would for ARM, where the sum is then
-rounded once instead of twice, and a simulation's bytes would be others than on x86-64."""
+"""Options of the compiler. The last: it fuses no multiplication with an addition, as it would for ARM, where the sum is
+then rounded once instead of twice, and a simulation's bytes would be others than on x86-64."""
 IMAGES = "ncp-testbed"
-"""What the images' names begin with; the program's name follows."""
+"""Prefix of the images' names; the program's name follows."""
 
 
 def go_tool() -> str:

@@ -13,7 +13,7 @@ from testbed.machine.finding import Finding, Level, Probed
 
 
 class Need(Enum):
-    """What a command does that asks something of the machine."""
+    """A need of commands, for which a machine has requirements."""
 
     PYTHON = "any command"
     BUILD = "building the Go programs"
@@ -72,7 +72,7 @@ INSTALLED_BY = {
 """Commands that install what most runs do without; ``doctor --fix`` installs all else."""
 
 TAGS_WITHOUT_ROOT = frozenset({"python", "go", "cluster", "docs"})
-"""Of the playbook: what goes into the checkout's own environment."""
+"""Tags of the playbook's tasks that need no root."""
 
 
 PYTHON, BUILD, EMULATION, TOOLS = Need.PYTHON, Need.BUILD, Need.EMULATION, Need.TOOLS
@@ -227,7 +227,7 @@ OF_VERBS = {
 
 
 def needs(verb: str) -> frozenset[Need]:
-    """What a verb needs that makes no runs of an engine's."""
+    """Needs of a verb that makes no runs of an engine."""
     return OF_VERBS.get(verb, frozenset({PYTHON}))
 
 
@@ -237,13 +237,13 @@ def probe_all() -> list[Finding]:
 
 
 def missing(wanted: frozenset[Need]) -> list[Finding]:
-    """The required things among those that are wanted which this machine lacks."""
+    """The requested requirements that this machine lacks."""
     found = _check(tuple(r for r in REQUIREMENTS if r.need in wanted and r.level == "required"))
     return [finding for finding in found if not finding.ok]
 
 
 def lacking(findings: Iterable[Finding], wanted: frozenset[Need]) -> list[Finding]:
-    """Among the findings of all requirements, what of those that are wanted is lacking."""
+    """Lacking requirements, of those that are requested, among the findings of all."""
     names = {r.name for r in REQUIREMENTS if r.need in wanted and r.level == "required"}
     return [finding for finding in findings if not finding.ok and finding.name in names]
 

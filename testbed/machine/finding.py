@@ -1,4 +1,4 @@
-"""What a probe says about the machine."""
+"""The result of a probe of the machine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 Level = Literal["required", "optional", "fact"]
-"""``required``: nothing that needs it runs without it; ``optional``: something is lost; ``fact``: only told."""
+"""``required``: nothing that needs it runs without it; ``optional``: something is lost; ``fact``: only reported."""
 
 
 class Probed(NamedTuple):

@@ -1,4 +1,4 @@
-"""Which kernel a guest gets: the one with virtual time if it has been built, else Debian's own in real time."""
+"""Selects the kernel of a guest: the one with virtual time if it has been built, else Debian's own in real time."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from testbed.errors import BadInput, CannotRun
 RECIPE = paths.CHECKOUT / "images" / "vkernel" / "kernel"
 """Patch, configuration and build script of the kernel with virtual time."""
 SOURCE = Path("/usr/src/linux-source-6.12.tar.xz")
-"""Of Debian's package linux-source-6.12 (bookworm-security, trixie)."""
+"""Sources in Debian's package linux-source-6.12 (bookworm-security, trixie)."""
 PACKAGE = "linux-source-6.12"
 SHARED_CACHE = Path("/var/cache/ncp-testbed")
-"""Where root builds it, for all users of the machine."""
+"""Folder in which root builds it, for all users of the machine."""
 STOCK = "linux.uml"
 SHIM = paths.CHECKOUT / "images" / "vkernel" / "xstate-shim.c"
 
@@ -101,7 +101,7 @@ def own_cache() -> Path:
 
 
 def target() -> Path:
-    """Where a build leaves the kernel."""
+    """Path of the built kernel."""
     return own_cache() / "vkernel" / recipe_digest() / "linux"
 
 
@@ -140,7 +140,7 @@ def source_is_packaged() -> bool:
 
 
 def why_not_buildable() -> str | None:
-    """What is missing to build the kernel with virtual time, and how to get it; or None."""
+    """Reasons why the kernel with virtual time can't be built, and the way out; or None."""
     lacking = [tool for tool in TOOLS if not shutil.which(tool)]
     if not SOURCE.exists():
         lacking.append(PACKAGE)

@@ -36,7 +36,7 @@ def _node(oldest: int) -> Probed:
 
 
 def packages(folder: str = NCP_PEERS) -> Probed:
-    """What ``npm ci`` installs beside a folder's lock file, by npm's own record of it."""
+    """Packages that ``npm ci`` installs beside a folder's lock file, by npm's own record of it."""
     wanted = _integrity(folder, "package-lock.json")
     try:
         found = _integrity(folder, "node_modules/.package-lock.json")

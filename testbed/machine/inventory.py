@@ -17,7 +17,7 @@ from testbed.errors import BadInput
 from testbed.machine.provisioning import PLAYBOOKS
 
 OURS = "ncp_testbed_"
-"""What the names of our own variables begin with."""
+"""Prefix of the testbed's own variables."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 EXAMPLE = "playbooks/inventory/cluster.example.yml"
 SCHEDULER = "scheduler"
@@ -32,7 +32,7 @@ class Inventory:
     scheduler: str
 
     def write(self, file: Path) -> None:
-        """As an inventory in one file, with what groups and files beside it say of the hosts."""
+        """The inventory in one file, with the variables of hosts from groups and files beside it."""
         file.touch(mode=0o600)
         file.write_text(json.dumps({"all": {"hosts": self.hosts}}))
 
@@ -48,7 +48,7 @@ def names(file: Path) -> set[str]:
 
 
 def read(file: Path) -> Inventory:
-    """What Ansible reads from the file.
+    """The inventory as Ansible reads the file.
 
     Raises:
         BadInput: it is no inventory, has no hosts, or a variable is wrong; names host, variable, value and what would
@@ -168,7 +168,7 @@ RULES: dict[str, tuple[Callable[[object], bool], str]] = {
     ),
     "ncp_testbed_real_packets": (lambda value: isinstance(value, bool), "true or false"),
 }
-"""What the variables of a host have to be."""
+"""Rules of a host's variables."""
 
 
 def _reason(said: str) -> str:

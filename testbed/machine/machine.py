@@ -25,7 +25,7 @@ from testbed.machine.finding import Probed
 from testbed.services.influx import status as influx_status
 
 IMPORTS = Lock()
-"""Probes are made side by side, and Debian 12's Python can stand still for good where threads import at once."""
+"""Lock of imports: probes run in parallel, and Debian 12's Python may hang where threads import at once."""
 DOCKER_TIMEOUT_S = 3
 FREE_DISK_BYTES = 2 << 30  # images, Go's build cache and some tens of runs
 FREE_MEMORY_BYTES = 1 << 30
@@ -75,7 +75,7 @@ def test_tools() -> Probed:
 SITE = paths.CHECKOUT / ".build" / "mkdocs"
 """The environment that makes the site of docs/."""
 SITE_SCRIPTS = ("mermaid.min.js", "index.js")
-"""What its pages would else fetch when they are read."""
+"""Files that pages would else fetch when they are read."""
 
 
 def site_tools() -> Probed:
@@ -121,7 +121,7 @@ def mininet() -> Probed:
 
 
 def docker_engine() -> Probed:
-    """An engine that answers; one that is installed but silent is told apart from none."""
+    """The Docker engine; one that is installed but silent is distinguished from none."""
     with IMPORTS:
         import docker
         import docker.errors
@@ -141,8 +141,8 @@ def docker_engine() -> Probed:
 
 
 def control_groups(info: Mapping[str, Any]) -> str:
-    """Which version of cgroups an engine has, by its own ``info``, and which of the agents' limits it can't set there:
-    a kernel may be without that controller, and then no container has the limit."""
+    """The engine's version of cgroups, by its own ``info``, and the agents' limits that it can't set there: a kernel
+    may be without that controller, and then no container has the limit."""
     lacking = [what for key, what in (("MemoryLimit", "memory"), ("PidsLimit", "tasks")) if not info.get(key)]
     limits = f"without a limit of agents' {' and '.join(lacking)}" if lacking else "limits of memory and tasks"
     return f"cgroup v{info.get('CgroupVersion', '1')}, {limits}"

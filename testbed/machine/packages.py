@@ -23,7 +23,7 @@ OF_UV = CHECKOUT / "playbooks" / "files" / "uv.txt"
 """Requirements file with uv itself, for pip."""
 LOCK = CHECKOUT / "uv.lock"
 SECTIONS = ("global", "install", ":env:")
-"""Of pip's configuration, a later one first."""
+"""Files of pip's configuration, a later one first."""
 FROM_PIP = {
     "cert": "SSL_CERT_FILE",
     "client-cert": "SSL_CLIENT_CERT",
@@ -36,7 +36,7 @@ FROM_PIP = {
 }
 """Settings of pip → variables of uv."""
 SEPARATORS = {"UV_FIND_LINKS": ","}
-"""Between several values, where it is no space."""
+"""Separators of several values, where they are no spaces."""
 SAME_VARIABLE = {"UV_DEFAULT_INDEX": "UV_INDEX_URL", "UV_INDEX": "UV_EXTRA_INDEX_URL"}
 """Older names of uv's variables, which users may have set."""
 ON = ("1", "on", "true", "yes")
@@ -74,7 +74,7 @@ def install(groups: list[str], into: Path | None = None) -> int:
 
 
 def pip_settings(listed: str) -> dict[str, str]:
-    """What ``pip config list`` tells, by the setting's name; of several sections, the one that pip prefers."""
+    """Settings of ``pip config list``, by name; of several sections, the one that pip prefers."""
     found: dict[str, dict[str, str]] = {section: {} for section in SECTIONS}
     for line in listed.splitlines():
         key, _, value = line.partition("=")

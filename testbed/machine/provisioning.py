@@ -32,16 +32,16 @@ UNREACHABLE = re.compile(
     r"(Temporary failure|NewConnectionError|NameResolutionError|SSLError|invalid peer certificate|"
     r"[Cc]onnection refused|[Tt]imed out).*"
 )
-"""What apt, pip and uv say when they can't reach their registry."""
+"""Messages of apt, pip and uv that can't reach their registry."""
 OUTCOMES = {"skipping": "not needed", "ok": "nothing to do", "changed": "done", "fatal": "failed"}
-"""What becomes of a task; on several hosts, the last of these is told."""
+"""Results of a task; of several hosts, the last of these is reported."""
 RECAP = re.compile(
     r"^(?P<host>\S+)\s+: ok=\d+\s+changed=(?P<changed>\d+)\s+unreachable=(?P<unreachable>\d+)\s+failed=(?P<failed>\d+)"
 )
 
 
 class Progress(Protocol):
-    """How set-up tells what it does: lines, and steps that print their seconds and ``note`` when they end."""
+    """Output of set-up: lines, and steps that print their seconds and ``note`` when they end."""
 
     def say(self, text: str) -> None: ...
 
@@ -53,8 +53,8 @@ class SetupFailed(CannotRun):
 
 
 def make_ready(progress: Progress, wanted: str | frozenset[Need]) -> None:
-    """Return when this machine has what is wanted, or all that a verb of that name needs, installing what a playbook
-    can install.
+    """Install what this machine lacks of the request, or of the needs of that verb, where a playbook can; return when
+    it has all.
 
     With ``NCP_TESTBED_NO_SETUP=1`` (``./run.sh --no-setup``) nothing is installed.
 
@@ -119,7 +119,7 @@ def setup(progress: Progress, tags: Iterable[str], playbook: str = "provision.ym
 
 @dataclass(frozen=True)
 class Recap:
-    """What a playbook did on one host, in numbers of tasks."""
+    """A playbook's results on one host, in numbers of tasks."""
 
     changed: int
     unreachable: int
@@ -139,7 +139,7 @@ class Failure(NamedTuple):
 
 @dataclass(frozen=True)
 class Played:
-    """How a playbook ended."""
+    """The result of a playbook."""
 
     code: int
     task: str
@@ -232,7 +232,7 @@ def _error(line: str) -> list[Failure]:
 
 
 def _cause(said: str) -> str:
-    """What a program that failed said, with the usual causes in one line; as in run.sh."""
+    """The output of a program that failed, with the usual causes in one line; as in run.sh."""
     if "No space left on device" in said:
         return "no space left on the disk"
     if match := UNREACHABLE.search(said):

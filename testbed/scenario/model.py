@@ -363,7 +363,7 @@ class Scenario(Section):
             if entry.paths:
                 raise InvalidValue(
                     "topology.paths-told",
-                    "{where}.{key}: topology {topology} has them; leave them out",
+                    "{where}.{key}: topology {topology} has its own; leave it out",
                     where=where,
                     key=entry.key_of_paths,
                     topology=self.topology.kind,

@@ -15,7 +15,7 @@ NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 INTEGER = r"-?\d{1,18}"
 NUMBER = r"-?\d{1,18}(?:\.\d+)?(?:e[+-]?\d{1,2})?"
 TIME = r"[1-8]\d{18}|\d{1,18}"
-"""What surely fits into 64 bits, and is finite; whatever else a line may have is left to line protocol's parser."""
+"""Plain numbers: they fit into 64 bits and are finite; other lines are left to line protocol's parser."""
 FIELD = re.compile(rf"({NAME})=(?:{INTEGER}(i)|{NUMBER})(?:,(?! )|(?= ))", re.ASCII)
 
 Fields = tuple[tuple[str, bool], ...]
@@ -28,7 +28,7 @@ class Block:
 
     t_ns: NDArray[np.int64]
     values: dict[str, NDArray[np.float64]]
-    """By fields' names; NaN where a point lacks the field."""
+    """Values by fields' names; NaN where a point lacks the field."""
 
     @classmethod
     def read(cls, texts: Sequence[str]) -> Block | None:
@@ -50,7 +50,7 @@ class Block:
 
 
 def _fields(text: str) -> Fields:
-    """Those of a line; none if it is not plain."""
+    """The fields of a line; none if it is not plain."""
     found, place = [], 0
     while match := FIELD.match(text, place):
         found.append((match[1], match[2] is not None))

@@ -25,7 +25,7 @@ class Answer(Protocol):
 
 
 class QueryClient(Protocol):
-    """What is asked of the database's client (:class:`testbed.services.influx.client.Client` is one)."""
+    """The queries of the database's client (:class:`testbed.services.influx.client.Client` is one)."""
 
     def query(self, influxql: str, /) -> Sequence[Answer]: ...
 

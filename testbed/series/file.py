@@ -26,7 +26,7 @@ Point = tuple[int, dict[str, str], dict[str, Any]]
 Row = tuple[int, dict[str, Any]]
 """Time in Unix nanoseconds and fields."""
 AT_ONCE = 4096
-"""How many lines with the same tags are read together."""
+"""Number of lines with the same tags that are read together."""
 WORTHWHILE = 256
 """Fewer are read one by one."""
 
@@ -39,11 +39,11 @@ class _Tagged:
     tags: dict[str, str]
     lines: int = 0
     parts: list[Block | list[Row]] = field(default_factory=list)
-    """What was read, in the order of the file."""
+    """Points in the order of the file."""
     unread: list[tuple[int, str]] = field(default_factory=list)
     """Lines after that: their numbers, and what they have after the tags."""
     columns: dict[str, Samples] = field(default_factory=dict)
-    """By fields' names: those that were asked for."""
+    """Values of the requested fields, by name."""
 
     def add(self, row: Row) -> None:
         """Add a point that was read by itself."""
@@ -82,7 +82,7 @@ def _part(part: Block | list[Row], name: str) -> tuple[NDArray[np.int64], NDArra
 
 
 def _latest(t_ns: NDArray[np.int64], values: NDArray[np.float64]) -> Samples:
-    """Of values in the order of a file: the last one of each time, if it is a number."""
+    """Values in the order of a file: the last one of each time, if it is a number."""
     if (np.diff(t_ns) <= 0).any():
         order = np.argsort(t_ns, kind="stable")
         order = order[np.append(np.diff(t_ns[order]) > 0, True)]
@@ -122,7 +122,7 @@ class FromFile:
             self._read(tagged)
 
     def _lines(self) -> Iterator[tuple[int, str]]:
-        """Those that were asked for, by their numbers."""
+        """The requested points, by their numbers."""
         try:
             with self.path.open(encoding="utf-8") as lines:
                 for number, line in enumerate(lines, start=1):
@@ -199,7 +199,8 @@ class FromFile:
         return point
 
     def _tagged(self, point: Any, head: str) -> _Tagged:
-        """Where a point belongs; its line's ``head`` tells so of later lines, if it surely ends where the tags do."""
+        """The series of a point; its line's ``head`` identifies that of later lines, if it surely ends where the tags
+        do."""
         measurement, tags = point["measurement"], point["tags"]
         key = (measurement, frozenset(tags.items()))
         tagged = self._by_tags.setdefault(key, _Tagged(measurement, tags))
@@ -219,7 +220,7 @@ class FromFile:
         return {group: Samples.together(groups[group]) for group in sorted(groups, key=group_order)}
 
     def _of_session(self, measurement: str, session: str | None) -> list[_Tagged]:
-        """A measurement's points of one session or of all, sorted out once: of a hundred sessions each is asked for by
+        """A measurement's points of one session or of all, sorted once: of a hundred sessions each is requested by
         itself."""
         if not self._by_session:
             for tagged in self._by_tags.values():
@@ -262,7 +263,7 @@ class FromFile:
         return points
 
     def fields(self, measurement: str) -> list[dict[str, Any]]:
-        """Those of a measurement's points, in time order."""
+        """A measurement's points, in time order."""
         return [fields for _, _, fields in self._points.get(measurement, [])]
 
     def runs(self) -> set[str]:

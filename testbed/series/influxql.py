@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from testbed.series.series import Series, Table
 
 TIME_FILTER = "$timeFilter"
-"""What Grafana replaces by the dashboard's span of time."""
+"""Placeholder that Grafana replaces by the dashboard's span of time."""
 
 INTERVAL = "$__interval"
-"""What Grafana replaces by the time that one point of a panel stands for."""
+"""Placeholder that Grafana replaces by the time of one point of a panel."""
 
 
 def identifier(name: str) -> str:
@@ -28,7 +28,7 @@ def string(text: str) -> str:
 
 
 def source(series: Series | Table) -> str:
-    """What follows FROM: the measurement, by its full name where it is not in the default retention policy."""
+    """The text after FROM: the measurement, by its full name where it is not in the default retention policy."""
     measurement = identifier(series.measurement)
     return f"{identifier(series.retention)}.{measurement}" if series.retention else measurement
 

@@ -25,4 +25,4 @@ VERDICTS = Table(
     ("scenario", "policy", "engine", "variant", "run_id", "verdict", "duration_s", "summary"),
     retention=RETENTION,
 )
-"""What became of runs, in words."""
+"""Results of runs, in words."""

@@ -22,7 +22,7 @@ class Line(NamedTuple):
 
     @classmethod
     def through(cls, x: Sequence[float], y: Sequence[float]) -> Line:
-        """Of two points or more, with different x."""
+        """The line through two points or more, with different x."""
         slope, intercept = np.polyfit(x, y, 1)
         left = float(np.sum((np.array(y) - slope * np.array(x) - intercept) ** 2))
         whole = float(np.sum((np.array(y) - np.mean(y)) ** 2))

@@ -13,7 +13,7 @@ def _of_consumer(name: str, field: str, title: str, unit: str) -> Series:
 
 
 def _of_face(name: str, field: str, title: str, unit: str) -> Series:
-    """Of the faces of forwarders; a face's name is its node's and its neighbour's: ``h2-h1``."""
+    """Series of forwarders' faces; a face's name is its node's and its neighbour's: ``h2-h1``."""
     return Series(name, "ndn", field, "face", title, unit, (("role", "forwarder"),))
 
 

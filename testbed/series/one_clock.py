@@ -15,7 +15,7 @@ from typing import TypeVar
 from testbed.series.series import Series, Table
 
 ZERO = datetime.datetime(2000, 1, 1, tzinfo=datetime.timezone.utc)
-"""When every transfer starts. Midnight, so that a clock in UTC shows the time since the start."""
+"""Start of every transfer on the common clock. Midnight, so that a clock in UTC shows the time since the start."""
 
 ZERO_NS = int(ZERO.timestamp()) * 1_000_000_000
 
@@ -24,8 +24,8 @@ RETENTION = "one_clock"
 kept (:mod:`testbed.services.influx.comparison`)."""
 
 PREFIX = "t0_"
-"""Before the measurement's name: InfluxDB forgets a series by measurement and tags, whatever policy holds it, and the
-points as they were sampled have to stay."""
+"""Prefix of the measurement's name: InfluxDB deletes a series by measurement and tags, in every policy, and the points
+as they were sampled have to stay."""
 
 _Kind = TypeVar("_Kind", Series, Table)
 

@@ -1,4 +1,4 @@
-"""What a reader of a run's telemetry gives, wherever the samples are stored."""
+"""Readers of a run's telemetry, wherever the samples are stored."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Reader(Protocol):
         """The runs that the points are of, by their tag."""
 
     def count_points(self) -> int:
-        """How many points of telemetry there are (not counting what the judge derives)."""
+        """The number of points of telemetry (without those that the judge derives)."""
 
 
 def group_order(group: str) -> tuple[float, str]:
@@ -87,7 +87,7 @@ def group_order(group: str) -> tuple[float, str]:
 
 
 DERIVED_MEASUREMENTS = frozenset({"law", "law_worst", "verdict", "calibration", "telemetry_lag", "lateness", "runs"})
-"""What judge and runner write straight to the database; everything else is telemetry."""
+"""Measurements that judge and runner write straight to the database; everything else is telemetry."""
 
 
 def start_of(events: Sequence[Event], session: str | None = None) -> int | None:

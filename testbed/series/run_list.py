@@ -1,4 +1,4 @@
-"""What the list of runs says of a run before it has begun, from its plan alone."""
+"""A run's entry in the list of runs before it has begun, from its plan alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a series is."""
+"""A series of telemetry."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ RUNS = Table(
 """Runs from their start on, with their verdict when there is one, and where their reports are."""
 
 BEFORE_MS, AFTER_MS = 10_000, 2_000
-"""What belongs to a run's span before the transfer's start, the calibration of links among it, and after its end."""
+"""Time in a run's span before the transfer's start, the calibration of links included, and after its end."""
 
 CALIBRATION = Table(
     "calibration",
@@ -54,10 +54,10 @@ CALIBRATION = Table(
         "of_limit",
     ),
 )
-"""What the links were before the run, beside what was asked."""
+"""The links before the run: measured and configured."""
 
 LATENESS = Table("lateness", ("link", "direction", "p99_ms", "p99_limit_ms", "max_ms", "max_limit_ms"))
-"""How late the links' middle let frames go, over all of the run, beside what the rule of trust allows."""
+"""Lateness of the link emulators, over the whole run, and the limit of a trusted one."""
 
 CELLS = Table(
     "table_cell",

@@ -1,1 +1,1 @@
-"""InfluxDB and Grafana: how they are started, asked and filled."""
+"""InfluxDB and Grafana: how to start, query and fill them."""

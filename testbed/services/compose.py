@@ -18,7 +18,7 @@ class NoService(CannotRun):
 
 
 def command() -> list[str]:
-    """How compose is called here; NoService if it is not."""
+    """The command of compose on this machine; NoService if it has none."""
     if shutil.which("docker"):
         plugin = subprocess.run(["docker", "compose", "version"], capture_output=True, check=False)
         if plugin.returncode == 0:

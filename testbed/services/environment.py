@@ -41,7 +41,8 @@ def write(influx_url: str, logins: dict[Role, Login]) -> None:
 
 
 def _grafana_password(state: State) -> str:
-    """Of Grafana's administrator; kept beside InfluxDB's, since Grafana's volume is the machine's as well."""
+    """Password of Grafana's administrator; stored beside InfluxDB's, since Grafana's volume is the machine's as
+    well."""
     path = state.folder / "grafana-password"
     if not path.exists():
         _write_secret(path, secrets.token_urlsafe(24))

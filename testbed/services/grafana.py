@@ -1,4 +1,4 @@
-"""Where Grafana is, and how to get to a dashboard of it."""
+"""Grafana's address, and links to its dashboards."""
 
 from __future__ import annotations
 

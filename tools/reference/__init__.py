@@ -1,1 +1,1 @@
-"""Pages of docs/ that are made from the code: what may be written, asked and read."""
+"""Pages of docs/ that are made from the code: keys, checks and series."""

@@ -1,4 +1,4 @@
-"""What a check may ask, from the parameters of each judgement."""
+"""The page of checks, from their parameters."""
 
 from __future__ import annotations
 

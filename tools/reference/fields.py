@@ -1,4 +1,4 @@
-"""What may be written in a scenario, a table and a sweep, from the JSON Schemas of ``schemas/``."""
+"""The page of keys of a scenario, a table and a sweep, from the JSON Schemas of ``schemas/``."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def rows_of(definition: Schema, schema: Schema) -> str:
 
 
 def about(each: Schema) -> str:
-    """What a key is; of a quantity that is told as a value's form only, nothing."""
+    """The description of a key; "" of a quantity that has only the form of its value."""
     return "" if _is_form(each) else prose(each.get("description", ""))
 
 
@@ -92,13 +92,13 @@ def _is_form(each: Schema) -> bool:
 
 
 def default(each: Schema) -> str:
-    """What a key is where it is left out; "" where that is nothing, or has a rule of its own."""
+    """The default of a key; "" where it has none, or a rule of its own."""
     value = each.get("default")
     return "" if value in (None, "", []) else code(value)
 
 
 def form(each: Schema, schema: Schema) -> str:
-    """How a value is written."""
+    """The notation of a value."""
     if "$ref" in each:
         return _of_definition(each["$ref"].rpartition("/")[2], schema)
     if alternatives := each.get("anyOf") or each.get("oneOf"):

@@ -1,4 +1,4 @@
-"""What the pages are put together from."""
+"""Parts of the pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of the sources' claims does not reproduce, and why, from ``data/published/claims.yaml``."""
+"""Claims of the sources that do not reproduce, and why, from ``data/published/claims.yaml``."""
 
 from __future__ import annotations
 

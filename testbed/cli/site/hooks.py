@@ -1,4 +1,4 @@
-"""What MkDocs is told beyond mkdocs.yml. Runs in the site's own environment, so it imports nothing of the testbed.
+"""Hooks of MkDocs beyond mkdocs.yml. They run in the site's own environment, so they import nothing of the testbed.
 
 - The navigation is docs/README.md: its headings are the groups, its links the pages.
 - Pages from outside of docs/ become pages of the site.
@@ -31,8 +31,8 @@ OUTSIDE = {
 """Pages outside of docs/, and what the site calls them."""
 SCRIPTS = CHECKOUT / ".build" / "mkdocs" / "scripts"
 OWN_SCRIPTS = {"mermaid.min.js": "mermaid.min.js", "index.js": "iframe-worker.js"}
-"""What pages would else fetch from elsewhere, and what mkdocs.yml calls it: it draws diagrams, and lets a page search
-that is read from a folder."""
+"""Scripts that pages would else fetch from elsewhere, with their names in mkdocs.yml: one draws diagrams, one searches
+pages that are read from a folder."""
 
 _CODE_OR_LINK = re.compile(
     r"(?P<code>^```.*?^```|`[^`\n]*`(?!\]))|\[(?P<text>(?:[^\[\]`]|`[^`\n]*`)*)\]\((?P<link>[^()\s]+)\)",
@@ -49,8 +49,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def navigation(index: str) -> list[Any]:
-    """Of the index's text: ``[{"Home": "README.md"}, {group: [{title: page}, …]}, …]``; a page that is in it twice is
-    taken at its first place."""
+    """The navigation by the index's text: ``[{"Home": "README.md"}, {group: [{title: page}, …]}, …]``; of a page that
+    is in it twice, the first place counts."""
     nav: list[Any] = [{"Home": INDEX}]
     seen = {INDEX}
     _, *parts = _GROUP.split(index)

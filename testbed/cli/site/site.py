@@ -12,7 +12,7 @@ from testbed.machine.machine import SITE as ENVIRONMENT
 
 SETTINGS = Path(__file__).with_name("mkdocs.yml")
 BUILT = paths.CHECKOUT / ".build" / "site"
-"""Where the site goes if nothing else is said."""
+"""Default folder of the site."""
 
 
 def build(into: Path = BUILT) -> Path:

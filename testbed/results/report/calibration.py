@@ -1,4 +1,4 @@
-"""The links as they were measured before the run: asked and achieved, with the limits that apply."""
+"""The links as measured before the run: configured and achieved, with the limits that apply."""
 
 from __future__ import annotations
 

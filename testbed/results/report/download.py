@@ -1,4 +1,4 @@
-"""What a report shows of a download over the kernel's TCP: its time sequence, and theory beside what was measured."""
+"""A report's part about a download over the kernel's TCP: its time sequence, and theory beside measurement."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _steps(edges: list[Edge]) -> tuple[list[float], list[float]]:
 
 
 def theory_table(folder: ResultFolder) -> Table:
-    """What the patch reckons, what it shows, and what was measured."""
+    """Theory and measurement: the calculation in the patch, the figure in the patch, and the measured time."""
     asked, figures = folder.plan["tcp"], folder.verdict.figures
     object_bytes, rtt_s = int(asked["object_bytes"]), _rtt_ms(folder) / 1000
     source = published(asked["published"])

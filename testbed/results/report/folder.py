@@ -19,7 +19,7 @@ from testbed.series import FromFile
 
 @dataclass(frozen=True)
 class ResultFolder:
-    """What a result folder holds; ``evidence`` is None where a broken run left no telemetry."""
+    """The contents of a result folder; ``evidence`` is None where a broken run left no telemetry."""
 
     path: Path
     plan: Plan

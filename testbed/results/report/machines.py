@@ -17,7 +17,7 @@ class MachineRow:
     middles: str
     """The links whose middles are there."""
     way: str
-    """To the machine that led the run; ``others``: to those with other ends of its links."""
+    """The path to the machine that led the run; ``others``: paths to machines with other ends of its links."""
     others: str
     way_bound: str
     way_p99: str

@@ -17,11 +17,11 @@ from testbed.results.report.plot import Plot, drawn
 from testbed.series.ndn import SEGMENTS
 
 MOST_DOTS = 2500
-"""Of the consumer's log, evenly over it: more would make the page heavy, and not tell more."""
+"""Most points of the consumer's log, evenly over it: more would make the page heavy, and show no more."""
 
 
 def ndn_plots(folder: ResultFolder, evidence: Evidence) -> list[Plot]:
-    """What the run's log and samples allow."""
+    """Plots of the run's log and samples."""
     session = folder.sessions[0]["name"]
     found = [
         _round_trips(folder.path / SEGMENTS),
@@ -73,7 +73,7 @@ def _round_trips(log: Path) -> Plot | None:
 
 
 def _read_log(log: Path) -> Iterator[tuple[float, float, bool]]:
-    """Seconds, milliseconds of round trip and whether it was marked, of each segment asked for once."""
+    """Seconds, milliseconds of round trip and whether it was marked, of each segment that was requested once."""
     with log.open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
             if row["rtt_ms"]:
@@ -101,7 +101,7 @@ def _lines(
 
 
 def _backlog(plan: Plan, evidence: Evidence, session: str) -> Plot | None:
-    """Of the forwarder's face to the consumer, with the threshold above which it marks."""
+    """The backlog of the forwarder's face to the consumer, with the threshold above which it marks."""
     forwarder = plan["ndn"]["nodes"][1]
     face = forwarder["faces"][0]["name"]
     found = evidence.samples("ndn_backlog_max_bytes", session)

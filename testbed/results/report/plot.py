@@ -1,4 +1,4 @@
-"""What a plot is."""
+"""A plot of a report."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from testbed.results.report import points, style
 
 @dataclass(frozen=True)
 class Plot:
-    """One plot: file name without suffix, what it shows in a sentence, the SVG text, the points that are drawn as CSV
-    ("" of a drawing), and, where it is asked for, the plot as a paper prints it. ``wide``: it has panels side by
-    side."""
+    """One plot: file name without suffix, its caption, the SVG text, the points that are drawn as CSV ("" of a
+    drawing), and, if requested, the plot as a paper prints it. ``wide``: it has several panels."""
 
     name: str
     description: str

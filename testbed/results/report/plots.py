@@ -27,7 +27,7 @@ __all__ = ["Plot", "all_plots"]
 _ASKED: Any = {"color": style.INK, "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 3}
 
 PLOTS: Mapping[str, Callable[[ResultFolder, Evidence], list[Plot]]] = {"ndn": ndn_plots, "tcp": tcp_plots}
-"""Of traffic without windows."""
+"""Plots of traffic without windows."""
 
 
 def all_plots(folder: ResultFolder) -> list[Plot]:

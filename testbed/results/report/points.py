@@ -73,7 +73,7 @@ def _name(artist: Artist | BarContainer) -> str:
 
 
 def _names(axis: Axis) -> dict[float, str]:
-    """What an axis has in place of numbers, by place."""
+    """Labels of an axis in place of numbers, by place."""
     if not isinstance(axis.get_major_formatter(), FuncFormatter):
         return {}
     places: Any = axis.get_major_locator()()

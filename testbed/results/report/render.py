@@ -24,7 +24,7 @@ from testbed.series.run_list import dashboards_of
 from testbed.services import grafana
 
 DASHBOARDS = {"ndn": "NDN", "tcp": "TCP"}
-"""What the report calls a dashboard, where that is not its own name."""
+"""Labels of dashboards, where they are not their own names."""
 
 
 def write_report(result_dir: Path, reader: FromFile | None = None) -> Path:

@@ -1,4 +1,4 @@
-"""How plots look: one size, one palette, and SVG files that are the same bytes for the same data."""
+"""Style of plots: one size, one palette, and SVG files that are the same bytes for the same data."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def colour(number: int) -> str:
 
 
 def line(number: int) -> dict[str, Any]:
-    """How the line of a series looks, by its place among the others, from 0."""
+    """Style of a series' line, by its place among the others, from 0."""
     return {"color": colour(number), "linestyle": LINE_STYLES[number % len(LINE_STYLES)]}
 
 
 def published(marker: str, size: float = 5) -> dict[str, Any]:
-    """How a point looks that others measured: hollow, whatever its series."""
+    """Style of other people's measurements: hollow, whatever the series."""
     return {
         "marker": marker,
         "linestyle": "none",
@@ -48,7 +48,7 @@ def published(marker: str, size: float = 5) -> dict[str, Any]:
 # Read at full width on a phone, two side by side on a desktop.
 SIZE_INCHES = (4.8, 3.2)
 LEGEND: Any = {"loc": "lower left", "bbox_to_anchor": (-0.02, 0.99), "columnspacing": 1.2, "handlelength": 1.8}
-"""Where a legend stands: between title and axes."""
+"""Place of a legend: between title and axes."""
 WIDE_POINTS = 500
 """A plot from here on is scrolled on a phone, where it could not be read at the screen's width."""
 
@@ -82,7 +82,7 @@ SETTINGS: Any = {
 }
 
 COLUMN_INCHES = 3.5
-"""Of a paper in two columns, as IEEE and ACM set them; what is wide on the page takes both."""
+"""Widths in a paper of two columns, as IEEE and ACM set them; a wide plot takes both."""
 # No smaller than a paper's own captions. Fonts are embedded as they are, as Type 3 is refused by many.
 _ON_PAPER: Any = {
     "font.size": 8,
@@ -173,7 +173,7 @@ def to_pdf(figure: Figure, description: str) -> bytes:
 
 
 MOST_LEGEND = 0.8
-"""Of a figure's width; the rest is for what stands left of the axes."""
+"""Part of a figure's width for the axes; the rest is for labels left of them."""
 
 
 def _narrow_legend(axes: Axes, width: float) -> None:

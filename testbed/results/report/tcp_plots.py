@@ -11,7 +11,7 @@ from testbed.results.report.plot import Plot
 
 
 def tcp_plots(folder: ResultFolder, evidence: Evidence) -> list[Plot]:
-    """What the run's samples allow; a transfer that was over between two samples has none."""
+    """Plots of the run's samples; a transfer that was over between two samples has none."""
     session = folder.sessions[0]["name"]
     found = [
         _lines(

@@ -1,4 +1,4 @@
-"""What was asked, in plain words, and numbers as people read them."""
+"""Expectations in plain words, and numbers as people read them."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ STATUS: Mapping[Status, str] = {
     Status.UNTRUSTED: "not to be trusted",
     Status.SKIPPED: "skipped",
 }
-"""What came of a check, as every page and table says it."""
+"""Words of a check's status, the same on every page and in every table."""
 OUTCOME = {"xfail": "fails, as expected", "xpass": "holds, unexpectedly"}
-"""What came of one that is known to fail, in place of its status."""
+"""Words of an expected failure's outcome, in place of its status."""
 
 
 def how_sure(verdict: Verdict, provenance: Mapping[str, Any]) -> str:
-    """How far a run's verdict goes, in a sentence; "" where the verdict itself says that it proves nothing."""
+    """The scope of a run's verdict, in a sentence; "" where the verdict itself says that it proves nothing."""
     if verdict.broken or not verdict.trust.trusted:
         return ""
     if is_exact(provenance):
@@ -57,7 +57,7 @@ def the_links(plan: Plan) -> list[str]:
 
 
 def the_session(plan: Plan, session: Session) -> str:
-    """What a session sends, with which windows."""
+    """A session's transfer, with its windows."""
     if "in_words" in session:
         return str(session["in_words"])
     if "does" in session:

@@ -1,4 +1,4 @@
-"""Where InfluxDB is and who may do what there."""
+"""InfluxDB's address and credentials."""
 
 from __future__ import annotations
 

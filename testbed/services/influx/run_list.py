@@ -23,12 +23,12 @@ from testbed.services.influx.client import Client
 NANOSECONDS = 1_000_000_000
 
 _LAST_OF_ALL_NS = 4_102_444_800 * NANOSECONDS  # 2100-01-01T00:00:00Z
-"""Where the entry "latest" is, so that it comes first in a list with the newest on top."""
+"""Time of the entry "latest", so that it comes first in a list with the newest on top."""
 
 
 def before_the_first() -> list[str]:
-    """What the list has before there is a run: the entry of a run without a name, so that a dashboard's plots have a
-    length, and say in words that there is none yet."""
+    """The list before there is a run: the entry of a run without a name, so that a dashboard's plots have a length, and
+    say in words that there is none yet."""
     return _lines({}, {"length_s": 10.0}, _LAST_OF_ALL_NS)
 
 
@@ -89,7 +89,7 @@ def _facts(plan: Plan) -> dict[str, Any]:
 
 
 def _report(folder: Path) -> dict[str, str]:
-    """Where the report will be: as Grafana serves it, which has the results of one checkout, and on this machine."""
+    """Address of the report: as Grafana serves it, which has the results of one checkout, and on this machine."""
     full = folder.resolve()
     below = paths.results().resolve()
     served = full.relative_to(below).as_posix() if full.is_relative_to(below) else "not-below-the-results"

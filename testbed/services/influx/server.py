@@ -44,7 +44,7 @@ class PortInUse(CannotRun):
 
 @dataclass(frozen=True)
 class Status:
-    """What there is on the port: ``external`` is the user's own server, ``foreign`` somebody else's process."""
+    """The server on the port: ``external`` is the user's own, ``foreign`` somebody else's process."""
 
     state: Literal["running", "stopped", "foreign", "external"]
     url: str
@@ -99,7 +99,7 @@ def running() -> Endpoint | None:
 
 
 def status() -> Status:
-    """What would be used, without starting anything."""
+    """The server that would be used, without starting anything."""
     own = external()
     if own is not None:
         return Status("external", own.url, detail="from NCP_TESTBED_INFLUX_URL")
