@@ -1,4 +1,4 @@
-"""What the parts of a benchmark share: candidates, instrument, time."""
+"""Common parts of a benchmark: candidates, instrument, time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Bench:
     quick: bool
     say: Callable[[str], None]
     ends_s: float
-    """When it has to be over (monotonic)."""
+    """Deadline (monotonic)."""
 
     @property
     def candidates(self) -> list[Candidate]:

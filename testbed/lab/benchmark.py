@@ -1,4 +1,4 @@
-"""What all benchmarks are and do: the machine made ready, sections told as they come, and a result folder."""
+"""Common steps of all benchmarks: the machine made ready, sections printed as they come, and a result folder."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Measurement:
     progress: Progress
     programs: Programs
     parts: tuple[str, ...] = ()
-    """Which parts were asked for; all without one."""
+    """Requested parts; all by default."""
     run_id: str = field(default_factory=new_run_id)
     begun_s: float = field(default_factory=time.monotonic)
     load: HostLoad = field(default_factory=HostLoad)
     sections: list[Section] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
-    """What could not be measured beside the rest, in words."""
+    """Candidates that could not be measured beside the rest, in words."""
     say: Callable[[str], None] = print
     """Tells what is on."""
 
@@ -92,12 +92,12 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """One that can be asked for."""
+    """A benchmark that ``./run.sh bench`` can run."""
 
     name: str
     title: str
     engine: Engine
-    """Whose machine and programs it needs."""
+    """The engine whose machine and programs it needs."""
     measure: Callable[[Measurement], None]
     holds_machine: bool = False
     """Whether no run may be on beside it; one that makes a run leaves that to the run."""
@@ -120,7 +120,7 @@ class Benchmark:
 
 
 def machine() -> dict[str, Any]:
-    """What the figures depend on."""
+    """Conditions that the figures depend on."""
     return {
         "day": time.strftime("%Y-%m-%d", time.gmtime()),
         "kernel": platform.release(),

@@ -24,7 +24,7 @@ class End:
     address: str
 
     def __str__(self) -> str:
-        """As ``ncp-link`` takes it."""
+        """The end as ``ncp-link`` takes it."""
         return f"{self.namespace}={self.address}"
 
 
@@ -38,7 +38,7 @@ class Between:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a link is to be: delay one-way in both directions, rate and loss from ``a`` to ``b`` at least."""
+    """A link's configuration: delay one-way in both directions, rate and loss from ``a`` to ``b`` at least."""
 
     delay_ms: float = 0.0
     rate_bps: float = 0.0
@@ -54,7 +54,7 @@ class Candidate(Protocol):
 
     name: str
     overhead_bytes: int
-    """What it counts of a packet towards the rate, beside the IP packet."""
+    """Bytes that it counts towards the rate of a packet, beside the IP packet."""
     blocks: bool
     """Whether a sender is held back by the rate, so that it need not pace itself."""
 

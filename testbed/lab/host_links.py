@@ -1,4 +1,4 @@
-"""What a host's links were measured to be before a study on real packets, and whether runs may be made over them."""
+"""Measurements of a host's links before a study on real packets, and whether runs may use them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ RTT_MS = 50.0
 ECHOES = 100
 RATE_BPS = 10e6
 LIMITS = {"rtt_mean_error_ms": 1.0, "rtt_p99_error_ms": 2.0, "rate_error": 0.01, "lost": 0.01}
-"""What a host may be off by: half of what the calibration of a run allows by default (1 ms each way, 2% of the rate),
-its limit of lateness, and one echo."""
+"""Limits of a host: half of the default ones in the calibration of a run (1 ms each way, 2% of the rate), its limit of
+lateness, and one echo."""
 NAMES = {
     "rtt_mean_error_ms": f"mean error of an RTT of {RTT_MS:g} ms",
     "rtt_p99_error_ms": f"p99 error of an RTT of {RTT_MS:g} ms",
@@ -27,7 +27,7 @@ Share = Annotated[float, Field(ge=-1, allow_inf_nan=False)]
 
 
 class HostLinks(BaseModel):
-    """One host's, by the instruments of ``bench links``. What follows from what was measured is told beside it."""
+    """Measurements of one host, by the instruments of ``bench links``, and conclusions."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -36,12 +36,12 @@ class HostLinks(BaseModel):
     busy: Annotated[float, Field(le=1, allow_inf_nan=False)]
     """Share of all cores' time that others took just before."""
     rtts_ms: Annotated[list[Milliseconds], Field(max_length=ECHOES)]
-    """Of the echoes that came back."""
+    """RTTs of the echoes that came back."""
     rate_errors: list[Share]
-    """Of each window of a second; signed."""
+    """Errors of the rate in each window of a second; signed."""
 
     def figures(self) -> dict[str, float | None]:
-        """By the names of :data:`LIMITS`; None where nothing came through."""
+        """Figures by the names of :data:`LIMITS`; None where nothing came through."""
         errors = [abs(rtt - RTT_MS) for rtt in self.rtts_ms]
         worst = max(self.rate_errors, key=abs, default=None)
         return {
@@ -52,7 +52,7 @@ class HostLinks(BaseModel):
         }
 
     def off(self) -> list[str]:
-        """A line for each thing by which runs on this host would not be what was asked; none if it is fit."""
+        """Reasons why runs on this host would not be as configured, a line each; none if it is fit."""
         found = []
         for name, value in self.figures().items():
             if value is None:

@@ -29,7 +29,7 @@ FULL_S, QUICK_S = 700.0, 85.0
 
 
 def measure(asked: Measurement) -> None:
-    """Each part that was asked for, until the time is up."""
+    """Measures each requested part, until the time is up."""
     bench = _bench(asked)
     for part in asked.parts or PARTS:
         asked.load.sample()
@@ -65,7 +65,7 @@ def _bench(asked: Measurement) -> Bench:
 
 
 def _fault(peer: Candidate) -> str:
-    """What keeps a peer that is installed from making a link, or nothing."""
+    """The reason why an installed peer can't make a link, or nothing."""
     try:
         with peer.link(Asked(delay_ms=1)):
             return ""

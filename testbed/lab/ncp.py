@@ -26,9 +26,9 @@ TRANSFER_BYTES, QUICK_TRANSFER_BYTES = 1 << 30, 1 << 28
 REPEATS, QUICK_REPEATS = 5, 1
 IPERF_S = 3
 GROWTH_WINDOWS = 2
-"""Both ends may grow by so many times both windows: what they hold, and as much that is not yet collected;"""
+"""Both ends may grow by so many times both windows: what they hold, and as much that is not yet collected."""
 SOCKET_BYTES = 1 << 20
-"""and by this for each socket's own buffers."""
+"""Both ends may grow by this, too, for each socket's own buffers."""
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Measured:
     goodput_bps: list[float] = field(default_factory=list)
     cpu_s_per_gb: list[float] = field(default_factory=list)
     transfers: list[speed.Transfer] = field(default_factory=list)
-    """Without those of iperf3, which tells less."""
+    """Transfers of the agents; iperf3 has fewer figures."""
 
 
 def measure(asked: Measurement) -> None:

@@ -17,7 +17,7 @@ from topologies.middle import NetemMiddle, RelayMiddle
 from topologies.units import QueueLength, Rate
 
 UNSHAPED_BPS = 1e9
-"""A link plan has a rate; where none is asked for it is not applied."""
+"""Rate of a plan's link, which always has one; it is not applied where none is configured."""
 QUEUE_PACKETS = 2000
 
 
@@ -34,7 +34,7 @@ class Hosts:
         return namespace_of(self.pids[0]), namespace_of(self.pids[1])
 
     def connect(self, links: Sequence[Link], *, shaped: bool) -> None:
-        """Make the links, with their rate at the hosts' egress if wanted."""
+        """Make the links, with their rate at the hosts' egress if ``shaped``."""
         for link in links:
             self.fabric.add(link, *self.pids, shaped=shaped)
         self.fabric.connect()

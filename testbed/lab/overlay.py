@@ -39,7 +39,7 @@ def simulate(simulator: Path, sessions: int, seed: int = 1) -> Report:
 
 
 def distributions(report: Report) -> dict[str, list[float]]:
-    """What is shown of an overlay, one value per session or relay."""
+    """Figures of an overlay, one value per session or relay."""
     sessions, relays = report["sessions"], report["relays"]
     return {
         "goodput of a session, Mbit/s": [s["goodput_bps"] / 1e6 for s in sessions],

@@ -30,7 +30,7 @@ INSIDE = 'echo "$$ ${MAHIMAHI_BASE:-$RATTAN_BASE}"; exec cat'
 
 
 class Mahimahi:
-    """mm-delay, mm-loss or mm-link: each is a shell of its own, and only one is asked for at a time."""
+    """mm-delay, mm-loss or mm-link: each is a shell of its own, and only one is measured at a time."""
 
     name = "mahimahi"
     overhead_bytes = 4  # it counts the 4 B header of a TUN device, and sends 1504 B per opportunity
@@ -38,7 +38,7 @@ class Mahimahi:
 
     @staticmethod
     def missing() -> str:
-        """What is not there, or nothing."""
+        """The missing program, or nothing."""
         for tool in ("mm-delay", "mm-link", "mm-loss"):
             if not shutil.which(tool):
                 return f"mahimahi: {tool} is not installed (package mahimahi)"
@@ -92,13 +92,13 @@ class Rattan:
 
     @staticmethod
     def binary() -> str | None:
-        """On PATH, or where cargo installs it."""
+        """The program on PATH, or where cargo installs it."""
         cargo = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo")) / "bin" / "rattan"
         return shutil.which("rattan") or (str(cargo) if os.access(cargo, os.X_OK) else None)
 
     @classmethod
     def missing(cls) -> str:
-        """What is not there, or nothing."""
+        """The missing program, or nothing."""
         return "" if cls.binary() else "rattan is not installed (cargo install rattan)"
 
     @contextmanager
@@ -150,7 +150,7 @@ def _started(name: str, command: Sequence[str], outer: int) -> Iterator[Between]
 
 
 def _place(output: IO[str]) -> re.Match[str] | None:
-    """What ``INSIDE`` says, among whatever else is said; None if it never does."""
+    """The output of ``INSIDE``, among any other output; None if it never comes."""
     for line in output:
         if found := re.fullmatch(r"(\d+) ([\d.]+)\n", line):
             return found

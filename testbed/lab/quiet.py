@@ -1,4 +1,4 @@
-"""How busy the machine was with other things: a benchmark of microseconds has to say so."""
+"""Load of the machine by other processes: a benchmark of microseconds has to report it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class HostLoad:
         return {"busy": self.busy, "was_busy": self.was_busy}
 
     def __str__(self) -> str:
-        """For the result's head."""
+        """The load for the result's head."""
         if not self.busy:
             return "host load not sampled"
         shares = ", ".join(f"{share:.0%}" for share in self.busy)

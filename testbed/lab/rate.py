@@ -1,4 +1,4 @@
-"""Rate: how far it is from what was asked, over windows of a second."""
+"""Rate: its error over windows of a second."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def measure(bench: Bench) -> Section:
 
 
 def errors_of(instrument: Instrument, candidate: Candidate, rate_bps: float, windows: int) -> list[float]:
-    """Of a link's rate in each of so many windows, as parts of it; fewer where too few packets arrived."""
+    """Errors of a link's rate in each of so many windows, as parts of the rate; fewer where too few packets arrived."""
     counted_bits = (IP_BYTES + candidate.overhead_bytes) * 8
     pps = rate_bps / counted_bits
     settle_s = max(0.2, 10 / pps)

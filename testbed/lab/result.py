@@ -1,4 +1,4 @@
-"""What a benchmark found: figures beside each other, and targets met or missed."""
+"""The result of a benchmark: figures beside each other, and targets met or missed."""
 
 from __future__ import annotations
 
@@ -35,5 +35,5 @@ class Section:
 
 
 def all_met(sections: list[Section]) -> bool:
-    """Whether no target was missed; those that could not be told do not count."""
+    """Whether no target was missed; unknown ones do not count."""
     return all(target.met is not False for section in sections for target in section.targets)

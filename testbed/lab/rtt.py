@@ -1,4 +1,4 @@
-"""Round-trip time: how far it is from what was asked."""
+"""Round-trip time: its error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many links the middle bears at once."""
+"""The number of links that the link emulator carries at once."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Passed:
 
     links: int
     offered_pps: tuple[float, float]
-    """Of the links and directions: the least and the most."""
+    """Range over links and directions: the least and the most."""
     unasked_drops: int
 
     @property
@@ -57,9 +57,9 @@ class Trial(Passed):
     """One load through the relay."""
 
     lateness_p99_ms: float
-    """Of the worst direction."""
+    """Lateness of the worst direction."""
     lateness_median_p99_ms: float
-    """Of the median direction."""
+    """Lateness of the median direction."""
     extra_delay_p99_ms: float
     behind_p99_ms: float
 

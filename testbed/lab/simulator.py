@@ -29,7 +29,7 @@ MOST_GROWTH = 1.25
 """Ten times the bytes may need so much more memory: what the collector happens to leave."""
 RUNS_PER_CORE = 8
 LEAST_SPEED_UP = 0.8
-"""Of the number of cores."""
+"""Least speed-up, in parts of the number of cores."""
 PAYLOADS = {"payload drawn and hashed": (), "zeros, not hashed": ("--zeros",)}
 
 
@@ -91,7 +91,7 @@ def simulate(simulator: Path, plan: Path, options: Sequence[str] = ()) -> Simula
 
 
 def _speed_up(simulator: Path, plan: Path, cores: int) -> float:
-    """By how much more runs come to their end per second when each core has one."""
+    """The gain in finished runs per second when each core has one."""
 
     def seconds(workers: int) -> float:
         begun = time.monotonic()
@@ -148,7 +148,7 @@ def speed_section(found: dict[str, dict[int, list[Simulated]]]) -> Section:
 
 
 def parallel_section(speed_ups: Sequence[float], cores: int) -> Section:
-    """What more cores bring."""
+    """The gain by more cores."""
     spread = Spread.of(speed_ups)
     wanted = LEAST_SPEED_UP * cores
     return Section(

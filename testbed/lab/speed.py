@@ -1,4 +1,4 @@
-"""How fast two agents carry a session over a link without any limit, and what it costs."""
+"""The speed of a session between two agents over a link without any limit, and its cost."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SLOWEST_BYTES_PER_S = 8e6
 
 @dataclass(frozen=True)
 class Session:
-    """What a session of the benchmark differs in."""
+    """Parameters of a session of the benchmark."""
 
     transport: str
     ack_interval_ms: float
@@ -83,7 +83,7 @@ class Session:
 
 @dataclass(frozen=True)
 class Transfer:
-    """What one transfer came to."""
+    """The result of one transfer."""
 
     goodput_bps: float
     cpu_s_per_gb: float
@@ -91,7 +91,7 @@ class Transfer:
     peak_bytes: int
     """The larger of both agents' largest resident memory."""
     growth_bytes: int
-    """By how much that of both together grew beyond what they had before the transfer."""
+    """The growth of both agents' memory beyond that before the transfer."""
     resent_share: float
     """Packets sent again, of all sent."""
 
@@ -193,7 +193,7 @@ class _End:
         self.process = Supervised.start(f"the {role}", command, self.place.log, namespace=end.namespace)
 
     def await_ready(self) -> None:
-        """Until its sockets are open."""
+        """Wait until its sockets are open."""
         deadline = time.monotonic() + READY_S
         while True:
             if failure := self.process.failure():
@@ -224,7 +224,7 @@ class _End:
         return next((int(words[1]) * 1024 for words in lines if words[0] == "VmHWM:"), 0)
 
     def result(self) -> dict[str, Any]:
-        """What it says of the transfer; raises :class:`RunFailed` where that failed."""
+        """The agent's result of the transfer; raises :class:`RunFailed` where that failed."""
         found = self.place.result()
         if found is None or found["error"]:
             raise RunFailed(

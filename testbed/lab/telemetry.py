@@ -25,7 +25,7 @@ from testbed.services import influx
 SCENARIO = Path(__file__).with_suffix(".yaml")
 RATE_PPS = 20_000
 SETTLE_S = 12.0
-"""Until the windows are where they stay."""
+"""Time for the windows to converge."""
 PAYLOAD_BPS = (1024 + 128) * 1024 * 8
 LARGEST_EFFECT = 0.01
 OVER_NS = 2_000_000_000
@@ -41,7 +41,7 @@ class Phases:
 
     @property
     def transfer_mib(self) -> int:
-        """What is under way for a little longer than that."""
+        """MiB of a transfer that lasts a little longer than the measurement."""
         seconds = SETTLE_S + 2 * self.quiet_s + self.loaded_s + 5
         return round(PAYLOAD_BPS / 8 * seconds / 2**20)
 
@@ -60,7 +60,7 @@ class Loader(threading.Thread):
         self.error: Message | None = None
 
     def run(self) -> None:
-        """Until the load is over, or :meth:`stop`."""
+        """Send until the load is over, or :meth:`stop`."""
         try:
             endpoint = influx.ensure()
             start_ns = self._start_ns(endpoint)
@@ -79,7 +79,7 @@ class Loader(threading.Thread):
         self.join()
 
     def _start_ns(self, endpoint: influx.Endpoint) -> int | None:
-        """When the transfer started, from the database as a dashboard sees it."""
+        """The transfer's start, from the database as a dashboard sees it."""
         is_start = f"{influxql.tag_is('run', self._run)} AND {influxql.tag_is('kind', 'transfer_start')}"
         with influx.Client(endpoint, "reader") as reader:
             while not self._stopped.wait(0.2):
@@ -90,7 +90,7 @@ class Loader(threading.Thread):
 
 
 def measure(asked: Measurement) -> None:
-    """In one run, with all that belongs to a run; its folder is the benchmark's."""
+    """Measures in one run, with all that belongs to a run; its folder is the benchmark's."""
     phases = QUICK if asked.quick else FULL
     asked.load.sample()
     loaded = load_scenario(str(SCENARIO), [f"ncp.transfer={phases.transfer_mib}MiB"])

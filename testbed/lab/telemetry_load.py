@@ -31,14 +31,14 @@ LOOK_S = 1.0
 
 @dataclass
 class Load:
-    """What became of the points."""
+    """The numbers of points, by their fate."""
 
     written: int = 0
     pushed: int = 0
     rejected: int = 0
     stored: int = 0
     lag_s: list[float] = field(default_factory=list)
-    """How old the newest point in the database was, asked every second."""
+    """Ages of the newest point in the database, every second."""
     cpu_s: dict[str, float] = field(default_factory=dict)
     """CPU seconds of each process from the first point to the last, kernel included."""
     begun_ns: int = 0
@@ -46,7 +46,7 @@ class Load:
 
     @property
     def seconds(self) -> float:
-        """From the first point to the last."""
+        """The time from the first point to the last."""
         return (self.ended_ns - self.begun_ns) / 1e9
 
 
@@ -126,7 +126,7 @@ def _watch(
     load: Load,
     stopped: threading.Event,
 ) -> None:
-    """Until the source has ended: what it costs, and how far behind a reader is."""
+    """Measures cost and a reader's lag until the source has ended."""
     processes = {"source": psutil.Process(source.pid), "ncp-push": psutil.Process(pusher.pid)}
     server = influx.status().pid
     if server is not None:

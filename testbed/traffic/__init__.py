@@ -1,4 +1,4 @@
-"""What a run sends, each kind behind one type: NCP, the kernel's TCP, NDN, the kernel's MPTCP."""
+"""Traffic of a run, each kind behind one type: NCP, the kernel's TCP, NDN, the kernel's MPTCP."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["Site", "Traffic", "named", "of"]
 
 
 def named(name: str) -> type[Traffic]:
-    """That in the file of the name; raises :class:`BadInput` where there is none. Loaded when it is asked for, as a run
-    needs one."""
+    """The kind in the file of its name; raises :class:`BadInput` where there is none. Imported on request, as a run
+    needs only one."""
     found: type[Traffic] = importlib.import_module(f"testbed.traffic.{traffic_types.named(name).name}").TRAFFIC
     return found
 
 
 def of(plan: Plan) -> type[Traffic]:
-    """What sends a plan's bytes."""
+    """The kind that sends a plan's bytes."""
     return named(traffic_types.sent_by(plan).name)

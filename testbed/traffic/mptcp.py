@@ -33,7 +33,7 @@ from topologies.commands import CommandFailed, in_namespace, run
 
 BY_MPTCP = ("mptcpize", "run")
 BEYOND_BYTES = 4 << 20
-"""Sent beyond what is asked, as iperf3 ends when the last byte is in the socket: at most tcp_wmem's largest."""
+"""Bytes beyond the transfer, as iperf3 ends when the last byte is in the socket: at most tcp_wmem's largest."""
 MOST_LINKS = 8
 """Addresses that the kernel's path manager keeps at most (MPTCP_PM_ADDR_MAX)."""
 SAMPLE_S = 0.25
@@ -43,7 +43,7 @@ RULE = "the kernel's MPTCP; its packet scheduler and congestion control are in p
 
 
 def why_unsupported() -> str | None:
-    """Why this machine can't run MPTCP, or None."""
+    """The reason why this machine can't run MPTCP, or None."""
     enabled = Path("/proc/sys/net/mptcp/enabled")
     if not enabled.exists():
         return "this kernel has no MPTCP (CONFIG_MPTCP)"
@@ -67,7 +67,8 @@ class Mptcp(Traffic):
 
     @classmethod
     def in_place_of_ncp(cls, plan: Plan, congestion_control: str | None) -> Plan:
-        """The same links and bytes, checks of its own but what is asked of any sender over several paths."""
+        """A plan with the same links and bytes, and checks of its own beside those of any sender over
+        several paths."""
         own = plan["sessions"][0]
         # As the collectors look for its sockets: plain TCP's, from any port to iperf3's.
         connections: list[Connection] = [
@@ -96,7 +97,7 @@ class Mptcp(Traffic):
         return from_any_port(sender), receiver
 
     def started_unix_ns(self, started: Sequence[Agent]) -> int | None:
-        """When the client was started."""
+        """The client's start."""
         return self._started_unix_ns
 
     def transfer(self, network: Network, started: Sequence[Agent], failures: Sequence[Failure], step: Step) -> None:
@@ -228,7 +229,7 @@ def completion_s(intervals: Sequence[Mapping[str, Any]], wanted_bytes: int) -> f
 def _results(
     session: Session, said: Mapping[str, Any], subflows: Mapping[str, Mapping[str, Any]], started_ns: int
 ) -> dict[str, dict[str, Any]]:
-    """What agents would have left: by role."""
+    """Results in the form of agents, by role."""
     wanted = int(session["transfer_bytes"])
     intervals = [interval["sum"] for interval in said["intervals"]]
     duration_s = completion_s(intervals, wanted)

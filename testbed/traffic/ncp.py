@@ -29,8 +29,8 @@ class Ncp(Traffic):
 
     @classmethod
     def hosts_tcp(cls, plan: Plan) -> HostsTcp:
-        """As the plan says, not the machine. The congestion control is chosen by routes and not by the namespaces'
-        own default, which can only be what the machine leaves to all programs to choose.
+        """Settings of the plan, not of the machine. The congestion control is chosen by routes and not by the
+        namespaces' own default, which can only be one that the machine permits to all programs.
 
         A socket may hold the session's window in either direction from the start, and as much for what the kernel
         counts beside the data. A receive buffer that grows as the kernel sees fit is full after 0.8 s or more than 1 s
@@ -69,7 +69,7 @@ class Ncp(Traffic):
         return start_of_transfer(started)
 
     def transfer(self, network: Network, started: Sequence[Agent], failures: Sequence[Failure], step: Step) -> None:
-        """From the start of the first session to the end of the last."""
+        """The time from the start of the first session to the end of the last."""
         watch_transfer(self.site.plan, started, failures, self.site.progress, step)
         for session in self.site.plan["sessions"]:
             if _over_tcp(session):
@@ -79,7 +79,7 @@ class Ncp(Traffic):
                 assert_sent_with(str(session["congestion_control"]), seen)
 
     def keep_results(self, places: Sequence[AgentPlace]) -> None:
-        """As the agents left them."""
+        """Results as the agents left them."""
         for place in places:
             result = place.directory / "result.json"
             if result.exists():

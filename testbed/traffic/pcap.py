@@ -12,7 +12,7 @@ import dpkt
 from testbed.message import InvalidValue
 
 HEAD_BYTES = dpkt.pcap.FileHdr.__hdr_len__ + dpkt.pcap.PktHdr.__hdr_len__
-"""What a file has before its first frame."""
+"""Bytes of a file before its first frame."""
 
 
 class NotACapture(InvalidValue):
@@ -20,7 +20,7 @@ class NotACapture(InvalidValue):
 
 
 class CutOff(NotACapture):
-    """It ends within a frame's head, as that of a capture that was killed does."""
+    """The file ends within a frame's header, as a capture that was killed does."""
 
 
 class Frame(NamedTuple):
@@ -30,7 +30,7 @@ class Frame(NamedTuple):
     """Unix seconds; a float where the file has microseconds."""
     data: bytes
     link_layer: int
-    """What the frames of the file begin with: ``dpkt.pcap.DLT_…``."""
+    """Link type of the file's frames: ``dpkt.pcap.DLT_…``."""
 
     @property
     def t_ns(self) -> int:

@@ -1,4 +1,4 @@
-"""What a kind of traffic is to the run around it, which is the same for all."""
+"""Interface of a kind of traffic to the run around it, which is the same for all."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ class Traffic(ABC):
     """The traffic of one run, in the order of its methods."""
 
     program: str = ""
-    """What runs on the hosts, by its binary's and image's name; "" where the kernel itself sends."""
+    """The program on the hosts, by its binary's and image's name; "" where the kernel itself sends."""
 
     needs: frozenset[Need] = frozenset()
-    """What it needs of the machine beyond what all runs do."""
+    """Needs of the machine beyond those of all runs."""
 
     def __init__(self, site: Site) -> None:
         self.site = site
 
     @classmethod
     def why_unsupported(cls) -> str | None:
-        """Why this machine can't send it, or None."""
+        """The reason why this machine can't send it, or None."""
         return None
 
     @classmethod
@@ -70,12 +70,12 @@ class Traffic(ABC):
 
     @classmethod
     def hosts_tcp(cls, plan: Plan) -> HostsTcp:  # noqa: ARG003 (where agents send by TCP)
-        """How TCP is set on all hosts before anything is sent."""
+        """Settings of TCP on all hosts before anything is sent."""
         return HostsTcp()
 
     def places(self, own: Path, credentials: Path | None) -> list[AgentPlace]:
-        """Its agents, in the order that they are started in; none where no agent sends. ``own`` is the run's folder
-        of control sockets."""
+        """Its agents, in the order of their start; none where no agent sends. ``own`` is the run's folder of control
+        sockets."""
         return []
 
     def set_hosts(self, network: Network) -> None:  # noqa: B027 (most leave hosts as they are)
@@ -83,7 +83,7 @@ class Traffic(ABC):
 
     @abstractmethod
     def started_unix_ns(self, started: Sequence[Agent]) -> int | None:
-        """When the first transfer started, in Unix nanoseconds; None before that."""
+        """The start of the first transfer, in Unix nanoseconds; None before it."""
 
     @abstractmethod
     def transfer(self, network: Network, started: Sequence[Agent], failures: Sequence[Failure], step: Step) -> None:
@@ -94,7 +94,7 @@ class Traffic(ABC):
 
 
 def from_any_port(address: str) -> str:
-    """As the collectors know a sender that dials."""
+    """The address with port 0, by which collectors find a sender that dials."""
     return f"{address.rsplit(':', 1)[0]}:0"
 
 

@@ -12,4 +12,4 @@ from testbed.interchange.graph.svg import to_svg
 __all__ = ["FORMATS", "Drawing", "draw"]
 
 FORMATS: Mapping[str, Callable[[Drawing], str]] = {"svg": to_svg, "mermaid": to_mermaid, "drawio": to_drawio}
-"""What writes a drawing, by the name that ``./run.sh graph --format`` has for it."""
+"""Writers of drawings, by their names in ``./run.sh graph --format``."""

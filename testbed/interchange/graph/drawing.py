@@ -1,4 +1,4 @@
-"""Where hosts, routers and links of a plan are in a picture, whatever form it is written in.
+"""Places of a plan's hosts, routers and links in a picture, whatever its format.
 
 Senders are on the left, receivers on the right, and routers between, by their hops from the senders. Links between the
 same two nodes lie apart from each other. Lengths are in CSS pixels, y grows downwards.
@@ -65,7 +65,7 @@ class _Place:
     column: int
     y: float = 0.0
     needs: float = NODE_HEIGHT + GAP
-    """Its height with the links beside each other that end at it."""
+    """Height of the node and of the links that end at it, one below the other."""
     beside: list[str] = field(default_factory=list)
 
 
@@ -152,7 +152,8 @@ def _lanes(links: Sequence[Link]) -> dict[tuple[str, str], list[str]]:
 
 
 def _height(a: Box, b: Box, places: Mapping[str, _Place], boxes: Mapping[str, Box], lane: float) -> float:
-    """Where a link between two columns is level: at its end with fewer neighbours on that side, as these lie apart."""
+    """The height at which a link between two columns is level: at its end with fewer neighbours on that side, as these
+    lie apart."""
     counts = []
     for one, other in ((a, b), (b, a)):
         right = places[other.name].column > places[one.name].column
@@ -167,7 +168,7 @@ def _height(a: Box, b: Box, places: Mapping[str, _Place], boxes: Mapping[str, Bo
 
 
 def _level(a: Box, b: Box, y: float) -> tuple[Point, ...]:
-    """From edge to edge, level where its label is."""
+    """The line from edge to edge, level at its label."""
     right = 1 if a.x < b.x else -1
     start, end = (a.x + right * a.width / 2, a.y), (b.x - right * b.width / 2, b.y)
     if start[1] == y == end[1]:

@@ -34,7 +34,7 @@ def to_drawio(drawing: Drawing) -> str:
 
 
 def _turns(geometry: Element, points: Sequence[Point]) -> None:
-    """Where a line bends between its ends."""
+    """Points at which a line bends between its ends."""
     if points:
         array = SubElement(geometry, "Array", {"as": "points"})
         for x, y in points:

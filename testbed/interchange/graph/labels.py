@@ -1,4 +1,4 @@
-"""What is written at a node and at a link."""
+"""Labels of nodes and links."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from topologies.link import Link, shaped_at_hosts
 
 
 def role_of(plan: Plan, name: str) -> str:
-    """What a node does in the run."""
+    """The role of a node in the run."""
     for node in plan.get("ndn", {}).get("nodes", []):
         if node["host"] == name:
             return str(node["role"])

@@ -20,6 +20,6 @@ def to_mermaid(drawing: Drawing) -> str:
 
 
 def _quoted(lines: Iterable[str]) -> str:
-    """As a label; inside of quotes only these have a meaning."""
+    """The text as a label; inside of quotes only these characters have a meaning."""
     escaped = (text.replace("#", "#35;").replace('"', "#quot;").replace("<", "#lt;") for text in lines)
     return '"' + "<br/>".join(escaped) + '"'

@@ -18,7 +18,7 @@ from testbed.scenario.files import read
 from testbed.scenario.load import parse, plain
 
 RATE, QUEUE = "100mbit", "1000 packets"
-"""Of a link that has none; the queue is netem's own."""
+"""Rate and queue of a link that has none; the queue is netem's own."""
 MOST_NODE_CHARACTERS = 9
 """An interface's name has 15: ``name-eth64``."""
 
@@ -85,7 +85,7 @@ def _name(links: Sequence[FoundLink]) -> None:
 
 
 def _ends(links: Sequence[FoundLink]) -> tuple[str, str]:
-    """Who sends to whom: of the nodes with a single neighbour, else of all, the first and the last of them."""
+    """Sender and receiver: the first and the last of the nodes with a single neighbour, else of all."""
     beside: dict[str, set[str]] = {}
     for link in links:
         beside.setdefault(link.a, set()).add(link.b)

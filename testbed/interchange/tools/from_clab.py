@@ -1,4 +1,4 @@
-"""containerlab's ``.clab.yml``: nodes, links between two of them, and what netem is told to do at their ends.
+"""containerlab's ``.clab.yml``: nodes, links between two of them, and netem's options at their ends.
 
 That stands in commands: ``containerlab tools netem set`` (also in comments, as ``to_clab`` writes them), or ``tc`` in a
 node's ``exec``. Made after https://containerlab.dev/manual/topo-def-file and its schema.
@@ -15,7 +15,7 @@ from testbed.interchange.tools.network import FoundLink, Network, both_ways, net
 
 OPTIONS = {"-n": "node", "--node": "node", "-i": "interface", "--interface": "interface"}
 Impaired = dict[tuple[str, str], dict[str, str]]
-"""What is done to what an interface of a node sends."""
+"""Impairments of the packets that a node's interface sends."""
 
 
 def from_clab(document: Mapping[str, Any], text: str, name: str) -> Network:

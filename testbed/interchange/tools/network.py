@@ -1,4 +1,4 @@
-"""What topologies of other tools have in common: nodes, and links between two of them."""
+"""Common parts of other tools' topologies: nodes, and links between two of them."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ def bits(bps: float) -> str:
 
 
 def both_ways(a: Mapping[str, str], b: Mapping[str, str], where: str, lost: list[str]) -> dict[str, str]:
-    """What a link does, by what its ends do to what they send: a scenario's links are the same both ways."""
+    """A link's properties, by those at its ends: a scenario's links are the same both ways."""
     if a != b:
         lost.append(f"{where}: its directions differ; as here {'from the first end' if a else 'from the second end'}")
     return dict(a or b)
 
 
 def names_of(nodes: Sequence[str], most: int, lost: list[str]) -> dict[str, str]:
-    """A name for each node that a scenario and Linux's interfaces can have; what is renamed is told."""
+    """A name for each node that a scenario and Linux's interfaces can have; new names are reported."""
     found: dict[str, str] = {}
     for node in nodes:
         name = re.sub(r"[^a-z0-9]+", "-", node.lower()).strip("-")[:most].strip("-")

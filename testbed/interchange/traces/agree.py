@@ -19,7 +19,7 @@ from testbed.plan.traffic_types import sent_by
 from topologies.link import Link
 
 DATA = b"\x08"
-"""What an NCP packet with data begins with: the tag of its sequence, the first field."""
+"""First bytes of an NCP packet with data: the tag of its sequence, the first field."""
 
 
 def disagreements(folder: Path) -> list[str]:
@@ -39,7 +39,7 @@ def disagreements(folder: Path) -> list[str]:
 
 
 def _of_session(trace: Trace, result: dict[str, Any]) -> Iterator[str]:
-    """Where the trace of one end and its result differ."""
+    """Differences between the trace of one end and its result."""
     sent, resent, received, lost, first_bytes = Counter[int](), Counter[int](), Counter[int](), Counter[int](), 0
     seen: set[int] = set()
     dropped = {(event["time"], event["data"]["sequence"]) for event in trace.of("packet_dropped")}
@@ -71,7 +71,7 @@ def _of_session(trace: Trace, result: dict[str, Any]) -> Iterator[str]:
 
 
 def _of_capture(path: Path, host: str, link: Link, plan: Plan, folder: Path) -> Iterator[str]:
-    """Where a capture of a link's end and the sending end's result differ.
+    """Differences between a capture of a link's end and the sending end's result.
 
     What a host sends is all in its capture, but for what it sends while the link's plug is pulled.
     """
@@ -97,7 +97,7 @@ def _first_hops(session: Session, link: str, result: dict[str, Any]) -> Iterator
 
 
 def data_packets(path: Path) -> Counter[tuple[str, str]]:
-    """How many NCP packets with data a capture of Ethernet frames has, by the addresses of sender and receiver."""
+    """The number of NCP packets with data in a capture of Ethernet frames, by the addresses of sender and receiver."""
     found: Counter[tuple[str, str]] = Counter()
     try:
         for frame in frames_of(path):

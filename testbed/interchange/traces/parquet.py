@@ -14,7 +14,7 @@ from testbed.series import FromFile
 from testbed.series.file import Point
 
 ROLE = b"role"
-"""In a column's metadata: ``time``, ``tag`` or ``field``."""
+"""Kind in a column's metadata: ``time``, ``tag`` or ``field``."""
 TIME = pa.field("time", pa.timestamp("ns", tz="UTC"), nullable=False, metadata={ROLE: b"time"})
 TYPES = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
 

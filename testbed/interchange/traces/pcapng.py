@@ -23,7 +23,7 @@ PER_S = 10**9
 
 
 class Frame(NamedTuple):
-    """As captured; they sort by time."""
+    """A captured frame; frames sort by time."""
 
     unix_ns: int
     interface: int
@@ -60,7 +60,7 @@ def _verdict(folder: Path, plan: Plan) -> str:
 
 
 def _comments(folder: Path) -> list[tuple[int, str]]:
-    """What happened, in Unix nanoseconds."""
+    """Events of the run, in Unix nanoseconds."""
     events = FromFile(folder / "telemetry.lp", {"event"}).events()
     start_ns = next((event.t_ns for event in events if event.kind == "transfer_start"), 0)
     return [

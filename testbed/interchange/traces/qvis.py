@@ -60,7 +60,7 @@ def _event(event: Event, number: int) -> Event | None:
 
 
 PACKET_BYTES = 1024
-"""What a window of packets is drawn as: qvis counts windows in bytes."""
+"""Bytes that a packet of a window counts in drawings: qvis counts windows in bytes."""
 
 
 def _packet(packet: dict[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ class Trace(NamedTuple):
 
 
 def traces_of(folder: Path) -> dict[str, Trace]:
-    """Those of a result folder, by the names of their ends: ``s1-sender``; raises :class:`BadInput`."""
+    """Traces of a result folder, by the names of their ends: ``s1-sender``; raises :class:`BadInput`."""
     return {path.stem: read(path) for path in sorted((folder / "traces").glob(f"*{SUFFIX}"))}
 
 

@@ -33,8 +33,8 @@ def _head(plan: Plan, session: Session, connection: Connection) -> Iterator[str]
 
 
 def _drawn(trace: Trace, number: int) -> Iterator[str]:
-    """In s since the session was established, and packets. Acknowledgements are this connection's own; what they
-    clear may have been sent on any."""
+    """Curves in s since the session was established, and packets. Acknowledgements are this connection's own; they may
+    acknowledge packets of any."""
     start_ms = next(e["time"] for e in trace.of("session_state_updated") if e["data"]["new"] == "established")
     window_bytes, mtu_bytes = _agreed(trace)
     acked, allowed = _Steps("green"), _Steps("yellow")

@@ -13,7 +13,7 @@ ENDS = ("sender", "receiver")
 
 @dataclass(frozen=True)
 class Judgement:
-    """What became of a pairing, and why where it is no pass."""
+    """The status of a pairing, and the reason where it is no pass."""
 
     status: Status
     reasons: list[str] = field(default_factory=list)
@@ -21,17 +21,17 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What there is to judge a pairing from."""
+    """The evidence about a pairing."""
 
     transfer_bytes: int
     results: Mapping[str, Mapping[str, Any] | None]
-    """What each end left as ``result.json``, by ``sender`` and ``receiver``; None: nothing."""
+    """``result.json`` of each end, by ``sender`` and ``receiver``; None: it left none."""
     packets: Mapping[str, Mapping[str, Any]] | None
-    """``ncp-trace``'s facts by ``sender_end`` and ``receiver_end``; None: they can't be told."""
+    """``ncp-trace``'s facts by ``sender_end`` and ``receiver_end``; None: unknown."""
     failure: str = ""
-    """What ended the transfer early."""
+    """The error that ended the transfer early."""
     capture_failure: str = ""
-    """Why the packets can't be told: a hole in a capture, say."""
+    """The reason why the packets are unknown: a hole in a capture, say."""
 
 
 def judge(evidence: Evidence) -> Judgement:
@@ -52,7 +52,7 @@ def judge(evidence: Evidence) -> Judgement:
 
 
 def by_their_word(evidence: Evidence) -> Iterator[str]:
-    """What is wrong by what the ends say of themselves, and by how they ended."""
+    """Faults in the ends' own reports, and in their exits."""
     if evidence.failure:
         yield evidence.failure
     for end in ENDS:
@@ -74,7 +74,7 @@ def by_their_word(evidence: Evidence) -> Iterator[str]:
 
 
 def by_the_packets(evidence: Evidence) -> Iterator[str]:
-    """What is wrong by the packets alone."""
+    """Faults in the packets alone."""
     assert evidence.packets is not None
     for end in ENDS:
         facts = evidence.packets[f"{end}_end"]
@@ -87,7 +87,7 @@ def by_the_packets(evidence: Evidence) -> Iterator[str]:
 
 
 def disagreements(evidence: Evidence) -> Iterator[str]:
-    """Where an end says other than its packets."""
+    """Differences between an end's report and its packets."""
     assert evidence.packets is not None
     for end in ENDS:
         result, facts = evidence.results[end], evidence.packets[f"{end}_end"]

@@ -1,4 +1,4 @@
-"""Which implementations exchange a transfer, over how many connections, with which loss."""
+"""Pairings of implementations that exchange a transfer, over a number of connections, with a loss."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Pairing:
 
     @property
     def title(self) -> str:
-        """For people."""
+        """The pairing for people."""
         connections = f"{self.connections} connection{'s' if self.connections > 1 else ''}"
         return f"{self.sender} → {self.receiver}, {connections}, {loss_words(self.loss)}"
 

@@ -64,7 +64,7 @@ def pairing_plans(network: Plan, pairing: Pairing) -> PairingPlans:
 
 
 def versions() -> dict[str, Any]:
-    """Of Node and the capturing program, and the integrity of each package by the lock file."""
+    """Versions of Node and the capturing program, and the integrity of each package by the lock file."""
     lock = json.loads((FOLDER / "package-lock.json").read_text())["packages"]
     return {
         "node": _version_of("node"),

@@ -50,9 +50,9 @@ class CellEntry(TypedDict):
     transfer_bytes: int
     folder: str
     ends: dict[str, dict[str, Any] | None]
-    """What each end reported, without its samples."""
+    """The report of each end, without its samples."""
     packets: Mapping[str, Mapping[str, Any]] | None
-    """What ``ncp-trace`` tells of the capture at each end."""
+    """``ncp-trace``'s facts of the capture at each end."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class PairingResult:
 
     @property
     def text(self) -> str:
-        """Its mark, and the goodput in MiB/s."""
+        """The mark of its status, and the goodput in MiB/s."""
         goodput = f" {self.goodput_bps / 8 / 2**20:.2f}" if self.goodput_bps else ""
         return MARKS[self.judgement.status] + goodput
 
@@ -99,7 +99,7 @@ class PairingResult:
 
     @classmethod
     def latest(cls, pairing: Pairing, results: Path) -> PairingResult | None:
-        """Of the last attempt, also where its network broke down afterwards; None where none came to its end.
+        """The result of the last attempt, also where its network broke down afterwards; None where none finished.
         ``results`` is the result folder of the matrix."""
         files = sorted((results / CELLS / pairing.folder).glob("*/cell.json"))
         if not files:
@@ -147,7 +147,7 @@ class Pairings(Ncp):
             self.site.progress.run_ended(ended, SoFar(number, of, left_s))
 
     def _run(self, pairing: Pairing, network: Network, failures: Sequence[Failure]) -> PairingResult:
-        """To its verdict, which an end that fails is too. Nothing of it runs on when this returns."""
+        """Runs the pairing to its verdict, which an end that fails is too. Nothing of it runs on when this returns."""
         run = self.site.plan["run"]
         folder = self.results / CELLS / pairing.folder / run
         folder.mkdir(parents=True)
@@ -233,7 +233,7 @@ def _end_captures(captures: dict[str, Capture]) -> dict[str, int]:
 
 
 def _packets(trace: Path, pairing: Pairing, folder: Path, lost: dict[str, int]) -> tuple[Any, str]:
-    """What the packets show, or None and why that can't be told."""
+    """Facts in the packets, or None and the reason why they are unknown."""
     for end, frames in lost.items():
         if frames:
             return None, f"the capture at the {end} missed {frames} frames"

@@ -92,7 +92,7 @@ class Ndn(Traffic):
         step.note = _in_words(consumer.place.result() or {})
 
     def _watch(self, consumer: Agent, started: Sequence[Agent], failures: Sequence[Failure], step: Step) -> None:
-        """Until the consumer has ended well."""
+        """Wait until the consumer has ended well."""
         session = self.site.session
 
         def look() -> None:
@@ -124,7 +124,7 @@ class Ndn(Traffic):
             raise RunFailed.of(why_it_ended(consumer))
 
     def keep_results(self, places: Sequence[AgentPlace]) -> None:
-        """In the shape of a session's, and the consumer's log."""
+        """Results in the form of a session's, and the consumer's log."""
         by_host: dict[str, Mapping[str, Any]] = {}
         for place in places:
             if (result := place.result()) is not None:
@@ -136,7 +136,7 @@ class Ndn(Traffic):
 
 
 def _congestion_control(plan: Plan) -> str | None:
-    """That of faces over TCP; None where they are UDP's."""
+    """The congestion control of faces over TCP; None where they are UDP's."""
     section = plan["ndn"]
     return str(section["congestion_control"]) if section["transport"] == "tcp" else None
 

@@ -1,4 +1,4 @@
-"""What the nodes' agents say at their end, in the shape that checks, tables and reports read."""
+"""Results of the nodes' agents, in the form that checks, tables and reports read."""
 
 from __future__ import annotations
 

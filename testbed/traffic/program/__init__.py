@@ -26,7 +26,7 @@ from testbed.traffic.traffic import Traffic
 
 READY_S = 20.0
 END_S = 15.0
-"""How long a receiver may take to end after its sender."""
+"""Time for a receiver to end after its sender."""
 POLL_S = 0.05
 ROLES: tuple[Role, Role] = ("receiver", "sender")
 
@@ -40,7 +40,7 @@ class Running:
     captures: dict[Role, Capture] = field(default_factory=dict)
     round_trips: rtt.RoundTrips | None = None
     sender_ended_s: float | None = None
-    """On the monotonic clock."""
+    """Deadline on the monotonic clock."""
 
     def over(self) -> bool:
         """Whether both ends have ended well; raises where one has not."""
@@ -61,7 +61,7 @@ class Program(Traffic):
     """Receivers first; a sender is started when its receiver says that it is ready, and t = 0 is its first frame."""
 
     testcase = ""
-    """What its ends are asked for, where it is not a transfer."""
+    """Testcase of its ends, where it is not a transfer."""
 
     def __init__(self, site: Site) -> None:
         super().__init__(site)
@@ -73,7 +73,7 @@ class Program(Traffic):
 
     @classmethod
     def ends_of(cls, session: Session, connection: Connection) -> tuple[str, str]:
-        """From any port to any, as the program likes."""
+        """Addresses with port 0: the program chooses the ports."""
         sender, receiver = super().ends_of(session, connection)
         return _any_port(sender), _any_port(receiver)
 
@@ -252,7 +252,7 @@ class Program(Traffic):
         return receiver
 
     def keep_results(self, places: Sequence[AgentPlace]) -> None:
-        """What the program left stays with the results, as far as it is files."""
+        """Copy the program's files to the results, if they are regular files."""
         for running in self._running:
             for end in running.ends.values():
                 if removed := result.keep(end.out):
@@ -265,7 +265,7 @@ def _any_port(address: str) -> str:
 
 
 def _of(said: result.Result) -> dict[str, Any]:
-    """What an end says, with its own times apart from those that were measured."""
+    """An end's report, with its own times apart from the measured ones."""
     times = {"started_unix_ns": said.started_unix_ns, "finished_unix_ns": said.finished_unix_ns}
     return {"bytes": said.bytes, "sha256": said.sha256, "said": times}
 

@@ -9,10 +9,10 @@ from topologies.commands import in_namespace, run
 
 
 class Cables:
-    """What of a network a transfer needs. The hosts' namespaces have the plan's ``namespace`` and their own name."""
+    """A transfer's view of a network. The hosts' namespaces have the plan's ``namespace`` and their own name."""
 
     def __init__(self, plan: Plan, will_make: Callable[[str], object]) -> None:
-        """``will_make`` is told of each namespace before it is made: who makes cables removes them."""
+        """Make the cables. ``will_make`` gets each namespace before it is made: whoever makes cables removes them."""
         self._names = {host["name"]: f"{plan['namespace']}-{host['name']}" for host in plan["hosts"]}
         for name in self._names.values():
             will_make(name)

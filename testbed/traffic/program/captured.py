@@ -1,4 +1,4 @@
-"""What captures show of a session, whatever its program says: when it began, and what arrived over which link."""
+"""Figures of a session from captures, whatever its program reports: its start, and the bytes over each link."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from testbed.traffic.pcap import HEAD_BYTES, CutOff, NotACapture, frames
 HEADER_BYTES = 100
 """Enough of a frame: the cooked header has 20, IPv4's and TCP's at most 120, of which the first 34 are read."""
 COOKED_BYTES = 20
-"""Of a frame that was captured on any interface (LINUX_SLL2)."""
+"""Header bytes of a frame that was captured on any interface (LINUX_SLL2)."""
 TCP, UDP = 6, 17
 
 
@@ -29,7 +29,7 @@ def expression(session: Session) -> str:
 
 
 def first_unix_ns(capture: Path) -> int | None:
-    """When the first frame passed, also while the capture is on; None before it."""
+    """The time of the first frame, also while the capture is on; None before it."""
     try:
         if capture.stat().st_size < HEAD_BYTES:
             return None
@@ -48,7 +48,7 @@ class Arrivals:
     connection: NDArray[np.int64]
     """The place of each frame's connection in the session."""
     payload_bytes: NDArray[np.int64]
-    """Of UDP or TCP: with the program's own headers, and what was sent again."""
+    """Payload bytes of UDP or TCP: with the program's own headers, and retransmissions."""
 
     def until(self, unix_ns: int) -> int:
         """Bytes that had arrived by then."""
@@ -64,7 +64,7 @@ class Arrivals:
 
 
 def read_arrivals(capture: Path, session: Session) -> Arrivals:
-    """What a capture at the receiver's host has of the session; raises :class:`RunFailed` where it is none."""
+    """Figures of the session in a capture at the receiver's host; raises :class:`RunFailed` where it is none."""
     places = {_packed(c["receiver"]): place for place, c in reversed(list(enumerate(session["connections"])))}
     senders = {_packed(c["sender"]) for c in session["connections"]}
     rows = sorted(
@@ -90,7 +90,7 @@ def _packets(capture: Path) -> Iterator[tuple[int, bytes, bytes, int]]:
 
 
 def _payload_bytes(packet: bytes) -> int:
-    """Of a packet of IPv4; none where its headers are not whole."""
+    """Ports and payload of a packet of IPv4; none where its headers are not whole."""
     header = 4 * (packet[0] & 15)
     payload = int.from_bytes(packet[2:4], "big") - header
     if int.from_bytes(packet[6:8], "big") & 0x1FFF:

@@ -1,4 +1,4 @@
-"""What of the contract (docs/program.md) a program keeps: a short transfer for each part of it, over cables."""
+"""Checks a program against the contract (docs/program.md): a short transfer for each part of it, over cables."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from testbed.traffic.program.part import EXIT_NOT_SUPPORTED
 
 Kept = Literal["kept", "not kept", "not supported"]
 LIMIT_S = 15
-"""Of each transfer, which takes a fraction of a second."""
+"""Bytes of each transfer, which takes a fraction of a second."""
 END_S = 2.0
 RESULT_S = 0.5
-"""How long after its own ``finished_unix_ns`` a receiver's result may appear: that is when a run ends."""
+"""Time after its own ``finished_unix_ns`` for a receiver's result to appear: that is when a run ends."""
 NONSENSE = "no-such-testcase"
 
 
@@ -48,7 +48,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a part: a row of the table."""
+    """The outcome of a part: a row of the table."""
 
     case: str
     asked: str
@@ -71,7 +71,7 @@ CASES = (
 
 
 class _Asking(Program):
-    """For a testcase of another name."""
+    """A transfer that requests a testcase of an unknown name."""
 
     testcase = NONSENSE
 
@@ -160,7 +160,7 @@ def _ends_when_told(program: Mapping[str, Any], scratch: Path, folder: Path) -> 
 
 
 def _short(error: TestbedError) -> str:
-    """Without where the log is: all logs are in the results."""
+    """The error without the path of the log: all logs are in the results."""
     return error.message.split(" (log: ")[0]
 
 
@@ -175,7 +175,7 @@ def _make_folders(folder: Path) -> None:
 
 
 def _plan(changes: Mapping[str, Any], program: Mapping[str, Any], scratch: Path) -> Plan:
-    """Of a scenario that is written down for it."""
+    """The plan of a scenario that is written for it."""
     from testbed.planning.resolve import new_run_id
 
     length = {key: value for key, value in changes.items() if key != "links"}

@@ -16,7 +16,7 @@ from testbed.traffic.program.part import EXIT_NOT_SUPPORTED, PAYLOAD, READY, TAS
 from testbed.traffic.program.payload import write_payload
 
 IN, OUT = Path("/in"), Path("/out")
-"""What an image sees as its folders."""
+"""Folders of an image, as its program sees them."""
 POLL_S = 0.01
 
 
@@ -74,7 +74,7 @@ class End:
 
     @property
     def who(self) -> str:
-        """For messages."""
+        """Its name in messages."""
         return f"the {self.part.role} of session {self.part.session['name']}"
 
     def has_ended(self) -> bool:
@@ -82,7 +82,7 @@ class End:
 
     def ended_well(self) -> bool:
         """Whether it has ended with 0; raises :class:`RunFailed` where it has ended with anything else, and
-        :class:`Unsupported` where it said so that it does not do what it was asked for."""
+        :class:`Unsupported` where it reported that it does not support its testcase."""
         code = self._process.process.poll()
         if code == EXIT_NOT_SUPPORTED:
             raise Unsupported(
@@ -127,7 +127,7 @@ class End:
 
 
 def _command(plan: Plan, root: Path, environment: dict[str, str]) -> list[str]:
-    """What is carried out, from the machine's own environment to the program's."""
+    """The command, from the machine's own environment to the program's."""
     section = plan["program"]
     variables = ["env", "-i", *(f"{name}={value}" for name, value in environment.items())]
     if "image" not in section:

@@ -13,11 +13,11 @@ from testbed.errors import RunFailed
 from testbed.plan.model import Plan
 
 PLACES = ("in", "out", "proc", "dev", "tmp")
-"""What is put there of the machine's, or made."""
+"""Folders in an image that are the machine's, or are made."""
 
 
 def unpacked(plan: Plan) -> Path:
-    """Where the files are; the Docker engine is asked for them if they are not there yet."""
+    """The folder of its files; the Docker engine exports them if they are not there yet."""
     folder = Path(plan["program"]["folder"])
     if folder.is_dir():
         return folder
@@ -45,7 +45,7 @@ def unpacked(plan: Plan) -> Path:
 
 
 def _extract(exported: Iterable[bytes], into: Path) -> None:
-    """By GNU tar, which lets nothing land elsewhere, whatever links an image has. Devices are the machine's."""
+    """Unpack by GNU tar, which lets nothing land elsewhere, whatever links an image has. Devices are the machine's."""
     command = ["tar", "--extract", "--numeric-owner", "--exclude=dev/*", f"--directory={into}"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as tar:
         assert tar.stdin is not None

@@ -1,4 +1,4 @@
-"""What an end of a session is told: its part, as environment and as a file."""
+"""The part of a session's end: its task, as environment and as a file."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 from testbed.plan.model import Plan, Role, Session
 
 CONTRACT = 1
-"""Of docs/program.md; a later one may add to it."""
+"""Version of docs/program.md; a later one may add to it."""
 TASK = "task.json"
 PAYLOAD = "payload"
 READY = "ready"
 RESULT = "result.json"
 TELEMETRY = "telemetry.lp"
 EXIT_NOT_SUPPORTED = 127
-"""What a program ends with that does not do what it is asked for, as in quic-interop-runner."""
+"""Exit code of a program that does not support its testcase, as in quic-interop-runner."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,11 @@ class Part:
     role: Role
     seed: int
     inside: Path
-    """With the task and, for the sender, the payload."""
+    """Folder with the task and, for the sender, the payload."""
     outside: Path
-    """That the program writes to."""
+    """Folder that the program writes to."""
     testcase: str = ""
-    """Without one ``transfer``, or ``seconds`` where the sender sends for a time."""
+    """Testcase; default ``transfer``, or ``seconds`` where the sender sends for a time."""
 
     @property
     def name(self) -> str:
@@ -87,7 +87,7 @@ def write_task(part: Part, file: Path) -> None:
 
 
 def own_environment(plan: Plan, out: Path, mark: Mapping[str, str]) -> dict[str, str]:
-    """What a program has of its environment beside its part: nothing of this machine's but the place of programs."""
+    """The program's environment beside its part: nothing of this machine's but the path of programs."""
     return {
         "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "LANG": "C.UTF-8",

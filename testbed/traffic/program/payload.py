@@ -15,7 +15,7 @@ REPEATED_BYTES = 1_048_573
 
 
 def file_bytes(session: Session) -> int:
-    """How long the sender's file is."""
+    """Largest file of the sender."""
     return session.get("transfer_bytes", REPEATED_BYTES)
 
 
@@ -27,7 +27,7 @@ def write_payload(session: Session, file: Path) -> None:
 
 
 def sha256_of(session: Session, count: int) -> str:
-    """Of the first ``count`` bytes of what is sent: the file, or the file again and again."""
+    """SHA-256 of the first ``count`` bytes that are sent: the file, or the file again and again."""
     whole = b"".join(_blocks(session))
     times, rest = divmod(count, len(whole))
     found = hashlib.sha256()

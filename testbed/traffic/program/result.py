@@ -1,4 +1,4 @@
-"""What a program leaves in its folder: read as what it is, somebody else's."""
+"""Reads a program's result from its folder, without trust."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from testbed.traffic.program.part import RESULT, TELEMETRY
 MOST_RESULT_BYTES = 1 << 20
 MOST_TELEMETRY_BYTES = 64 << 20
 MOST_KEPT_BYTES = 256 << 20
-"""Of all that an end leaves."""
+"""Largest size of all that an end leaves."""
 
 UnixNs = Annotated[int, Field(ge=0, lt=2**63)]
 FigureName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
@@ -31,7 +31,7 @@ class Result(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True, allow_inf_nan=False)
 
     bytes: Annotated[int, Field(ge=0, lt=2**63)]
-    """Of payload: what the sender sent and the receiver has."""
+    """Payload bytes: sent by the sender, received by the receiver."""
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     started_unix_ns: UnixNs
     finished_unix_ns: UnixNs
@@ -47,7 +47,7 @@ class Result(BaseModel):
 
 
 def read_result(out: Path, who: str) -> Result:
-    """What an end says of itself; raises :class:`RunFailed` with what is wrong and what would be right."""
+    """An end's report; raises :class:`RunFailed` with the fault and the right form."""
     path = out / RESULT
     try:
         return Result.model_validate(json.loads(_text(path, MOST_RESULT_BYTES)))
@@ -91,8 +91,8 @@ TICK_NS = 10_000_000
 
 
 def appeared_unix_ns(out: Path, said: Result) -> int:
-    """When the result was there, by the kernel's own clock: a program can set the time of its last change, and not
-    this. The kernel tells the time of its last tick; so far, and no farther, an end that is said to be later is."""
+    """The time at which the result was there, by the kernel's own clock: a program can set the time of its last change,
+    and not this. It is that of the kernel's last tick, so an end may seem that much later."""
     tick_ns = (out / RESULT).lstat().st_ctime_ns
     return max(tick_ns, min(said.finished_unix_ns, tick_ns + TICK_NS))
 

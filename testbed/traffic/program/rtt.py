@@ -14,7 +14,7 @@ from topologies.link import Link
 
 LEAST_S = 0.1
 PAYLOAD_BYTES = 16
-"""What ping needs to tell the time."""
+"""Payload that ping needs to measure the time."""
 FRAME_BYTES = 14 + 20 + 8 + PAYLOAD_BYTES
 MOST_OF_THE_RATE = 0.002
 _ANSWER = re.compile(r"^\[(\d+)\.(\d{6})\] .* time=([0-9.]+) ms", re.MULTILINE)
@@ -41,7 +41,7 @@ class RoundTrips:
                 ping.end_group()
 
     def points(self, span_ns: tuple[int, int]) -> list[dict[str, Any]]:
-        """Those of the time from start to end, as the sender's samples."""
+        """Samples of the time from start to end, as the sender's."""
         found = []
         for connection in self._session["connections"]:
             tags = {
@@ -65,7 +65,7 @@ def answers(said: str) -> list[tuple[int, float]]:
 
 
 def medians_ms(points: list[dict[str, Any]], session: Session) -> dict[str, float]:
-    """By the name of the link, which several connections may share; where there were answers."""
+    """RTTs by the name of the link, which several connections may share; where there were answers."""
     link_of = {str(connection["index"]): connection["link"] for connection in session["connections"]}
     found: dict[str, list[float]] = {}
     for point in points:
@@ -74,7 +74,7 @@ def medians_ms(points: list[dict[str, Any]], session: Session) -> dict[str, floa
 
 
 def _command(connection: Connection, link: Link) -> list[str]:
-    """At most ten a second, and less where that would be more than a trace of the link's rate."""
+    """Interval of probes: at most ten a second, and less where that would be more than a trace of the link's rate."""
     local, remote = (connection[end].rsplit(":", 1)[0] for end in ("sender", "receiver"))
     every_s = max(LEAST_S, FRAME_BYTES * 8 / (MOST_OF_THE_RATE * link["rate_bps"])) if link["rate_bps"] else LEAST_S
     return ["ping", "-n", "-D", "-i", f"{every_s:.3f}", "-s", str(PAYLOAD_BYTES), "-I", local, remote]

@@ -29,16 +29,16 @@ from testbed.traffic.traffic import Traffic
 ROLES: tuple[Role, ...] = ("receiver", "sender")
 POLL_S = 0.05
 KINDS: Mapping[str, type[Kind]] = {"download": DownloadTransfer, "fetch": FetchTransfer, "iperf3": Iperf3Transfer}
-"""What carries out each kind of a plan's ``tcp`` (``testbed/scenario/tcp.py``)."""
+"""The implementation of each kind of a plan's ``tcp`` (``testbed/scenario/tcp.py``)."""
 
 
 class Tcp(Traffic):
-    """Without agents: programs of the machine's, or of the kind's own."""
+    """TCP without agents: programs of the machine's, or of the kind's own."""
 
     _kind: Kind | None = None
 
     def set_hosts(self, network: Network) -> None:
-        """As the scenario's section says, and told in provenance."""
+        """Settings of the scenario's section, which provenance has."""
         asked, session = self.site.plan["tcp"], self.site.session
         ways: tuple[tuple[Role, Role], ...] = (("sender", "receiver"), ("receiver", "sender"))
         for role, peer in ways:
@@ -105,7 +105,7 @@ class Tcp(Traffic):
         return found
 
     def _watch(self, client: Supervised, server: Supervised, failures: Sequence[Failure], step: Step) -> None:
-        """Until the client has ended well."""
+        """Wait until the client has ended well."""
         expected_s = self.site.session["expected_s"]
 
         def look() -> None:

@@ -15,7 +15,7 @@ class Counters:
     values: Mapping[str, int]
 
     def since(self, earlier: Counters) -> dict[str, int]:
-        """What has grown."""
+        """Counters that have grown since ``earlier``, and by how much."""
         grown = {name: value - earlier.values.get(name, 0) for name, value in self.values.items()}
         return {name: value for name, value in grown.items() if value > 0}
 

@@ -22,7 +22,7 @@ from topologies.commands import CommandFailed, in_namespace, run
 
 PORT = Download.sender_port
 END_S = 10.0
-"""How long the server may take to end after the client: the last acknowledgement has to get there."""
+"""Time for the server to end after the client: the last acknowledgement has to get there."""
 
 
 class DownloadTransfer(Kind):
@@ -76,7 +76,7 @@ class DownloadTransfer(Kind):
         )
 
     def end_server(self, server: Supervised) -> None:
-        """It ends by itself when all has been acknowledged."""
+        """Wait for the server, which ends by itself when all has been acknowledged."""
         with suppress(subprocess.TimeoutExpired):
             server.process.wait(END_S)
         super().end_server(server)
@@ -129,7 +129,7 @@ class DownloadTransfer(Kind):
         return self.stage.folder / f"download-{end}.json"
 
     def _probe(self) -> dict[str, Any]:
-        """What window this kernel offers in a new connection, by a connection within the receiver's host."""
+        """The window that this kernel offers in a new connection, by a connection within the receiver's host."""
         try:
             said = run(in_namespace(self.stage.namespaces["receiver"], [self._program, "window"]))
         except CommandFailed as error:  # a kernel that does not tell (before 5.4)
@@ -176,7 +176,7 @@ def _why_limited(kernel: Mapping[str, Any]) -> Message:
 
 
 def _result(path: Path) -> dict[str, Any]:
-    """What an end printed; raises :class:`RunFailed` where that is no result, or one of a failure."""
+    """The result that an end printed; raises :class:`RunFailed` where it is none, or one of a failure."""
     try:
         result: dict[str, Any] = json.JSONDecoder().raw_decode(path.read_text())[0]
     except (OSError, ValueError) as error:
@@ -189,6 +189,6 @@ def _result(path: Path) -> dict[str, Any]:
 
 
 def _own(result: Mapping[str, Any]) -> dict[str, Any]:
-    """What the run's own entries about an end do not say already."""
+    """An end's report without the run's own entries."""
     theirs = {"role", "error", "started_unix_ns", "finished_unix_ns", "duration_s", "goodput_bps"}
     return {name: value for name, value in result.items() if name not in theirs}

@@ -173,7 +173,7 @@ class FetchTransfer(Kind):
 
     @property
     def _objects(self) -> Path:
-        """Where the client may write."""
+        """Folder for the client's files."""
         return live.directory(self.stage.plan["run"]) / "objects"
 
 
@@ -191,8 +191,8 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def pages_s(fetched: Sequence[Mapping[str, Any]], asked: Fetch) -> list[float]:
-    """Seconds of each page, from curl's word on each object: objects one after the other add up, of those at once
-    the last tells. Raises :class:`RunFailed` where one is missing, or not as large as asked."""
+    """Seconds of each page, by curl's report of each object: objects in sequence add up, of parallel ones the last one
+    decides. Raises :class:`RunFailed` where one is missing, or has another size."""
     many = len(asked.objects_bytes)
     if len(fetched) != many * asked.rounds:
         raise RunFailed(
@@ -226,12 +226,12 @@ def sent(told: Sequence[Mapping[str, Any]], asked: Fetch) -> dict[str, Any]:
 
 
 def sha256_of(objects: Iterable[str]) -> str:
-    """One hash of many objects: of their SHA-256 in hex, each on a line of its own, in the order asked for."""
+    """One hash of many objects: of their SHA-256 in hex, each on a line of its own, in the order of their requests."""
     return hashlib.sha256("".join(f"{sha256}\n" for sha256 in objects).encode()).hexdigest()
 
 
 def check_connections(connections: Sequence[Mapping[str, Any]], asked: Fetch) -> Mapping[str, Any]:
-    """The server's word on its first connection; raises :class:`RunFailed` where one began otherwise than asked."""
+    """The server's report of its first connection; raises :class:`RunFailed` where one began with another window."""
     wanted = len(asked.objects_bytes) * asked.rounds
     if len(connections) != wanted:
         raise RunFailed(

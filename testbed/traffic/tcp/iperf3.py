@@ -22,7 +22,7 @@ from testbed.traffic.tcp.kind import Kind, Measured
 COOKIE_BYTES = 37
 """Ahead of the data; iperf3 counts it at neither end."""
 END_S = 10.0
-"""How long the server may take to end after the client."""
+"""Time for the server to end after the client."""
 
 
 class Iperf3Transfer(Kind):
@@ -57,13 +57,13 @@ class Iperf3Transfer(Kind):
         )
 
     def end_server(self, server: Supervised) -> None:
-        """It ends by itself, with its JSON, when it has told the client what it got."""
+        """Wait for the server, which ends by itself, with its JSON, when it has sent the client its result."""
         with suppress(subprocess.TimeoutExpired):
             server.process.wait(END_S)
         super().end_server(server)
 
     def started_unix_ns(self) -> int | None:
-        """When the connection with the data was first seen: iperf3 has talked over its other one before."""
+        """The time at which the connection with the data was first seen: iperf3 uses its other one before."""
         if self._data_since_ns is None:
             samples = read_samples(self.stage.spool("tcp_info.lp"), role="sender")
             self._data_since_ns = samples[0].at_unix_ns if samples else None
@@ -125,7 +125,8 @@ class Iperf3Transfer(Kind):
         return found[0]
 
     def _of_the_window(self, throughput_mbps: float, data: Connection | None) -> dict[str, float]:
-        """The window asked for and the one advertised, what each would give, and what the second half gave."""
+        """The requested window and the advertised one, the rate that follows from each, and the rate in the second
+        half."""
         rtt_s, asked_bytes = self.stage.rtt_s, self.stage.asked["window_bytes"]
         samples = read_samples(self.stage.spool("tcp_info.lp"), role="sender")
         later = samples[len(samples) // 2 :]
@@ -161,7 +162,7 @@ class Iperf3Transfer(Kind):
 
 
 def _captured_payload(data: Connection) -> dict[str, int]:
-    """What the packets say of the bytes that iperf3 counts."""
+    """Figures from the packets with the bytes that iperf3 counts."""
     found = arrived(data)
     return {
         "payload_bytes": max(0, found.payload_bytes - COOKIE_BYTES),

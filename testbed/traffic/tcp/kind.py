@@ -1,4 +1,4 @@
-"""What a kind of TCP experiment brings: the programs at both ends, and what they measured."""
+"""A kind of TCP experiment: the programs at both ends, and their measurements."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Stage:
 
     @property
     def rtt_s(self) -> float:
-        """The path's round trip as asked."""
+        """The path's configured round trip."""
         delays = {link["name"]: float(link["delay_ms"]) for link in self.plan["links"]}
         return 2 * sum(delays[name] for name in self.session["connections"][0]["path"]) / 1000
 
@@ -86,16 +86,16 @@ def address_of(session: Session, role: Role) -> str:
 
 @dataclass(frozen=True)
 class Measured:
-    """What the two ends of a finished transfer know of it."""
+    """Results of both ends of a finished transfer."""
 
     started_unix_ns: int
     finished_unix_ns: int
     bytes: int
-    """Of payload, as the receiver got it."""
+    """Payload bytes, as the receiver got them."""
     figures: Mapping[str, float]
     """Flat, the unit in each name; what tables and checks are about."""
     congestion_control: str = ""
-    """As the sending program read it from its socket; "" where it does not."""
+    """Congestion control as the sending program read it from its socket; "" where it does not."""
     details: Mapping[Role, Mapping[str, Any]] = field(default_factory=dict)
     """Further entries of the ends' results."""
     points: Sequence[Mapping[str, Any]] = ()
@@ -114,7 +114,7 @@ class Kind(ABC):
         self.client_started_unix_ns: int | None = None
 
     def started_unix_ns(self) -> int | None:
-        """When the transfer started, None before it did: asked while it is on, for what is timed from there."""
+        """The start of the transfer, None before it: called while it is on, for events that are timed from there."""
         return self.client_started_unix_ns
 
     @abstractmethod
@@ -126,10 +126,11 @@ class Kind(ABC):
         """Starts the transfer."""
 
     def end_server(self, server: Supervised) -> None:
-        """After the client has ended; without anything better, by SIGTERM."""
+        """End the server after the client; by default, by SIGTERM."""
         if server.process.poll() is None:
             server.end_group()
 
     @abstractmethod
     def measured(self) -> Measured:
-        """After both have ended and captures are complete; raises :class:`RunFailed` where something is missing."""
+        """Results after both have ended and captures are complete; raises :class:`RunFailed` where something is
+        missing."""

@@ -1,5 +1,5 @@
-"""What a receiver's capture says of a bulk transfer: how much arrived, and once it is under way, the window advertised
-and the rate.
+"""Figures of a bulk transfer from the receiver's capture: bytes, and in mid-transfer the advertised window and the
+rate.
 
 Of those two the second half of the transfer is judged, so that neither slow start nor the growth of buffers counts.
 """
@@ -19,19 +19,19 @@ class Steady:
     """The second half of a transfer."""
 
     window_bytes: float
-    """What the receiver advertised for most of the time: the median over time."""
+    """The window that the receiver advertised for most of the time: the median over time."""
     rate_bps: float
     """Payload bits per second: the slope of the line through the bytes that had arrived."""
 
 
 @dataclass(frozen=True)
 class Arrived:
-    """What frames captured at the receiver say of a whole transfer."""
+    """Figures of a whole transfer from frames captured at the receiver."""
 
     payload_bytes: int
     """Up to the last byte that was captured; what came twice, and what a capture missed between, is in it once."""
     largest_window_bytes: int
-    """That the receiver advertised after its handshake."""
+    """Largest window that the receiver advertised after its handshake."""
 
 
 class NoTransfer(ValueError):
@@ -42,7 +42,7 @@ LEAST_SEGMENTS = 8
 
 
 def steady(connection: Connection, data_from: Sender = "client") -> Steady:
-    """Of the connection's data from one end, as the other end saw it; raises :class:`NoTransfer`."""
+    """The connection's data from one end, as the other end saw it; raises :class:`NoTransfer`."""
     data = [segment for segment in connection.sent_by(data_from) if segment.payload_bytes]
     if len(data) < LEAST_SEGMENTS:
         raise NoTransfer(f"{len(data)} segments with data were captured; a rate needs {LEAST_SEGMENTS}")
@@ -52,7 +52,7 @@ def steady(connection: Connection, data_from: Sender = "client") -> Steady:
 
 
 def arrived(connection: Connection, data_from: Sender = "client") -> Arrived:
-    """Of the connection's data from one end, as the other end saw it."""
+    """The connection's data from one end, as the other end saw it."""
     # The first byte of data has the relative number 1.
     ends = [s.seq + s.payload_bytes - 1 for s in connection.sent_by(data_from) if s.payload_bytes]
     acks = connection.sent_by("server" if data_from == "client" else "client")
@@ -60,7 +60,7 @@ def arrived(connection: Connection, data_from: Sender = "client") -> Arrived:
 
 
 def _rate_bps(data: Sequence[Segment], from_s: float) -> float:
-    """Of what is new: a line through staircases has the stairs' slope, wherever it begins and ends."""
+    """The rate of new data: a line through staircases has the stairs' slope, wherever it begins and ends."""
     arrived, t_s, total = [], [], 0
     furthest = 0
     for segment in data:

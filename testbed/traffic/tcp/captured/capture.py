@@ -26,7 +26,7 @@ End = tuple[str, int]
 """Address and port."""
 
 _LINK_LAYERS = {dpkt.pcap.DLT_EN10MB: (12, 14), dpkt.pcap.DLT_LINUX_SLL: (14, 16), dpkt.pcap.DLT_LINUX_SLL2: (0, 20)}
-"""Where the EtherType and the packet begin."""
+"""Offsets of the EtherType and the packet."""
 _FLAGS = (
     ("S", dpkt.tcp.TH_SYN),
     ("F", dpkt.tcp.TH_FIN),
@@ -36,7 +36,7 @@ _FLAGS = (
     ("E", dpkt.tcp.TH_ECE),
     ("W", dpkt.tcp.TH_CWR),
 )
-"""As tcpdump writes them."""
+"""Flags as tcpdump writes them."""
 
 
 class Segment(NamedTuple):
@@ -45,16 +45,16 @@ class Segment(NamedTuple):
     t_s: float
     """Seconds since the first segment of its connection."""
     sender: Sender
-    """Which end it came from; the client is the one that sent the first SYN."""
+    """The sending end; the client is the one that sent the first SYN."""
     seq: int
     """Relative: the SYN has 0, the first byte of data 1. Does not wrap."""
     ack: int | None
     """Relative to the other end's SYN in the same way; None without the flag."""
     payload_bytes: int
     window_bytes: int
-    """As its sender announced it, scaled by the shift of the handshake. A SYN's window is never scaled."""
+    """Window as its sender announced it, scaled by the shift of the handshake. A SYN's window is never scaled."""
     flags: str
-    """As tcpdump has them: ``S``, ``S.``, ``.``, ``P.``, ``F.``, …"""
+    """Flags as tcpdump has them: ``S``, ``S.``, ``.``, ``P.``, ``F.``, …"""
 
 
 @dataclass
@@ -65,7 +65,7 @@ class Connection:
     server: End
     start_unix_s: float
     segments: list[Segment] = field(default_factory=list)
-    """In the order of the capture."""
+    """Segments in the order of the capture."""
     window_scale: dict[Sender, int | None] = field(default_factory=dict)
     """The shift that an end offered in its SYN, None where it offered none. In use only when both offered one."""
     mss: dict[Sender, int | None] = field(default_factory=dict)

@@ -1,4 +1,5 @@
-"""How long an object takes at a connection's start where the receiver's window limits it, as the patch of 2021 reckons.
+"""The duration of an object at a connection's start where the receiver's window limits it, by the calculation of the
+patch of 2021.
 
 Source: "tcp: remove limit on initial receive window", netdev, 11 January 2021. All of it leaves out the handshake and
 the request, and time on the wire.

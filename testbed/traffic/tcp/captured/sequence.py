@@ -15,7 +15,7 @@ from pathlib import Path
 from testbed.traffic.tcp.captured.capture import Connection
 
 HELD_RTTS = 0.25
-"""How long an edge has to stay, the sender waiting at it, to be one that stopped the sender: within a round trip,
+"""Time for which an edge has to stay, the sender waiting at it, to be one that stopped the sender: within a round trip,
 acknowledgements move it all the time."""
 
 EDGES, DATA = "edges.csv", "data.csv"
@@ -39,7 +39,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Edge:
-    """What an acknowledgement advertises."""
+    """The window that an acknowledgement advertises."""
 
     t_s: float
     acked_bytes: int
@@ -56,7 +56,7 @@ class TimeSequence:
 
     @property
     def initial_window_bytes(self) -> int:
-        """What the handshake's ACK advertised, scaled."""
+        """The window that the handshake's ACK advertised, scaled."""
         return self.edges[0].window_bytes
 
     @property
@@ -66,7 +66,7 @@ class TimeSequence:
 
     @property
     def acknowledged_s(self) -> float | None:
-        """When the last byte was acknowledged; None if it was not while frames were captured."""
+        """The time at which the last byte was acknowledged; None if it was not while frames were captured."""
         return next((edge.t_s for edge in self.edges if edge.acked_bytes >= self.object_bytes), None)
 
     def first_flight(self) -> list[Data]:
@@ -125,7 +125,7 @@ def write_csv(sequence: TimeSequence, edges: Path, data: Path) -> None:
 
 
 def read_csv(edges: Path, data: Path) -> TimeSequence:
-    """What :func:`write_csv` wrote."""
+    """Reads the file of :func:`write_csv`."""
     with edges.open(newline="", encoding="utf-8") as file:
         found = [
             Edge(float(r["t_ms"]) / 1000, int(r["acked_bytes"]), int(r["window_bytes"]), int(r["right_edge_bytes"]))
