@@ -181,7 +181,7 @@ class EventProgress(QuietProgress):
         if not ended.kept:
             self._begun(ended.name, so_far._replace(ended=so_far.ended - 1))
         self._on.discard(ended.name)
-        how = {"verdict": Status(ended.verdict) if ended.verdict else "", "text": ended.told, "kept": ended.kept}
+        how = {"verdict": Status(ended.verdict) if ended.verdict else "", "text": ended.text, "kept": ended.kept}
         self._write("run_ended", name=ended.name, **how, **_numbers(so_far))
 
     def _begun(self, name: str, so_far: SoFar) -> None:

@@ -29,7 +29,7 @@ from testbed.remote.telemetry import FetchedTelemetry
 from testbed.remote.underlay_paths import VXLAN_BYTES, UnderlayPath, Watch
 from testbed.runtime.agents import AgentPlace, ContainerAgent
 from testbed.runtime.collectors import spools_of
-from testbed.runtime.network import HostsTcp, RemoteHosts, relay_middle
+from testbed.runtime.network import HostsTcp, RemoteHosts, relay_emulator
 from testbed.runtime.processes import AGENT_UID
 from testbed.runtime.site import Site
 from testbed.runtime.watch import watch_list
@@ -320,7 +320,7 @@ class InventoryHosts(RemoteHosts):
         if links := self._links_on(HERE):
             write_json(own / "plan.json", {**self.plan, "links": [emulated[link["name"]] for link in links]})
             (own / "here").mkdir()
-            local = relay_middle(self.site, own / "plan.json", own / "here", credentials)
+            local = relay_emulator(self.site, own / "plan.json", own / "here", credentials)
         return SpreadRelay(self.plan["links"], self._middles, local, self._relays, own / "here", own / "result.json")
 
     def start_watching(

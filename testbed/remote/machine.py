@@ -18,6 +18,7 @@ from testbed.errors import CannotRun, RunFailed
 from testbed.exit_codes import Exit
 from testbed.machine import build
 from testbed.message import Message
+from testbed.runtime.agents import start_container
 from testbed.runtime.processes import Supervised, last_words
 from topologies import control_socket
 
@@ -178,19 +179,8 @@ class Machine:
 
     def hold(self, name: str) -> int:
         """A process in an empty network of its own, by a container of that name."""
-        container = self.docker.containers.create(
-            self._helper.image.id,
-            ["hold"],
-            name=name,
-            labels=self.labels(),
-            network_mode="none",
-            read_only=True,
-            cap_drop=["ALL"],
-            security_opt=["no-new-privileges"],
-        )
-        container.start()
-        container.reload()
-        return int(container.attrs["State"]["Pid"])
+        options = {"name": name, "labels": self.labels(), "network_mode": "none"}
+        return start_container(self.docker, self._helper.image.id, ["hold"], **options)[1]
 
     def labels(self) -> dict[str, str]:
         """The labels of each container of the run there."""

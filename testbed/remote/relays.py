@@ -15,7 +15,7 @@ from testbed.errors import RunFailed
 from testbed.message import Message
 from testbed.plan.place import HERE
 from testbed.remote.machine import Machine
-from testbed.runtime.agents import NO_ANSWER
+from testbed.runtime.agents import NO_ANSWER, start_container
 from testbed.runtime.processes import last_words
 from topologies.link import FILES, Link
 from topologies.live_change import Applied
@@ -45,21 +45,16 @@ class RemoteRelay:
         self._looked_s = time.monotonic()
         machine.put(_files(plan, links), [FOLDER])
         command = ["relay", "--plan", f"/far/{FOLDER}/plan.json", "--dir", f"/far/{FOLDER}"]
-        self._container: Any = machine.docker.containers.create(
+        self._container, self.pid = start_container(
+            machine.docker,
             image,
             [*command, "--control", f"/far/{SOCKET}", "--wait", f"{READY_S:g}s"],
             name=f"ncp-middles-{machine.run}",
             labels=machine.labels(),
             network_mode="none",
-            read_only=True,
-            cap_drop=["ALL"],
             cap_add=list(CAPABILITIES),
-            security_opt=["no-new-privileges"],
             volumes=[f"{machine.folder}:/far"],
         )
-        self._container.start()
-        self._container.reload()
-        self.pid = int(self._container.attrs["State"]["Pid"])
 
     def await_ready(self) -> None:
         """Return when it takes frames; raises :class:`RunFailed`."""

@@ -119,6 +119,15 @@ def control(agent: Answering, method: str, path: str) -> dict[str, Any]:
     return document
 
 
+def start_container(client: Any, image: str, command: list[str], **options: Any) -> tuple[Any, int]:
+    """Create and start a read-only container without capabilities; returns it and its process."""
+    options = {"read_only": True, "cap_drop": ["ALL"], "security_opt": ["no-new-privileges"], **options}
+    container = client.containers.create(image, command, **options)
+    container.start()
+    container.reload()
+    return container, int(container.attrs["State"]["Pid"])
+
+
 class ContainerAgent:
     """An agent in a container, whose network is what the run makes of it: unprivileged, read-only, no capability.
 
@@ -147,24 +156,20 @@ class ContainerAgent:
         ]
         if place.credentials:
             mounts.append(Mount("/credentials.json", str(place.credentials), "bind", read_only=True))
-        self.container: Any = client.containers.create(
+        self.container: Any
+        self.container, self.pid = start_container(
+            client,
             image,
             place.arguments("/plan.json", "/data", "/control", "/credentials.json"),
             name=name,
             labels=dict(labels or {RUN_LABEL: plan["run"]}),
             network_mode=f"container:{beside.container.id}" if beside else "none",
-            read_only=True,
             user=f"{AGENT_UID}:{AGENT_UID}",
-            cap_drop=["ALL"],
-            security_opt=["no-new-privileges"],
             pids_limit=256,
             mem_limit=MOST_MEMORY_BYTES,
             memswap_limit=MOST_MEMORY_BYTES,  # none of it is swapped
             mounts=mounts,
         )
-        self.container.start()
-        self.container.reload()
-        self.pid = int(self.container.attrs["State"]["Pid"])
 
     def exit_code(self) -> int | None:
         """None while the container runs; 137 when it was killed or removed by somebody."""

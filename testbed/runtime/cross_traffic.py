@@ -158,12 +158,13 @@ class Iperf3(threading.Thread):
         if not client.ended():
             client.end()
             if not self._stopped.is_set():
+                name, log = self.name, self._json
                 self._error = Message(
                     "cross-traffic.timeout",
-                    "{flow} did not end within {end_s:g} s of its time; see {log}",
-                    flow=self.name,
-                    end_s=END_S,
-                    log=self._json,
+                    "{flow} did not end {s:g} s after its time; see {log}",
+                    flow=name,
+                    s=END_S,
+                    log=log,
                 )
             return
         client.keep(self._json)

@@ -119,18 +119,18 @@ class RemoteHosts:
         return {}
 
 
-class RelayedMiddle(Middle, Ending, Protocol):
+class RelayedLinks(Middle, Ending, Protocol):
     """A link emulator that is one relay or several."""
 
 
 class Network:
     """The network that Mininet built for one run."""
 
-    def __init__(self, plan: Plan, relay: RelayedMiddle | None, tcp: HostsTcp, remote: RemoteHosts) -> None:
+    def __init__(self, plan: Plan, relay: RelayedLinks | None, tcp: HostsTcp, remote: RemoteHosts) -> None:
         self.plan, self.links, self.remote = plan, plan["links"], remote
         self._tcp, self._relay = tcp, relay
         self.fabric = Fabric(plan["namespace"], tcp.congestion_control, tcp.sysctls, remote.tunnels, remote.absent)
-        self.middle: Middle = relay or NetemMiddle(self.fabric)
+        self.emulator: Middle = relay or NetemMiddle(self.fabric)
         self.net: Any = None
 
     def build(self, container_pids: Mapping[str, int]) -> None:
@@ -141,8 +141,8 @@ class Network:
 
         setLogLevel("warning")
         self.fabric.create()
-        if isinstance(self.middle, RelayMiddle):
-            self.middle.prepare(self.links)
+        if isinstance(self.emulator, RelayMiddle):
+            self.emulator.prepare(self.links)
         self.net = planned_network(self._node_options(container_pids), self.links, self.fabric)
         here = self.namespaces()
         self.fabric.add_management(
@@ -202,7 +202,7 @@ class Network:
     def tear_down(self) -> None:
         """Stop the link emulator and Mininet and delete the fabric; a step that fails does not keep the others."""
         problems = []
-        for step in (self.middle.stop, self._stop_mininet, self.fabric.delete):
+        for step in (self.emulator.stop, self._stop_mininet, self.fabric.delete):
             try:
                 step()
             except Exception as error:  # the next step must run: it may remove what this one could not
@@ -217,7 +217,7 @@ class Network:
             self.net = None
 
 
-def relay_middle(site: Site, plan_file: Path, directory: Path, credentials: Path | None) -> RelayMiddle:
+def relay_emulator(site: Site, plan_file: Path, directory: Path, credentials: Path | None) -> RelayMiddle:
     """The relay as the run's link emulator, with telemetry of its own; without credentials it pushes none."""
     return RelayMiddle(
         Fabric(site.plan["namespace"]),

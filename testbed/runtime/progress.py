@@ -35,7 +35,7 @@ class Ended(NamedTuple):
     name: str
     verdict: str
     """A verdict in a word, or the error in place of one; "" where runs have none."""
-    told: str
+    text: str
     """A line for people; "" for none."""
     kept: bool
     """Whether it was made before."""
@@ -110,9 +110,9 @@ class Progress:
 
     def run_ended(self, ended: Ended, so_far: SoFar) -> None:
         """One of many runs has ended, or is known from before."""
-        if ended.told:
+        if ended.text:
             kept = " (kept)" if ended.kept else ""
-            self.say(f"  [{so_far.ended}/{so_far.of}] {ended.name}: {ended.told}{kept}{so_far.left()}")
+            self.say(f"  [{so_far.ended}/{so_far.of}] {ended.name}: {ended.text}{kept}{so_far.left()}")
 
     def watching(self, plan: Plan, telemetry: Path) -> AbstractContextManager[object]:
         """While the transfer of ``plan`` is on and its telemetry grows, in a file or a folder of files."""

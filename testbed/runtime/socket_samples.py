@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from line_protocol_parser import parse_line
 
@@ -16,8 +15,7 @@ SPOOL = "tcp_info.lp"
 """The collector's file among a run's spools."""
 
 
-@dataclass(frozen=True)
-class SocketSample:
+class SocketSample(NamedTuple):
     """A point of the measurement ``tcp_info``."""
 
     at_unix_ns: int
@@ -43,18 +41,17 @@ def congestion_controls(spools: Path, session: str) -> set[str]:
     return {sample.tags["congestion_control"] for sample in samples if sample.tags.get("session") == session}
 
 
-def assert_sent_with(asked: str, seen: Collection[str]) -> None:
+def assert_sent_with(expected: str, seen: Collection[str]) -> None:
     """Raise :class:`RunFailed` where data was not sent with the requested congestion control, or nobody saw it."""
     if not seen:
         raise RunFailed(
-            "tcp.congestion-control-not-seen",
-            "no sample of the sender's sockets shows that their congestion control was {wanted}",
-            wanted=asked,
+            "tcp.congestion-control-not-seen", "no sample shows that the sender sent with {expected}", expected=expected
         )
-    if set(seen) != {asked}:
+    if set(seen) != {expected}:
+        others = ", ".join(sorted(seen))
         raise RunFailed(
             "tcp.congestion-control-differs",
-            "the sender's congestion control was {seen}, not {wanted}",
-            seen=", ".join(sorted(seen)),
-            wanted=asked,
+            "the sender sent with {seen}, not {expected}",
+            seen=others,
+            expected=expected,
         )

@@ -29,9 +29,9 @@ def test_only_the_sending_sockets_of_the_session_count(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("seen", "says"),
     [
-        (set(), Said("tcp.congestion-control-not-seen", wanted="cubic")),
-        ({"bbr"}, Said("tcp.congestion-control-differs", seen="bbr", wanted="cubic")),
-        ({"cubic", "bbr"}, Said("tcp.congestion-control-differs", seen="bbr, cubic", wanted="cubic")),
+        (set(), Said("tcp.congestion-control-not-seen", expected="cubic")),
+        ({"bbr"}, Said("tcp.congestion-control-differs", seen="bbr", expected="cubic")),
+        ({"cubic", "bbr"}, Said("tcp.congestion-control-differs", seen="bbr, cubic", expected="cubic")),
     ],
 )
 def test_another_congestion_control_fails_the_run(seen: set[str], says: Said) -> None:

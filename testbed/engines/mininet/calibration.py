@@ -199,20 +199,16 @@ def lines(plan: Plan, readings: list[LinkReading], now_ns: int) -> list[str]:
     tags = {"run": plan["run"], "scenario": plan["scenario"], "policy": plan["sessions"][0]["policy"]}
     points = []
     for reading in readings:
-        errors = {"rate_error": reading.rate_error, "delay_error_ms": reading.delay_error_ms}
-        limits = {"rate_error": plan["limits"]["rate_error"], "delay_error_ms": plan["limits"]["delay_error_ms"]}
-        measured = asdict(reading)
-        link = {name: measured.pop(name) for name in ("link", "direction")}
-        values = {name: value for name, value in measured.items() if name not in ("sent", "received")} | errors
-        values["of_limit"] = max(_of_limit(errors[name], limits[name]) for name in errors)
-        points.append(
-            {
-                "measurement": "calibration",
-                "tags": tags | link,
-                "fields": {name: float(value) for name, value in values.items()},
-                "time": now_ns,
-            }
+        values = asdict(reading) | {"rate_error": reading.rate_error, "delay_error_ms": reading.delay_error_ms}
+        for name in ("link", "direction", "sent", "received"):
+            del values[name]
+        values["of_limit"] = max(
+            _of_limit(reading.rate_error, plan["limits"]["rate_error"]),
+            _of_limit(reading.delay_error_ms, plan["limits"]["delay_error_ms"]),
         )
+        numbers = {name: float(value) for name, value in values.items()}
+        place = {"link": reading.link, "direction": reading.direction}
+        points.append({"measurement": "calibration", "tags": tags | place, "fields": numbers, "time": now_ns})
     return str(make_lines({"points": points})).splitlines()
 
 

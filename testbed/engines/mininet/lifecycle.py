@@ -35,7 +35,7 @@ from testbed.runtime.collectors import Collectors
 from testbed.runtime.cross_traffic import Iperf3
 from testbed.runtime.endings import end_together
 from testbed.runtime.interrupts import Interrupted, interruptible, uninterruptible
-from testbed.runtime.network import Network, RelayedMiddle, RemoteHosts, relay_middle
+from testbed.runtime.network import Network, RelayedLinks, RemoteHosts, relay_emulator
 from testbed.runtime.processes import AGENT_UID
 from testbed.runtime.progress import Progress
 from testbed.runtime.site import Site
@@ -153,9 +153,11 @@ class EmulatedRun:
             self._reach_machines(parts, places, own)
         with self.progress.step("network") as step:
             network, started = self._build_network(parts, places, credentials)
-            step.note = f"{len(network.links)} links, middle by {network.middle.name}, namespace {network.fabric.name}"
+            step.note = (
+                f"{len(network.links)} links, emulated by {network.emulator.name}, namespace {network.fabric.name}"
+            )
         remote = network.remote
-        failures = [network.middle.failed]
+        failures = [network.emulator.failed]
         if endpoint is not None:
             gateway = telemetry.Gateway(network.fabric, endpoint.url, own, self.site.logs)
             parts.callback(gateway.stop)
@@ -163,7 +165,7 @@ class EmulatedRun:
         # Agents and relays push their last points in parallel, and while the gateway is still there.
         parts.callback(lambda: end_together([*started, *network.programs()]))
         with self.progress.step("calibrate links") as step:
-            network.middle.start(network.links)  # from here on frames cross the links
+            network.emulator.start(network.links)  # from here on frames cross the links
             step.note = calibration.summary(self._calibrate(network, endpoint))
         with self.progress.step("agents ready"):
             if not started:
@@ -220,7 +222,7 @@ class EmulatedRun:
         """Stop sampling, merge all telemetry and say whether the run can be trusted."""
         qdiscs = self.provenance["qdiscs_after"] = network.qdiscs()
         collectors.stop_sampling()
-        network.middle.stop()
+        network.emulator.stop()
         remote_cost = network.remote.stop_sampling()
         if self._machines:
             clocks = self._machines.clocks()
@@ -267,14 +269,14 @@ class EmulatedRun:
                 started.append(container)
                 first.setdefault(place.host, container)
             pids = {host: container.pid for host, container in first.items() if host not in remote.names}
-        relay: RelayedMiddle | None = None
+        relay: RelayedLinks | None = None
         if self.plan["middle"] == "relay":
             own = self.site.spools / "relay"
             own.mkdir()
             if self._machines:
                 relay = self._machines.relays(own, credentials)
             else:
-                relay = relay_middle(self.site, self.site.plan_file, own, credentials)
+                relay = relay_emulator(self.site, self.site.plan_file, own, credentials)
         network = Network(self.plan, relay, self.traffic.hosts_tcp(self.plan), remote)
         parts.callback(network.tear_down)
         for agent in started:
@@ -283,7 +285,7 @@ class EmulatedRun:
         network.build(pids)
         self.provenance |= {
             "sysctls": provenance.sysctls(network.namespaces()),
-            "middle": network.middle.facts(),
+            "middle": network.emulator.facts(),
             "qdiscs_before": network.qdiscs(),
             "offloads_on": network.offloads(),
         }

@@ -51,14 +51,14 @@ class LiveTarget:
             done_ns = _last(time.time_ns(), remote)
         if rest:
             rest = self._remote.emulated(plan, rest)
-            done_ns = self._network.middle.change(plan, direction, rest, at_unix_ns=at_unix_ns).to_unix_ns
+            done_ns = self._network.emulator.change(plan, direction, rest, at_unix_ns=at_unix_ns).to_unix_ns
         return done_ns
 
     def carrier(self, link: str, at_unix_ns: int, *, up: bool) -> int:
         """Take a link down, or up again."""
         plan = self._links[link]
         remote = self._remote.set_link_up(plan, at_unix_ns, self._network.namespaces(), up=up)
-        return _last(self._network.middle.carrier(plan, up=up, at_unix_ns=at_unix_ns).to_unix_ns, remote)
+        return _last(self._network.emulator.carrier(plan, up=up, at_unix_ns=at_unix_ns).to_unix_ns, remote)
 
     def pause_read(self, connection: int, for_s: float, at_unix_ns: int) -> int:
         """Make the receiver stop reading from a connection's socket for a time; an agent on another machine keeps the
