@@ -70,8 +70,8 @@ def test_without_the_option_all_hosts_are_here(said: Said) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["--engine", "mininet", "--set", "place.h1=m9"], 2, "place.h1: there is no inventory machine 'm9' (known: m1, m2)"),
-        (["--engine", "mininet", "--set", "place.h9=m1"], 2, "place.h9: there is no sending or receiving host 'h9' (known: h1, h2)"),
+        (["--engine", "mininet", "--set", "place.h1=m9"], 2, "place.h1: there is no inventory machine 'm9'"),
+        (["--engine", "mininet", "--set", "place.h9=m1"], 2, "place.h9: there is no sending or receiving host 'h9'"),
         (["--engine", "mininet", "--runtime", "process"], 4, "--runtime process has none"),
         (["--engine", "sim"], 4, "--engine sim has no packets that could go to another machine"),
         (["--engine", "mininet", "--repeat", "3"], 2, "--hosts: its machines have one run at a time"),
