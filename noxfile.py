@@ -33,11 +33,11 @@ ENVIRONMENT = {
     "PYTHONPATH": str(ROOT),
 }
 SAME_EACH_TIME = {"RAPID_SEED": "1"}
-"""Of properties in Go. Those in Python: Hypothesis' profile in tests/conftest.py."""
+"""Seed of properties in Go. Those in Python: Hypothesis' profile in tests/conftest.py."""
 BESIDE_REAL_TIME = ("nice", "-n", "19")
-"""Before what takes processor time while real packets are sent."""
+"""Prefix of commands that take processor time while real packets are sent."""
 EACH_BY_ITSELF = ("--dist", "worksteal")
-"""For files with many slow tests."""
+"""Options for files with many slow tests."""
 QUICK = ["ruff", "gofmt", "imports"]
 EXACT = ["mypy", "vet", "go", "golden", "shellcheck", "actionlint", "ansible-lint"]
 SHELL_SCRIPTS = (
@@ -246,7 +246,7 @@ def saboteurs(session: nox.Session) -> None:
 
 
 nox.options.sessions = [*QUICK, "pure", *EXACT, "alone", "packets", "guest-kernel", "guest", "runs", "saboteurs"]
-"""On every push; those below are for the night (.ci/run)."""
+"""Sessions of every push; those below are for the night (.ci/run)."""
 
 OF_OTHER_SESSIONS = {"saboteurs-all": "tests/sabotage", "pages": "tests/docs"}
 """The folders whose nightly tests are not in the session "nightly"."""

@@ -14,7 +14,7 @@ from typing import Any
 
 LIMIT_S = 600
 EXPORTED = ("most-groups.txt", "crate.txt")
-"""What uv.lock pins, as .ci/run writes it beside the folder of pip-audit."""
+"""Files with the packages that uv.lock pins, as .ci/run writes them beside the folder of pip-audit."""
 OF_UV = "playbooks/files/uv.txt"
 NONE_KNOWN, KNOWN, NOT_ASKED = "none known", "VULNERABLE", "could not be asked"
 
@@ -30,7 +30,7 @@ class Audit:
 
 
 def of_pip(_code: int, out: str) -> str:
-    """Its exit code is 1 for a vulnerability and for no answer alike."""
+    """The result of the output; the exit code is 1 for a vulnerability and for no answer alike."""
     packages = _json(out).get("dependencies", [])
     if any(package.get("vulns") for package in packages):
         return KNOWN
@@ -42,13 +42,13 @@ def of_go(code: int, _out: str) -> str:
 
 
 def of_npm(_code: int, out: str) -> str:
-    """Its exit code is 1 for a vulnerability and for no answer alike."""
+    """The result of the output; the exit code is 1 for a vulnerability and for no answer alike."""
     total = _json(out).get("metadata", {}).get("vulnerabilities", {}).get("total")
     return NOT_ASKED if total is None else KNOWN if total else NONE_KNOWN
 
 
 def of_cargo(_code: int, out: str) -> str:
-    """Without an answer of the database it prints no JSON."""
+    """The result of the output; without an answer of the database it prints no JSON."""
     found = _json(out).get("vulnerabilities", {}).get("found")
     return {True: KNOWN, False: NONE_KNOWN}.get(found, NOT_ASKED)
 

@@ -27,7 +27,7 @@ def main(how: str, claims: Path, history: Path) -> int:
 
 
 def alarm(how: str, document: dict[str, Any], history: Path) -> str:
-    """Why a night that is not to be trusted alarms even so; empty where it does not, or is trusted."""
+    """The reason why an untrusted night alarms even so; empty where it does not, or is trusted."""
     if document["verdict"] != "untrusted":
         return ""
     broken = [name for name, run in document["runs"].items() if run["state"] == "error"]

@@ -43,7 +43,7 @@ class TestbedError(Exception):
 
     @property
     def code(self) -> str:
-        """What programs and tests decide by; it stays the same when the wording changes."""
+        """The code that programs and tests decide by; it stays the same when the wording changes."""
         return self.said.code
 
     @property
@@ -81,7 +81,7 @@ class CannotRun(TestbedError):
 
 
 class Unsupported(CannotRun):
-    """What is asked needs something that this machine's kernel or programs lack; the message says what."""
+    """The request needs something that this machine's kernel or programs lack; the message says what."""
 
 
 class RunFailed(TestbedError):
@@ -91,12 +91,12 @@ class RunFailed(TestbedError):
 
 
 _NO_ROOM_FOR_TEMPORARY = "No usable temporary directory found"
-"""As Python's ``tempfile`` says of disks that are full, with the number of a file that does not exist."""
+"""Message of Python's ``tempfile`` on full disks, with the number of a file that does not exist."""
 _OF_THE_MACHINE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
 
 
 def of_the_machine(error: BaseException) -> str:
-    """What a full disk or a folder that can't be written says; "" for errors that are the program's own."""
+    """The message of a full disk or a folder that can't be written; "" for errors that are the program's own."""
     if not isinstance(error, OSError):
         return ""
     if error.errno not in _OF_THE_MACHINE and not f"{error.strerror}".startswith(_NO_ROOM_FOR_TEMPORARY):

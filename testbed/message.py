@@ -51,7 +51,7 @@ class Message:
 
     @property
     def area(self) -> str:
-        """What the code is about: its first word."""
+        """The subject of the code: its first word."""
         return self.code.partition(".")[0]
 
     @property
@@ -100,7 +100,7 @@ class InvalidValue(ValueError):
     """A value that can't be used; ``said`` is the message that says why."""
 
     def __init__(self, code: str, template: str, /, **parameters: Any) -> None:
-        """As :class:`Message`."""
+        """Takes the arguments of :class:`Message`."""
         super().__init__(code)
         self.said = Message(code, template, **parameters)
 

@@ -1,4 +1,4 @@
-"""What a bundle says of itself for other tools: RO-Crate metadata (https://w3id.org/ro/crate)."""
+"""A bundle's description for other tools: RO-Crate metadata (https://w3id.org/ro/crate)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rocrate.model.contextentity import ContextEntity
 from rocrate.rocrate import ROCrate
 
 VERSION = "1.1"
-"""Of RO-Crate: the one that the profile is written for."""
+"""Version of RO-Crate that the profile is written for."""
 PROFILE = "https://w3id.org/ro/wfrun/process/0.5"
 LICENSE = {
     "@id": "https://spdx.org/licenses/Apache-2.0",
@@ -23,7 +23,7 @@ AUTHORS = {"@id": "#authors", "@type": "Organization", "name": "The authors of n
 SOFTWARE = "https://identifiers.org/swh:1:rev:"
 """Software Heritage's identifier of a commit is its own name."""
 TERMS = {"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"}
-"""What RO-Crate's context has no word for."""
+"""Terms that RO-Crate's context lacks."""
 COMPLETED = "http://schema.org/CompletedActionStatus"
 FORMATS = {
     ".json": "application/json",
@@ -142,7 +142,7 @@ def _add_run(crate: ROCrate, run: Mapping[str, Any], entities: Mapping[str, Any]
 
 
 def _commits(run: Mapping[str, Any]) -> list[str]:
-    """Those that a run was made by; "" stands for one that is not known."""
+    """The authors of a run; "" stands for an unknown one."""
     return str(run["commit"] or "").split(", ")
 
 

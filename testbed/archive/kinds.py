@@ -32,7 +32,7 @@ _MARKS: tuple[tuple[str, Kind], ...] = (("plan.json", "run"), *old.MARKS)
 
 
 def kind_of(folder: Path) -> Kind:
-    """By the files that it has; BadInput where it is none."""
+    """The kind by the files that it has; BadInput where it has none."""
     if not folder.is_dir():
         raise BadInput("result.no-folder", "{folder}: there is no such result folder", folder=folder)
     if (kind := ledger.kind_of(folder)) in study.MODULES:
@@ -61,7 +61,7 @@ def verify_folder(folder: Path, *, rerun: bool = False, trust_code: bool = False
 
 
 def verify_folders(folders: Sequence[Path], *, rerun: bool = False, trust_code: bool = False) -> list[Verification]:
-    """Each judged again, its runs side by side on the machine's cores; ``rerun``: runs in virtual time are made again.
+    """Verify each result, its runs in parallel on the machine's cores; ``rerun``: runs in virtual time are repeated.
     ``trust_code`` is as :func:`testbed.confine.to` has it.
 
     Raises BadInput where a file is missing or broken, and where a link leads out of a folder.
@@ -91,10 +91,10 @@ def _verify_folders(folders: Sequence[Path], *, rerun: bool, trust_code: bool) -
 
 
 FEW = 3
-"""So many runs are judged sooner than processes for them are started."""
+"""Number of runs that are judged sooner than processes for them are started."""
 SHARES = 4
-"""Of the runs, for each core: each process asks Go for the policies, git for the commit and the like, a fifth of a
-second beside the half that a run takes; with few shares one core waits for the other in the end."""
+"""Runs of a share, for each core. Each process asks Go for the policies, git for the commit and the like, a fifth of a
+second beside the half that a run takes. With few shares one core waits for the other in the end."""
 
 
 def _shared_out(runs: Sequence[Path], size: int) -> list[Sequence[Path]]:
@@ -126,9 +126,8 @@ def _one(run: Path, *, rerun: bool) -> Verification:
 
 
 def _of_its_time(verified: Verification, folder: Path) -> Verification:
-    """A result may be older than the checkout: that the same is said in other words, or that more is told now, is no
-    difference then. Numbers, statuses and verdicts are. Where it tells a text without a code, there is nothing to say.
-    """
+    """Differences of a result that may be older than the checkout: other words, or further entries, are no difference
+    then. Numbers, statuses and verdicts are. A text without a code is not compared."""
     if provenance_check.of_this_code(_provenance(folder)):
         return verified
     differing = [one for one in verified.differences if not (isinstance(one, Difference) and one.is_new_code)]

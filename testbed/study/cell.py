@@ -29,11 +29,11 @@ from testbed.study.record import RunRecord, read_record, records_in
 
 CELLS = "cells"
 USUAL_S = 8.0
-"""What a cell is taken to cost of which nothing is known, until cells of this study tell better."""
+"""Cost of a cell of which nothing is known, until cells of this study give a better estimate."""
 
 
 class Target(NamedTuple):
-    """What a machine has to be able to do to make a cell's runs."""
+    """Needs of a machine that makes a cell's runs."""
 
     engine: str
     runtime: Runtime = "docker"
@@ -41,7 +41,7 @@ class Target(NamedTuple):
 
 
 def folder_of(*points: str) -> Path:
-    """Where the runs of the cell at these points go, in the study's result folder."""
+    """The folder of the runs of the cell at these points, in the study's result folder."""
     place = Path(CELLS, *points)
     if place.parts[0] != CELLS or ".." in place.parts or len(place.parts) != len(points) + 1:
         raise BadInput(
@@ -58,21 +58,21 @@ class Cell(ABC):
     movable = True
     """Whether another machine can make its runs."""
     expected_s = USUAL_S
-    """What it costs, beside others of its study."""
+    """Expected seconds, in relation to other cells of its study."""
     unsupported = ""
-    """Why it can't be made here, as far as that is known before it is tried."""
+    """The reason why it can't be made here, as far as that is known before the first attempt."""
     name = ""
-    """Its label, if that is not its points."""
+    """Its label, if not its points."""
     part = ""
     """The study that it is of, where that is a part of the one that is run."""
     place = Path()
-    """Where that part has its result folder, in the study's."""
+    """The part's result folder, in the study's."""
     ends_study = True
     """Whether an error that is no result ends the study; else it is the cell's record, and other cells go on."""
 
     @property
     def id(self) -> str:
-        """Its place in the study."""
+        """Its id in the study."""
         return "/".join(filter(None, (self.part, *self.at.values())))
 
     @property
@@ -89,16 +89,16 @@ class Cell(ABC):
     @property
     @abstractmethod
     def engine(self) -> Engine:
-        """What it is run on."""
+        """The engine of its runs."""
 
     @property
     def target(self) -> Target:
-        """What a machine that makes it has to be able to do."""
+        """Needs of a machine that makes it."""
         return Target(self.engine.name)
 
     @property
     def folder(self) -> Path:
-        """Where its runs go, in the study's result folder."""
+        """The folder of its runs, in the study's result folder."""
         return self.place / folder_of(*self.at.values())
 
     @abstractmethod
@@ -124,18 +124,18 @@ class ScenarioCell(Cell):
     congestion_control: str | None = None
     """The carrier's; None: the kernel's default."""
     machine_and_code: Mapping[str, Any] | None = None
-    """For provenance, of runs in the simulator that leave their data alone: no page, no plots, nothing in the
-    database. None: they leave all."""
+    """Machine and code for provenance, of runs in the simulator that leave their data alone: no page, no plots, nothing
+    in the database. None: they leave all."""
     name: str = ""
 
     @property
     def engine(self) -> Engine:
-        """What it is run on."""
+        """The engine of its runs."""
         return engines.named(self.choices.engine)
 
     @property
     def target(self) -> Target:
-        """What a machine that makes it has to be able to do."""
+        """Needs of a machine that makes it."""
         return Target(self.choices.engine, self.choices.runtime, self.choices.middle)
 
     @property
@@ -150,22 +150,22 @@ class ScenarioCell(Cell):
 
     @cached_property
     def transfer_s(self) -> float:
-        """What its transfer takes at its links' full rate."""
+        """Seconds of its transfer at its links' full rate."""
         return expected_transfer_s(self.plan)
 
     @property
     def expected_s(self) -> float:  # type: ignore[override]
-        """In virtual time what a run transfers says little of how long it takes."""
+        """The expected cost. In virtual time the size of a transfer says little of its duration."""
         return USUAL_S + (0.0 if self.engine.deterministic() else self.transfer_s)
 
     @cached_property
     def unsupported(self) -> str:  # type: ignore[override]
-        """Why it can't be made here, as far as that is known before it is tried. Raises BadInput where there is no plan
-        of it."""
+        """The reason why it can't be made here, as far as that is known before the first attempt. Raises BadInput where
+        there is no plan of it."""
         return "; ".join([*self.refuses(self.plan), *self.engine.unsupported(self.plan)])
 
     def run(self, study: Path, progress: Progress) -> RunRecord:
-        """To its verdict."""
+        """Run to the verdict."""
         build_missing(self.programs)
         plan = with_new_id(self.plan)
         self.engine.name_run(plan, self.programs)
@@ -176,7 +176,7 @@ class ScenarioCell(Cell):
         return found or RunRecord(cell=self.id, status=Status.MISSING)
 
     def earlier(self, study: Path, lines: Sequence[RunRecord]) -> list[RunRecord]:
-        """By the folders of its runs, each with its line in the ledger if that has one."""
+        """Records by the folders of its runs, each with its line in the ledger if that has one."""
         kept = [line for line in lines if line.sha256 and not (study / line.folder).is_dir()]
         today = {line.run: line for line in lines if line.rules == provenance.code()}
         return [*records_in(self.id, study / self.folder, study, today), *kept]

@@ -1,4 +1,4 @@
-"""Where the attempts of a study are made: here, one after the other or side by side, or in one part of many."""
+"""Executors of a study's attempts: here, one after the other or in parallel, or one part of many."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Executor(ABC):
 
     @abstractmethod
     def slots(self, engine: Engine) -> int:
-        """How many go at once."""
+        """The number of parallel runs."""
 
     @abstractmethod
     def submit(self, job: Job, *, first: bool = False) -> None:
@@ -34,12 +34,12 @@ class Executor(ABC):
 
     @abstractmethod
     def wait(self, timeout_s: float) -> Iterator[Done]:
-        """What is done since; nothing where nothing is before the time is over. Raises the error of a job that ends the
-        study."""
+        """Jobs that are done since the last call; none where none is before the timeout. Raises the error of a job that
+        ends the study."""
 
     @abstractmethod
     def left(self) -> int:
-        """How many jobs are not done."""
+        """The number of jobs that are not done."""
 
     @abstractmethod
     def running(self) -> dict[str, float]:
@@ -50,7 +50,7 @@ class Executor(ABC):
         """Cancel whatever there is, and wait for its teardown."""
 
     def where(self) -> str:
-        """Where they run, if not here."""
+        """Description of the place, if not this machine."""
         return ""
 
     def check_complete(self) -> None:  # noqa: B027 (most make all)
@@ -58,14 +58,14 @@ class Executor(ABC):
 
 
 class Local(Executor):
-    """On this machine: in this process where one goes at a time, else each in one of its own."""
+    """Runs on this machine: in this process where one goes at a time, else each in a process of its own."""
 
     def __init__(self) -> None:
         self._waiting: deque[Job] = deque()
         self._pool = Pool[Job, RunRecord](_run_quietly)
 
     def slots(self, engine: Engine) -> int:
-        """By the cores, where time is virtual."""
+        """The engine's width: the number of cores, where time is virtual."""
         return engine.width()
 
     def submit(self, job: Job, *, first: bool = False) -> None:
@@ -87,11 +87,11 @@ class Local(Executor):
             yield Done(*found)
 
     def left(self) -> int:
-        """Those that wait, and those that run."""
+        """Jobs that wait, and those that run."""
         return len(self._waiting) + len(self._pool)
 
     def running(self) -> dict[str, float]:
-        """With what runs next, in this process."""
+        """Run the next job in this process."""
         if self._is_next_in_process():
             return {self._waiting[0].cell.label: 0.0}
         return {job.cell.label: seconds for job, seconds in self._pool.running().items()}
@@ -126,7 +126,7 @@ class Part(Local):
         return min(self.cores, engine.width())
 
     def submit(self, job: Job, *, first: bool = False) -> None:
-        """Those of the part; others are passed over."""
+        """Jobs of the part; others are skipped."""
         if part_of(job.cell.label, self.of) == self.number:
             self.made += not first
             super().submit(job, first=first)
@@ -137,7 +137,7 @@ class Part(Local):
 
 
 def part_of(name: str, of: int) -> int:
-    """Which of so many parts a cell is in, from 0."""
+    """The part of a cell, from 0."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") % of
 
 

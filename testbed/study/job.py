@@ -36,7 +36,7 @@ class Job:
         return self.cell.label
 
     def run(self, progress: Progress) -> RunRecord:
-        """What it came to; raises what ends the study."""
+        """The record; raises errors that end the study."""
         try:
             return self.cell.run(self.study, progress)
         except Exception as error:
@@ -63,8 +63,7 @@ class Done:
 
 
 def when_free(attempt: Callable[[], Found], describe: Callable[[str], object]) -> Found:
-    """What an attempt found once no other run had the machine; ``describe`` gets the name of the one that is waited
-    for."""
+    """Run an attempt once no other run has the machine; ``describe`` gets the name of the other run."""
     while True:
         try:
             return attempt()
@@ -75,7 +74,7 @@ def when_free(attempt: Callable[[], Found], describe: Callable[[str], object]) -
 
 
 def carry_out(run: Run, progress: Progress, machine_and_code: Mapping[str, Any] | None = None) -> None:
-    """To its verdict; that of a run that broke down says why. Waits while another run has the machine.
+    """Run to the verdict; that of a run that broke down has the reason. Waits while another run has the machine.
     ``machine_and_code`` as :class:`ScenarioCell` has it.
 
     Raises:

@@ -26,7 +26,7 @@ from testbed.study.record import RunRecord, read_record
 
 STUDY, LEDGER = "study.json", "runs.jsonl"
 NOT_IN_FOLDERS = {"sha256", "took_s"}
-"""What a line says of a run that its folder does not."""
+"""Keys of a line that are not in its run's folder."""
 SCHEMA: Literal[1] = 1
 
 
@@ -38,7 +38,7 @@ class Ledger:
         self.path = path
 
     def read(self) -> Iterator[RunRecord]:
-        """In the order that they were written in."""
+        """Lines in the order of their writing."""
         if not self.path.is_file():
             return
         for line in self.path.read_bytes().splitlines():
@@ -85,7 +85,7 @@ def write_study(folder: Path, kind: str, identity: Mapping[str, Any], **beside: 
 
 
 def request_of(folder: Path) -> dict[str, Any]:
-    """What a study was begun with, by its ``study.json`` or an older document; BadInput where it has none."""
+    """The request of a study, by its ``study.json`` or an older document; BadInput where it has none."""
     if not (folder / STUDY).is_file():
         return old.request_of(folder)
     document = read_json(folder / STUDY)
@@ -93,14 +93,14 @@ def request_of(folder: Path) -> dict[str, Any]:
 
 
 def kind_of(folder: Path) -> str:
-    """Which study a result folder is of, by its ``study.json`` or the documents of earlier versions; "" where neither
-    says it."""
+    """The kind of a result folder's study, by its ``study.json`` or the documents of earlier versions; "" where neither
+    has it."""
     return str(read_json(folder / STUDY).get("kind")) if (folder / STUDY).is_file() else old.kind_of(folder)
 
 
 def differences_of(folder: Path) -> Iterator[Message]:
-    """Where a line of a study's ledger is not what the folder of its run says; the last line of a run counts. A line by
-    other code is not compared: whoever resumes reads the folder anew."""
+    """Differences between the lines of a study's ledger and the folders of their runs; the last line of a run counts. A
+    line by other code is not compared: whoever resumes reads the folder anew."""
     lines = {(line.cell, line.run): line for line in Ledger(folder / LEDGER).read() if line.rules == code()}
     for line in lines.values():
         if not line.folder:
@@ -164,7 +164,7 @@ def _short(value: Any) -> str:
 
 @contextmanager
 def kept_when_stopped(progress: Progress, how_to_resume: str) -> Iterator[None]:
-    """Whatever ends a study early, what is finished of it is kept; the user is told how to resume."""
+    """Keep the finished part of a study, whatever ends it early, and say how to resume."""
     try:
         yield
     except PartMade:

@@ -25,17 +25,17 @@ MARKS: tuple[tuple[str, Kind], ...] = (
 
 
 def request_of(folder: Path) -> dict[str, Any]:
-    """What a study was begun with; BadInput where no document says it."""
+    """The request of a study; BadInput where no document has it."""
     return read_json(folder / next((name for name in REQUESTS if (folder / name).is_file()), "study.json"))
 
 
 def kind_of(folder: Path) -> str:
-    """Which study it is of; "" where no document says it."""
+    """The kind of a study; "" where no document has it."""
     return next((kind for name, kind in MARKS if (folder / name).is_file()), "")
 
 
 def refuse_to_resume(folder: Path, resume: str) -> None:
-    """Raise BadInput where it is a study's of before."""
+    """Raise BadInput for an earlier version's study."""
     for name in REQUESTS:
         if (folder / name).is_file():
             raise BadInput(

@@ -26,11 +26,11 @@ PRELOADED = [
     "testbed.engines.sim.engine",
     "testbed.cli",
 ]
-"""What jobs need of Python is loaded once, before they are forked. The last is what the program begins with: each job
-imports it as well, which takes longer than a short run. The server that forks them passes over what it can't import, so
-each job imports them again, where a name that is wrong is an error."""
+"""Modules of jobs, loaded once, before they are forked. The last is the program's own first import: each job imports it
+as well, which takes longer than a short run. The forking server skips modules that it can't import, so each job imports
+them again, where a wrong name is an error."""
 LOOK_S = 0.5
-"""How often it is looked what else there is to do."""
+"""Interval of looks at other work."""
 
 Job = TypeVar("Job")
 Found = TypeVar("Found")
@@ -49,11 +49,11 @@ class Pool(Generic[Job, Found]):
         self._running: dict[Connection, _Child[Job, Found]] = {}
 
     def __len__(self) -> int:
-        """How many run."""
+        """The number of running jobs."""
         return len(self._running)
 
     def start(self, job: Job) -> None:
-        """In a process of its own, forked from one without threads, which a fork of this one might hang on."""
+        """Run in a process of its own, forked from one without threads, which a fork of this one might hang on."""
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(PRELOADED)
         ours, theirs = context.Pipe()
@@ -65,7 +65,7 @@ class Pool(Generic[Job, Found]):
         theirs.close()
 
     def wait(self, timeout_s: float) -> Iterator[tuple[Job, Found, float]]:
-        """Those that are done, with what they found and their seconds; raises the error of a job."""
+        """Finished jobs, with their results and their seconds; raises the error of a job."""
         for ready in wait(list(self._running), timeout_s):
             child = self._running.pop(ready)  # type: ignore[call-overload]
             yield child.job, child.found(), time.monotonic() - child.begun_s
@@ -117,7 +117,7 @@ class _Child(Generic[Job, Found]):
     begun_s: float = field(default_factory=time.monotonic)
 
     def found(self) -> Found:
-        """What it found; raises what went wrong with it."""
+        """The job's result; raises its error."""
         try:
             found, error, trace = self.pipe.recv()
         except EOFError:
@@ -146,7 +146,7 @@ def _end(children: Sequence[_Child[Job, Found]]) -> None:
 def _child(
     do: Callable[[Job], Found], job: Job, pipe: Connection, environment: Mapping[str, str], modules: Sequence[str]
 ) -> None:
-    """In its own session, so that Ctrl-C comes once, from the process that started it."""
+    """Run in its own session, so that Ctrl-C comes once, from the process that started it."""
     with interruptible():
         os.setsid()
         os.environ.clear()

@@ -25,16 +25,16 @@ KEPT = 12
 
 @dataclass(frozen=True)
 class OfCommit(Programs):
-    """Those whose end points are a commit's. Plan, links, collectors and judge stay those of this checkout, so that
+    """Programs with the end points of a commit. Plan, links, collectors and judge stay those of this checkout, so that
     all versions meet the same network and the same rules."""
 
     commit: str = ""
-    """Its full name."""
+    """The commit's full name."""
 
 
 def programs(revision: str | None, engine: Engine, progress: Progress) -> Programs:
-    """Of a commit, or of the checkout as it is without one or for a dot; built where they are not yet. BadInput for a
-    revision that there is not."""
+    """Programs of a commit, or of the checkout as it is (without one or for a dot); built where they are missing.
+    BadInput for an unknown revision."""
     if revision is None or revision == ".":
         return engine.build(progress)
     commit = _full_name(revision)
@@ -44,7 +44,7 @@ def programs(revision: str | None, engine: Engine, progress: Progress) -> Progra
 
 
 def build_missing(programs: Programs) -> None:
-    """What a run of a study needs that another machine planned: a commit's end points that this one lacks are built.
+    """Programs for a run of a study that another machine planned: a commit's end points that this one lacks are built.
 
     Raises:
         CannotRun: the checkout has no such commit.

@@ -1,4 +1,4 @@
-"""What one attempt at a cell of a study came to: a line of the study's ledger."""
+"""The record of one attempt at a cell of a study: a line of the study's ledger."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from testbed.judge.verify import read_verdict
 from testbed.plan.engines import is_exact
 
 OF_A_CHECK = {"judge", "status", "measured", "expected", "tolerance"}
-"""What is kept of each of a run's own checks."""
+"""Keys that are stored of each of a run's own checks."""
 SETTLED = frozenset({Status.PASS, Status.FAIL, Status.UNSUPPORTED, Status.SKIPPED})
-"""Of a record that says of its cell what there is to say: it can be trusted, or can't be made here."""
+"""Statuses of a record that settles its cell: it can be trusted, or can't be made here."""
 
 
 class RunRecord(BaseModel):
@@ -38,21 +38,21 @@ class RunRecord(BaseModel):
     code: str = ""
     reason: str = ""
     figures: dict[str, Any] = {}
-    """By name, with units in the names; empty of a run that broke down."""
+    """Figures by name, with units in the names; empty of a run that broke down."""
     checks: dict[str, dict[str, Any]] = {}
-    """Of each of the run's own checks, by name: :data:`OF_A_CHECK`."""
+    """Results of the run's own checks, by name: :data:`OF_A_CHECK`."""
     seconds: float | None = None
-    """What the transfer took."""
+    """Seconds of the transfer."""
     took_s: float = 0.0
-    """What the attempt took of wall time."""
+    """Wall time of the attempt."""
     exact: bool = False
     """Whether it was in virtual time, so that the same question has the same answer every time."""
     host: str = ""
-    """Of a cluster's, the one that made it in real time: its own speed and load may show in the figures."""
+    """The host of a cluster that made it in real time: its own speed and load may show in the figures."""
     rules: str = ""
     """A digest of the code that read it; a line by other code is read anew."""
     sha256: dict[str, str] = {}
-    """Of its files of data, where runs are compared by their bytes."""
+    """SHA-256 of its files of data, where runs are compared by their bytes."""
 
     @property
     def settled(self) -> bool:
@@ -122,5 +122,5 @@ def _with_verdict(folder: Path) -> list[Path]:
 
 
 def position(records: Sequence[RunRecord]) -> int:
-    """Which of a cell's records, from 0, it is judged by: the last that settles it, else the last; -1 without any."""
+    """The index of the record by which a cell is judged: the last that settles it, else the last; -1 without any."""
     return next((n for n in reversed(range(len(records))) if records[n].settled), len(records) - 1)

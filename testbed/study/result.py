@@ -1,4 +1,4 @@
-"""What a study found: by cell, the record that counts."""
+"""The result of a study: by cell, the record that counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from testbed.study.record import RunRecord, position, records_in
 
 @dataclass(frozen=True)
 class CellResult:
-    """What became of a cell: of all attempts, the record that it is judged by."""
+    """The result of a cell: of all attempts, the record by which it is judged."""
 
     cell: str
     at: Mapping[str, str]
@@ -22,25 +22,24 @@ class CellResult:
 
     @property
     def status(self) -> Status:
-        """What became of it."""
+        """The status of the record."""
         return self.record.status
 
     @property
     def standing(self) -> Status:
-        """What it is worth to whatever it is a part of: a run that failed as nothing in it could be judged is an
-        ``error``."""
+        """The status as a part of a whole: a run that failed as nothing in it could be judged is an ``error``."""
         checks = self.record.checks.values()
         unjudged = bool(checks) and all(check["status"] == Status.ERROR for check in checks)
         return Status.ERROR if self.status == Status.FAIL and unjudged else self.status
 
 
 def result_of(cell: str, at: Mapping[str, str], records: Sequence[RunRecord]) -> CellResult | None:
-    """By the last record that settles the cell, else the last; None without any."""
+    """The result by the last record that settles the cell, else the last; None without any."""
     counts = position(records)
     return CellResult(cell, at, counts + 1, records[counts]) if records else None
 
 
 def run_that_counts(folder: Path) -> Path | None:
-    """Of a cell's finished runs the one that it is judged by; None without any."""
+    """The run by which a cell is judged, of its finished runs; None without any."""
     records = records_in("", folder, folder)
     return folder / records[position(records)].run if records else None

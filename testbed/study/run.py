@@ -21,13 +21,13 @@ from testbed.study.record import RunRecord
 from testbed.study.result import CellResult, result_of
 
 ATTEMPTS = 3
-"""How often a run is made before it stays untrusted."""
+"""Most attempts at a run before it stays untrusted."""
 RECENT = 8
-"""So many of the last cells say how fast it goes."""
+"""Number of the last cells that give the speed."""
 NAMED = 6
-"""So many cells are named in one line."""
+"""Most cells that are named in one line."""
 LOOK_S = 0.5
-"""How often it is looked what runs."""
+"""Interval of looks at the running cells."""
 
 Describe = Callable[[CellResult], str]
 Each = Callable[[CellResult], object]
@@ -38,17 +38,17 @@ class StudySpec:
     """Cells, and what determines their runs: a study is resumed with the same ``identity`` only."""
 
     kind: str
-    """As ``study.json`` has it; page and wording follow from it."""
+    """The kind as ``study.json`` has it; page and wording follow from it."""
     name: str
     cells: Sequence[Cell]
     identity: Mapping[str, Any]
     how: str = ""
-    """How its runs are made, for people."""
+    """Description of its runs, for people."""
     expected_s: float = 0.0
-    """What its transfers take."""
+    """Seconds of its transfers."""
 
     def begin(self, base: Path, resume: str = "", **beside: Any) -> Path:
-        """Its result folder in ``base``, as :func:`testbed.study.ledger.begin` has it."""
+        """Begin its result folder in ``base``, as :func:`testbed.study.ledger.begin` does."""
         return begin(base, self.kind, self.identity, resume, **beside)
 
 
@@ -82,8 +82,8 @@ def run_study(
     describe: Describe = lambda _result: "",
     each: Each | None = None,
 ) -> dict[str, CellResult]:
-    """All cells' results by their ids, in order, from its beginning to its end; where it is stopped, the user is told
-    to resume it by ``resume_by``, usually with ``--resume``. All else as :func:`run_cells` has it."""
+    """All cells' results by their ids, in order, from its beginning to its end; where it is stopped, the user is shown
+    how to resume it by ``resume_by``, usually with ``--resume``. All else as :func:`run_cells` has it."""
     engine = spec.cells[0].engine.name
     progress.begun(spec.name, folder.name, engine, folder, len(spec.cells), spec.expected_s)
     how = f", {spec.how}" if spec.how else ""
@@ -133,20 +133,19 @@ class _Study:
         self.describe, self.each, self.progress = describe, each, executor.progress
         self.records = self._earlier()
         self.attempts: dict[str, int] = {}
-        """By this command."""
+        """Attempts of this command, by cell."""
         self.results: dict[str, CellResult] = {}
         self.ended = 0
         self.slots: dict[str, int] = {}
-        """By cell that is run, how many of its kind go at once."""
+        """The number of parallel cells of its kind, by cell."""
         self.left_s = 0.0
-        """By what cells are expected to take. Kept as they end: where they are thousands, nothing is asked of each of
-        them whenever one has ended."""
+        """Expected seconds of the cells that are left, updated as they end: adding up thousands at each end would take long."""
         self.paces: list[tuple[float, float]] = []
         """Seconds taken and expected."""
         self.step = Step("runs")
 
     def run(self) -> dict[str, CellResult]:
-        """Those first of which most go at once: in virtual time, as many as there are cores; then the others."""
+        """Cells of engines with most slots first: in virtual time, as many as there are cores; then the others."""
         earlier = {cell.id: self._result(cell) for cell in self.cells}
         again = {
             cell.id: cell
@@ -212,7 +211,7 @@ class _Study:
         return result_of(cell.id, cell.at, self.records.get(cell.id, []))
 
     def _earlier(self) -> dict[str, list[RunRecord]]:
-        """By cell, what is finished; what a ledger lacks of it becomes a line."""
+        """Finished records by cell; those that a ledger lacks become lines."""
         lines: dict[str, list[RunRecord]] = {}
         for record in self.ledger.read():
             lines.setdefault(record.cell, []).append(record)
@@ -236,7 +235,7 @@ class _Study:
             )
 
     def _so_far(self) -> SoFar:
-        """With the time left, by what the last cells took."""
+        """A line with the time left, by the duration of the last cells."""
         taken, expected = (sum(pace[i] for pace in self.paces[-RECENT:]) for i in (0, 1))
         pace = taken / expected if expected else 1.0
         return SoFar(self.ended, len(self.cells), pace * self.left_s)

@@ -29,9 +29,9 @@ MODULES: Mapping[str, str] = {
     "repetitions": "testbed.study.kinds.same_bytes",
     "claims": "testbed.study.kinds.claims",
 }
-"""Of each kind that is verified; loaded when it is needed, as it loads what draws."""
+"""Module of each kind that is verified; imported when it is needed, as it imports the plots."""
 Documents = Mapping[str, Callable[[Path], Any]]
-"""By a document's name, what reads it: text is compared line by line, all else value by value."""
+"""Readers of documents, by name: text is compared line by line, all else value by value."""
 
 
 class VerifyRequest(NamedTuple):
@@ -41,15 +41,15 @@ class VerifyRequest(NamedTuple):
     into: Path
     """An empty folder, which its documents and page are written into."""
     rerun: bool
-    """Whether figures whose data are not kept are made again by runs."""
+    """Whether figures without data are checked by repeated runs."""
     same_code: bool
     """Whether this checkout made it, so that its words are the same, too."""
 
 
 @dataclass(frozen=True)
 class Verification:
-    """A verified result folder. ``differences`` are from what it holds; ``unchecked`` is what can't be made again, and
-    why: it is not confirmed; ``notes`` say what was done; ``checks`` is a line each, for people."""
+    """A verified result folder. ``differences`` are from its contents; ``unchecked`` has the parts that can't be
+    rederived, and why: they are not confirmed; ``notes`` say what was done; ``checks`` is a line each, for people."""
 
     name: str
     verdict: str
@@ -68,18 +68,18 @@ class Verification:
 
     @classmethod
     def of(cls, verdict: Verdict, **found: Any) -> Verification:
-        """Of a run, table or sweep by its verdict."""
+        """The verification of a run, table or sweep by its verdict."""
         checks = [f"{check.word:<11} {check.name}: {check.reason}" for check in verdict.checks]
         return cls(f"{verdict.scenario} {verdict.run}", verdict.verdict, checks=checks, **found)
 
     def take(self, other: Verification, where: str = "") -> None:
-        """What was found of a part is found of the whole; ``where`` names the part."""
+        """Add the verification of a part; ``where`` names the part."""
         self.differences.extend(found.at(where) if where else found for found in other.differences)
         self.unchecked.extend(found.at(where) if where else found for found in other.unchecked)
 
 
 def verify(request: VerifyRequest) -> Verification:
-    """What came of it, but for its page and its runs; BadInput where a file is missing or broken."""
+    """The verification, but for its page and its runs; BadInput where a file is missing or broken."""
     kind = importlib.import_module(MODULES[ledger.kind_of(request.folder)])
     request.into.mkdir()
     found: Verification = kind.write_again(request)

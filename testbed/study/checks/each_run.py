@@ -26,11 +26,11 @@ FigureName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_.-]{0,63}$
 
 
 class OfFigure(Section):
-    """What every check of a table has."""
+    """Parameters of every check of a table."""
 
     name: CheckName
     figure: FigureName | None = None
-    """What is judged; without it the table's first figure."""
+    """The figure to judge; default: the table's first one."""
     rows: list[str] | None = None
 
 
@@ -51,7 +51,7 @@ _IN_WORDS: Mapping[Status, str] = {
 def judge_each_run(
     check: EachRunCheck, cells: Sequence[CellResult], expected: ExpectedFailure | None = None
 ) -> CheckResult:
-    """Over all runs that were asked for.
+    """Judge the check over all requested runs.
 
     A run that is missing, broke down, is untrusted or could not be judged is a part like any other, and the worst
     decides. Where all were judged, a question about a number is decided by the interval of its median, if three or
@@ -125,7 +125,7 @@ def _median(values: Sequence[float], interval: Interval | None) -> Message:
 
 
 def _standing(name: str, cell: CellResult) -> Status:
-    """What a run says of the check; where the run itself does not count, what the run is worth."""
+    """The run's status of the check; where the run itself does not count, the status of the run."""
     if cell.status not in (Status.PASS, Status.FAIL):
         return cell.standing
     checks = cell.record.checks
@@ -133,7 +133,7 @@ def _standing(name: str, cell: CellResult) -> Status:
 
 
 def _limits(results: Sequence[Mapping[str, Any]]) -> tuple[float, float] | None:
-    """From which to which value it is to be, where all runs ask for the same in numbers."""
+    """The limits, where all runs expect the same number."""
     limits = {(result["expected"], result["tolerance"]) for result in results}
     expected, tolerance = limits.pop() if len(limits) == 1 else (None, None)
     return (expected - tolerance, expected + tolerance) if _is_number(expected) and _is_number(tolerance) else None

@@ -19,8 +19,8 @@ Row = Mapping[str, Any]
 
 
 class LawLine(Section):
-    """``policy``'s time until the windows are in the links' ratio, over τ = W / Σ rate: the fitted slope is that of
-    the convergence law, within ``tolerance`` (a part of it).
+    """The convergence law over a sweep: the slope of the fitted line of ``policy``'s time until the windows are in the
+    links' ratio, over τ = W / Σ rate, is the law's within ``tolerance`` (a part of it).
 
     The law is about windows that keep their links filled; runs whose τ is shorter than ``min_round_trips`` (of their
     own measured, queue included) are not asked.
@@ -32,12 +32,12 @@ class LawLine(Section):
 
     @property
     def check(self) -> str:
-        """What its check is called."""
+        """The name of its check."""
         return f"law τ = W/Σrate, {self.policy}"
 
 
 class Fit(NamedTuple):
-    """What was measured and what the law says, over the same τ (seconds); of each its line."""
+    """Measurement and law, over the same τ (seconds), and the line of each."""
 
     tau_s: list[float]
     measured_s: list[float]

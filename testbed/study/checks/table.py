@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from testbed.study.kinds.table_file import Table
 
 MOST_TOLD = 20
-"""So many runs that do not hold are named."""
+"""Most runs that do not hold to name."""
 LEAST_POINTS = 3
 """Two points lie on a line whatever they are."""
 
@@ -67,14 +67,14 @@ def _beside(
 def _quotient(
     check: RatioCheck | RowRatioCheck, one: Spread, other: Spread, words: Callable[[float], str], what: str
 ) -> Measured | None:
-    """What may be 0 says nothing as a divisor."""
+    """The quotient of two spreads; None where the divisor may be 0."""
     if one.median is None or not other.median or other.may_be_0:
         return None
     return _beside((check.min, check.max), one.median / other.median, one.over(other), words, what, one, other)
 
 
 class RatioCheck(OfFigure):
-    """In each row, ``column`` is ``min``..``max`` times ``over``."""
+    """The ratio of ``column`` to ``over`` is ``min``..``max`` in each row."""
 
     judge: Literal["ratio"]
     column: str
@@ -89,7 +89,7 @@ class RatioCheck(OfFigure):
 
 
 class DifferenceCheck(OfFigure):
-    """In each row, ``column`` less ``over`` is ``min``..``max``, in the figure's unit."""
+    """The difference of ``column`` less ``over`` is ``min``..``max`` in each row, in the figure's unit."""
 
     judge: Literal["difference"]
     column: str
@@ -107,7 +107,7 @@ class DifferenceCheck(OfFigure):
 
 
 class BoundCheck(OfFigure):
-    """In each row, the columns are ``min``..``max`` of the row's bound."""
+    """The part of the row's bound is ``min``..``max`` in each row, for the columns."""
 
     judge: Literal["bound"]
     columns: list[str] = Field(min_length=1)
@@ -124,7 +124,7 @@ class BoundCheck(OfFigure):
 
 
 class WithinCheck(OfFigure):
-    """In each row, the columns' figure is ``min``..``max``."""
+    """The columns' figure is ``min``..``max`` in each row."""
 
     judge: Literal["within"]
     columns: list[str] = Field(min_length=1)
@@ -148,18 +148,18 @@ class WithinCheck(OfFigure):
 
 
 class KnownCheck(OfFigure):
-    """In each row, the columns are within ``tolerance`` of at least one known value."""
+    """The columns are within ``tolerance`` of at least one known value in each row."""
 
     judge: Literal["known"]
     columns: list[str] = Field(min_length=1)
     tolerance: Fraction
     cpu_time: bool = False
-    """Whether the known values contain a machine's CPU time: they are then not asked if CPU time costs nothing."""
+    """Whether the known values contain a machine's CPU time: the check is then skipped where CPU time costs nothing."""
     least_n: int = Field(1, ge=1)
     """Medians of fewer runs leave the check open: if packets are lost by chance, one run says little."""
 
     def at(self, row: RowSummary, column: str, figure: str) -> Measured | None:
-        """How far it is off the nearest known value; near any of them is near enough. None without one, or without
+        """The distance from the nearest known value; near any of them is near enough. None without one, or without
         values that count."""
         spread = row.spread(column, figure)
         median, limits = spread.median, (-self.tolerance, self.tolerance)
@@ -180,7 +180,7 @@ class KnownCheck(OfFigure):
 
 
 class RowRatioCheck(Section):
-    """In each column, row ``row`` is ``min``..``max`` times row ``over``."""
+    """The ratio of row ``row`` to row ``over`` is ``min``..``max`` in each column."""
 
     name: CheckName
     judge: Literal["row_ratio"]
@@ -213,7 +213,8 @@ class SlopeCheck(OfFigure):
 
 
 class RisesCheck(OfFigure):
-    """From row to row, in the order of the table, ``column`` less ``over`` becomes larger. Judged by the medians."""
+    """The difference of ``column`` less ``over`` becomes larger from row to row, in the order of the table. Judged by
+    the medians."""
 
     judge: Literal["rises"]
     column: str
@@ -247,9 +248,8 @@ def judge_table(
     engine: str = DEFAULT,
     expected: Mapping[str, ExpectedFailure] | None = None,
 ) -> Verdict:
-    """The verdict of a table. ``cells`` has every cell that was asked for, also those that are missing.
-    ``partial``: a quick one or a selection, which may leave checks open. ``expected`` are expected failures, by
-    check."""
+    """The verdict of a table. ``cells`` has every requested cell, also the missing ones. ``partial``: a quick one or a
+    selection, which may leave checks open. ``expected`` are expected failures, by check."""
     known = expected or {}
     results = [judge_one(check, summaries, columns, cells, engine, known.get(check.name)) for check in table.checks]
     judged = {check.check for check in table.checks if isinstance(check, EachRunCheck) and check.rows is None}
@@ -268,7 +268,7 @@ def verdict_over(
     *,
     partial: bool,
 ) -> Verdict:
-    """Of what the checks found, and of the runs that they are about."""
+    """The verdict over the checks' results, and the runs that they are about."""
     trust = Trust.of(
         Message(
             "run.untrusted",
@@ -295,7 +295,8 @@ def verdict_over(
 
 
 def _part(result: CheckResult) -> Status:
-    """Where runs were judged by themselves and disagree, one of them failed: no shorter form leaves that open."""
+    """The check's status as a part: where runs were judged by themselves and disagree, one of them failed, and no
+    shorter form leaves that open."""
     return Status.FAIL if result.judge == "each_run" and result.status == Status.INCONCLUSIVE else result.part
 
 
@@ -432,8 +433,8 @@ def _observations(places: Mapping[str, Measured]) -> int:
 
 
 def _how_sure(places: Mapping[str, Measured]) -> list[Message]:
-    """What the runs say beside the values, in sentences: the level of their intervals, or why there is none. Each names
-    its places where there are others; none without places."""
+    """Sentences about the runs beside the values: the level of their intervals, or why there is none. Each names its
+    places where there are others; none without places."""
     by_interval = [of for of in places.values() if of.interval]
     one = [name for name, of in places.items() if not of.interval and all(s.is_one for s in of.behind)]
     few = [name for name, of in places.items() if not of.interval and name not in one]
@@ -513,7 +514,7 @@ def fit(check: SlopeCheck, rows: Sequence[RowSummary], figure: str) -> tuple[Lin
 
 
 def _judge_slope(check: SlopeCheck, rows: Sequence[RowSummary], figure: str) -> CheckResult:
-    """The fitted slope against what is asked; open where there are too few cells."""
+    """The fitted slope against the limits; open where there are too few cells."""
     wanted = f"{check.min:g} to {check.max:g}"
     fitted = fit(check, rows, figure)
     if fitted is None:
@@ -601,7 +602,7 @@ def judge_runs(
     judge: str = "cells",
     holds: str = "hold their own checks",
 ) -> CheckResult:
-    """Whether every run holds what is asked of it; what this machine or engine can't run is not asked."""
+    """Whether every run holds its own checks; runs that this machine or engine can't make do not count."""
     asked = [cell for cell in cells if cell.status != Status.UNSUPPORTED]
     apart = [cell for cell in asked if cell.standing != Status.PASS]
     held, more = len(asked) - len(apart), len(apart) - MOST_TOLD

@@ -64,7 +64,7 @@ class FigureCell(Cell):
 
     @property
     def at(self) -> Mapping[str, str]:  # type: ignore[override]
-        """Its run's id: what comes to the same run is the same cell."""
+        """Its run's id: equal runs are one cell."""
         return {"run": self.plan["run"]}
 
     @property
@@ -99,7 +99,7 @@ def cells_of(runs: Planned, simulator: Path) -> list[FigureCell]:
 
 
 def by_place(runs: Planned, results: Mapping[str, CellResult]) -> list[CellResult]:
-    """Of every run that is planned, in that order."""
+    """Results of all planned runs, in that order."""
     return [in_table(CellResult(place.cell, place.at, 1, results[plan["run"]].record)) for place, plan in runs]
 
 
@@ -125,7 +125,7 @@ def run(loaded: LoadedSweep, progress: Progress | None = None) -> tuple[Verdict,
 
 
 def begin(loaded: LoadedSweep, programs: Programs, results: Path) -> Begun:
-    """With a result folder in ``results``, whose name follows from the runs."""
+    """Begin in a result folder in ``results``, whose name follows from the runs."""
     runs = list(planned(loaded, programs.policies))
     folder = results / loaded.sweep.name / sweep_id(loaded, [str(plan["run"]) for _, plan in runs])
     cells = cells_of(runs, programs.binaries[engines.named(SWEEP).agent])
@@ -142,7 +142,7 @@ def begin(loaded: LoadedSweep, programs: Programs, results: Path) -> Begun:
 
 
 def sweep_id(loaded: LoadedSweep, runs: Sequence[str]) -> str:
-    """``sweep-<12 hexadecimal digits>``: the same for the same runs, told in the same way."""
+    """``sweep-<12 hexadecimal digits>``: the same for the same runs and the same sweep."""
     document = json.dumps([loaded.sweep.model_dump(mode="json"), list(runs)], sort_keys=True)
     return "sweep-" + hashlib.sha256(document.encode()).hexdigest()[:12]
 
@@ -178,8 +178,8 @@ DOCUMENTS: Documents = {
 
 
 def write_again(request: VerifyRequest) -> Verification:
-    """By the table's figures, and with ``rerun`` by these made again. Raises BadInput where a file is missing or
-    broken."""
+    """Write the documents by the table's figures, or with ``rerun`` by repeated runs. Raises BadInput where a file is
+    missing or broken."""
     folder = request.folder
     with confine.to(folder):
         loaded = load_kept(folder)
@@ -273,7 +273,7 @@ def _rerun(folder: Path, loaded: LoadedSweep | None, found: Verification) -> Non
 
 
 def _result(sweep: Sweep, place: Place, row: Row) -> CellResult:
-    """Of a run by its row of the table."""
+    """The result of a run by its row of the table."""
     asked = {"run", "policy", "seed", "state", "reason", *sweep.parameters}
     figures = {key: value for key, value in row.items() if key not in asked and value is not None}
     record = RunRecord(
@@ -302,8 +302,8 @@ def load_kept(folder: Path) -> LoadedSweep | None:
 
 
 def _base(folder: Path, sweep: Sweep) -> str:
-    """The scenario as the folder keeps it. Folders of before have none: of them it is this checkout's of that name, and
-    BadInput where it was a file of whoever made the sweep."""
+    """The scenario as the folder has it. Earlier folders have none: for them it is this checkout's of that name, and
+    BadInput where it was a user's own file."""
     kept = folder / TEXT
     if kept.is_file():
         origin = folder / "provenance.json"

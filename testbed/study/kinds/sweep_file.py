@@ -36,7 +36,7 @@ MOST_RUNS = 10_000
 ALL_ARRIVED = "every byte arrives"
 """The name of the check that every sweep has."""
 POLICY = "policy"
-"""How a plot names the policies, beside the parameters' keys."""
+"""Name of the policies in plots, beside the parameters' keys."""
 
 
 def _known_figure(name: str) -> str:
@@ -65,7 +65,7 @@ class PlotOf(Section):
 
     @property
     def keys(self) -> list[str]:
-        """What it tells apart."""
+        """Parameters that the plot distinguishes."""
         return [key for key in (self.x, self.lines, self.panels) if key is not None]
 
 
@@ -73,9 +73,9 @@ class Combination(NamedTuple):
     """A row of a sweep: one of each parameter's values."""
 
     set: dict[str, Any]
-    """What it changes in the scenario."""
+    """Changes of the scenario."""
     values: dict[str, Any]
-    """By parameter, as table and plots have them."""
+    """Values by parameter, as table and plots have them."""
 
 
 def shown(value: Setting | str | int | float) -> str | int | float:
@@ -93,7 +93,7 @@ class Sweep(Section):
     scenario: str
     """The base: a scenario's name."""
     set: dict[str, Any] = Field(default_factory=dict)
-    """What all runs change in it, in the form of ``--set``."""
+    """Changes of the scenario in all runs, in the form of ``--set``."""
     parameters: dict[str, list[Setting | str | int | float]] = Field(min_length=1)
     """Dotted key, as for ``--set`` → the values; or a word → ``{label, set}`` each."""
     policies: Literal["all"] | Annotated[list[Name], Field(min_length=1)] = "all"
@@ -177,8 +177,8 @@ class Sweep(Section):
         return found
 
     def places(self, policies: Collection[str]) -> list[Place]:
-        """Its runs: a row for every combination, a column for every policy, a repetition for every seed, those that
-        differ in their seed alone one after the other. ``policies`` are all that there are."""
+        """Its runs: a row for every combination, a column for every policy, a repetition for every seed; runs that
+        differ in their seed alone are consecutive. ``policies`` are all that there are."""
         columns = policies if self.policies == "all" else self.policies
         every = itertools.product(self.combinations(), columns, range(1, self.seeds + 1))
         return [Place(*place) for place in every]
@@ -197,7 +197,7 @@ class LoadedSweep:
     lines: dict[str, int]
     quick: bool
     overrides: tuple[str, ...] = ()
-    """What ``--set`` changes in every run."""
+    """Changes by ``--set`` in every run."""
     read: Callable[[str, tuple[str, ...]], LoadedScenario] = field(default_factory=_reader, compare=False, repr=False)
     """The scenario with what a run changes in it; runs that differ in their seed alone come one after the other."""
 

@@ -28,7 +28,7 @@ COLUMNS = (
     "resent_share",
     "duration_s",
 )
-"""What every run is measured for, in the table's order; ``rtt_ms_<connection>`` follow."""
+"""Figures of every run, in the table's order; ``rtt_ms_<connection>`` follow."""
 
 
 def rows_of(sweep: Sweep, outcomes: Sequence[CellResult]) -> list[Row]:
@@ -76,7 +76,7 @@ def write_parquet(rows: Sequence[Row], path: Path) -> None:
 
 
 def read_parquet(path: Path) -> list[Row]:
-    """What was written; BadInput where it can't be read."""
+    """The rows of the file; BadInput where it can't be read."""
     try:
         rows: list[Row] = pyarrow.parquet.read_table(path).to_pylist()
     except (OSError, pa.ArrowException) as error:

@@ -76,7 +76,7 @@ class Document(TypedDict):
 
 @dataclass(frozen=True)
 class TableRequest:
-    """What the command line asks beyond the table."""
+    """Options of the command line beyond the table."""
 
     repeat: int | None = None
     rows: str = ""
@@ -89,19 +89,19 @@ class TableRequest:
 
     @property
     def options(self) -> Options:
-        """How its runs are made."""
+        """Options of its runs."""
         return engines.named(self.engine).options(self.runtime, self.link, quick=self.quick)
 
     @property
     def choices(self) -> Choices:
-        """What is chosen for each of its runs, but for the seed."""
+        """Choices for each of its runs, but for the seed."""
         return engines.named(self.engine).choices(self.options)
 
 
 def cells_of(
     loaded: LoadedTable, selection: Selection, programs: Programs, choices: Choices, places: Sequence[Place]
 ) -> list[ScenarioCell]:
-    """What is run in each place; repetitions have the next seeds."""
+    """The cell of each place; repetitions have the next seeds."""
     rows, columns = selection.rows, selection.columns
     scenarios = {
         (row, column): scenario_of(loaded, rows[row], columns[column])
@@ -182,7 +182,7 @@ def run(
 
 
 def begin(loaded: LoadedTable, request: TableRequest, programs: Programs, results: Path) -> Begun:
-    """With a result folder in ``results``, or the one to resume.
+    """Begin in a result folder in ``results``, or in the one to resume.
 
     Raises:
         BadInput: something is wrong with a cell, or with what is to be resumed.
@@ -210,7 +210,7 @@ def begin(loaded: LoadedTable, request: TableRequest, programs: Programs, result
 
 
 def further_needs(loaded: LoadedTable, engine: Engine) -> frozenset[Need]:
-    """What columns need of a machine whose own kernel carries the runs."""
+    """Needs of columns of a machine whose own kernel carries the runs."""
     if engine.facts.virtual_time:
         return frozenset()
     carriers = {column.carrier for column in loaded.table.columns if column.carrier}
@@ -297,7 +297,7 @@ def _ratios(loaded: LoadedTable, columns: Sequence[str]) -> list[tuple[str, str]
 
 
 def _bounds(table: Table, cells: Sequence[ScenarioCell]) -> dict[str, dict[str, float]]:
-    """What each row's links carry of payload, by its first cell, for the table's figures that are a goodput."""
+    """Bounds of each row's payload by its links, from its first cell, for the table's figures that are a goodput."""
     first = {cell.at["row"]: cell.plan for cell in reversed(cells)}
     bounds_bps = {row: planned.bound_bps(plan, plan["sessions"][0]) for row, plan in first.items()}
     figures = [figure for figure in table.figures if figure in GOODPUTS_BPS]

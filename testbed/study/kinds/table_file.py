@@ -64,17 +64,16 @@ class Row(Section):
     known_as: dict[str, str] = Field(default_factory=dict)
     """The row's name in a file of known values, by that file's name, if it differs."""
     repeat: int | None = Field(None, ge=1, le=99)
-    """How often it is run at most, if less than the table's: for rows that take long."""
+    """Most repetitions, if fewer than the table's: for rows that take long."""
 
 
 class Column(Section):
-    """One contender. ``policies: all`` stands for a column per window policy that the agent has."""
+    """One variant. ``policies: all`` stands for a column per window policy that the agent has."""
 
     name: Name | None = None
     policies: Literal["all"] | None = None
     carrier: Carrier | None = None
-    """What carries the transfer in NCP's place (``mptcp``: the kernel's, with iperf3), or without it what the cells
-    say."""
+    """Protocol in NCP's place (``mptcp``: the kernel's, with iperf3); default: that of the cells."""
     congestion_control: CongestionControl | None = None
     """The carrier's, of MPTCP on each subflow; without it the kernel's default."""
     set: dict[str, Any] = Field(default_factory=dict)
@@ -105,13 +104,13 @@ class Known(Section):
 
 
 class GainPlot(Section):
-    """By how much ``column`` is above ``over`` in each row: absolute and in percent of ``over``, and both columns' own
+    """The gain of ``column`` over ``over`` in each row: absolute and in percent of ``over``, and both columns' own
     values. Known values are drawn in."""
 
     name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
     title: str
     x: str
-    """What the rows differ in."""
+    """The quantity by which the rows differ."""
     rows: list[str] = Field(min_length=1)
     column: str
     over: str
@@ -127,7 +126,7 @@ class Table(Section):
     description: str = ""
     repeat: int = Field(3, ge=1, le=99)
     seed: int = Field(1, ge=0, lt=2**62)
-    """Of the first repetition; each further one has the next."""
+    """Seed of the first repetition; each further one has the next."""
     figures: list[FigureName] = Field([GOODPUT], min_length=1)
     """The figures of a run (``verdict.json``) that it is about; the first is the headline."""
     cells: dict[str, Any]
@@ -139,10 +138,10 @@ class Table(Section):
     known: list[Known] = Field(default_factory=list)
     checks: list[TableCheck] = Field(min_length=1)
     plots: list[GainPlot] = Field(default_factory=list)
-    """What is drawn instead of a bar for every row and column."""
+    """Plots in place of a bar for every row and column."""
     findings: list[str] = Field(default_factory=list)
-    """What the report says about the source, next to the figures. ``{row.column}`` is a median, ``{row.a/b}`` a ratio;
-    ``{row.column:figure}`` is of another figure than the first."""
+    """Sentences of the report about the source, next to the figures. ``{row.column}`` is a median, ``{row.a/b}`` a
+    ratio; ``{row.column:figure}`` is of another figure than the first."""
     quick: dict[str, Any] = Field(default_factory=dict)
     """Overrides that ``--quick`` applies, in the form of ``--set``."""
 
@@ -220,8 +219,8 @@ class Selection:
     whole: bool
 
     def places(self) -> list[Place]:
-        """In the order that they are run in: whole tables one after the other, so that what changes on the machine
-        meanwhile meets all rows and columns alike."""
+        """Places in the order of their runs: whole tables one after the other, so that changes of the machine in the
+        meantime meet all rows and columns alike."""
         return sorted(self.by_place(), key=lambda place: place.repetition)
 
     def by_place(self) -> list[Place]:
@@ -251,13 +250,13 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
 
 
 def keep(loaded: LoadedTable, folder: Path) -> None:
-    """Write the table into its result folder, to be judged again by what it asked when it was run."""
+    """Write the table into its result folder, to be judged again by its checks at that time."""
     with (folder / KEPT_AS).open("w", encoding="utf-8") as file:
         YAML().dump(loaded.document, file)  # in its own order, which tables keep to
 
 
 def columns_of(table: Table, policies: Sequence[str]) -> dict[str, Column]:
-    """The columns by their names, with one for each policy where all are asked for."""
+    """The columns by their names, with one for each policy where all are requested."""
     found = []
     for column in table.columns:
         if column.policies:
@@ -358,8 +357,8 @@ def first_run(folder: Path) -> Path | None:
 
 
 def requested_places(folder: Path) -> list[Place]:
-    """The cells that a finished table was asked for, by its result folder, row by row: what is not there has to be
-    missed. BadInput where a file is missing or broken."""
+    """The requested cells of a finished table, by its result folder, row by row: those that are not there are missing.
+    BadInput where a file is missing or broken."""
     document = request_of(folder)
     # Tables of before have no file. A name that is no folder's is refused where its cell's folder is looked for.
     rows = load(str(folder / KEPT_AS)).table.rows if (folder / KEPT_AS).is_file() else []

@@ -1,5 +1,5 @@
-"""What a table found, as ``table.json`` and ``table.csv`` have it: an outcome for each run; medians, bounds and known
-values by row and column."""
+"""The results of a table, as ``table.json`` and ``table.csv`` have them: an outcome for each run; medians, bounds and
+known values by row and column."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from testbed.study.kinds.table_file import Known, Row, Table
 
 SCHEMA: Literal[3] = 3
-"""Of ``table.json``: since 3 its statuses are those of :class:`Status`."""
+"""Schema of ``table.json``: since 3 its statuses are those of :class:`Status`."""
 
 
 @dataclass(frozen=True)
@@ -35,18 +35,18 @@ class Outcome:
     column: str
     repetition: int
     verdict: Status
-    """That of the run; ``unsupported`` or ``missing`` where there is none."""
+    """Status of the run; ``unsupported`` or ``missing`` where there is none."""
     figures: Mapping[str, float]
     seconds: float | None
     why: str
     run: str
     attempts: int = 1
     checks: Mapping[str, dict[str, Any]] = field(default_factory=dict)
-    """Of each of the run's own checks, by name: :data:`testbed.study.record.OF_A_CHECK`."""
+    """Results of the run's own checks, by name: :data:`testbed.study.record.OF_A_CHECK`."""
     exact: bool = False
     """Whether it was in virtual time, so that the same question has the same answer every time."""
     host: str = ""
-    """Of a cluster's, the one that made it in real time: its own speed and load may show in the figures."""
+    """The host of a cluster that made it in real time: its own speed and load may show in the figures."""
 
 
 def outcomes_of(results: Iterable[CellResult]) -> list[dict[str, Any]]:
@@ -76,7 +76,7 @@ def _result_of(entry: Outcome) -> CellResult:
 
 
 _ALIKE = ("figures", "seconds", "run", "checks", "exact", "host")
-"""What an entry and a record have under the same name."""
+"""Keys that an entry and a record share."""
 
 
 class Place(NamedTuple):
@@ -88,12 +88,12 @@ class Place(NamedTuple):
 
     @classmethod
     def of(cls, cell: CellResult) -> Place:
-        """That of a table's or sweep's cell."""
+        """The place of a table's or sweep's cell."""
         return cls(cell.at["row"], cell.at["column"], int(cell.at["repetition"]))
 
     @property
     def at(self) -> dict[str, str]:
-        """Its points in the study that the table is."""
+        """Its points in the table's study."""
         return {"row": self.row, "column": self.column, "repetition": str(self.repetition)}
 
     @property
@@ -103,7 +103,7 @@ class Place(NamedTuple):
 
     @property
     def folder(self) -> Path:
-        """Where its runs go, in the table's result folder."""
+        """The folder of its runs, in the table's result folder."""
         return folder_of(*self.at.values())
 
 
@@ -120,7 +120,7 @@ def _cell(place: Place, attempts: int, record: RunRecord) -> CellResult:
 
 
 def missing(place: Place) -> CellResult:
-    """A cell that was asked for and has no finished run."""
+    """A requested cell without a finished run."""
     return _cell(place, 0, RunRecord(status=Status.MISSING, reason="It was not run."))
 
 
@@ -136,8 +136,8 @@ def read_table(folder: Path) -> dict[str, Any]:
 
 
 def observations(results: Sequence[CellResult]) -> list[CellResult]:
-    """Those that each tell something: runs of a cell in virtual time that came out alike in all that was measured are
-    one observation, however many they are. Nothing in them is left to chance, so that each further run is the same."""
+    """Independent observations: runs of a cell in virtual time with the same measurements are one observation, however
+    many they are. Chance has no part in them, so that each further run is the same."""
     cells: dict[tuple[str, str], list[CellResult]] = {}
     for found in results:
         cells.setdefault((found.at["row"], found.at["column"]), []).append(found)
@@ -166,7 +166,7 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float], n: int | None = None) -> Spread:
-        """Of any values, none included; ``n`` where there are more runs than observations."""
+        """The spread of any values, none included; ``n`` where there are more runs than observations."""
         if not values:
             return cls(0, None, None, None)
         ordered = sorted(values)
@@ -181,7 +181,8 @@ class Spread:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Spread:
-        """From ``table.json``. The interval is reckoned anew, as earlier ones were by another rule and had no level."""
+        """The spread from ``table.json``. The interval is computed anew, as earlier ones were by another rule and had
+        no level."""
         values, n = document.get("values", ()), int(document["n"])
         return cls.of(values, n) if values else cls(n, document["median"], document["low"], document["high"])
 
@@ -196,12 +197,12 @@ class Spread:
         return (self.low or 0.0) <= 0 <= (self.high or 0.0)
 
     def over(self, other: Spread) -> Interval | None:
-        """Of the ratio of both medians, where the other's can't be 0; None where one of them has too few values, or
-        chance has no part in either."""
+        """The interval of the ratio of both medians, where the other's can't be 0; None where one of them has too few
+        values, or chance has no part in either."""
         return self._with(other, intervals.ratio)
 
     def less(self, other: Spread) -> Interval | None:
-        """Of the difference of both medians; None as for :meth:`over`."""
+        """The interval of the difference of both medians; None as for :meth:`over`."""
         return self._with(other, intervals.difference)
 
     def _with(self, other: Spread, combine: Callable[[Interval, Interval], Interval]) -> Interval | None:
@@ -217,7 +218,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class KnownValue:
-    """What somebody else measured, in the figure's unit."""
+    """Another source's value, in the figure's unit."""
 
     by: str
     column: str
@@ -233,20 +234,21 @@ class RowSummary:
     label: str
     title: str
     bounds: Mapping[str, float]
-    """By figure, of those that have one."""
+    """Bounds by figure, of those that have one."""
     cells: Mapping[str, Mapping[str, Spread]]
-    """By figure, the table's first one first, and column."""
+    """Spreads by figure, the table's first one first, and column."""
     states: Mapping[str, Status]
-    """By column: ``pass``, or what keeps cells from counting (``untrusted``, ``fail``, ``unsupported``,
+    """Statuses by column: ``pass``, or the reason why cells do not count (``untrusted``, ``fail``, ``unsupported``,
     ``missing``)."""
     known: Sequence[KnownValue]
 
     def spread(self, column: str, figure: str | None = None) -> Spread:
-        """Of the repetitions that count, by default of the table's first figure; empty for an unknown column."""
+        """The spread of the repetitions that count, by default of the table's first figure; empty for an unknown
+        column."""
         return self.cells[figure or next(iter(self.cells))].get(column, Spread.of([]))
 
     def median(self, column: str, figure: str | None = None) -> float | None:
-        """Of the repetitions that count, or None."""
+        """The median of the repetitions that count, or None."""
         return self.spread(column, figure).median
 
 

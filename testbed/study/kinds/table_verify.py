@@ -35,8 +35,8 @@ DOCUMENTS: Documents = {
 
 
 def write_again(request: VerifyRequest) -> Verification:
-    """By the table's runs; cells that this machine could not run are taken from the record. Raises BadInput where a
-    file is missing or broken."""
+    """Write the documents by the table's runs; cells that this machine could not run are taken from the record. Raises
+    BadInput where a file is missing or broken."""
     folder = request.folder
     recorded, document = read_verdict(folder), read_table(folder)
     loaded, asked, selection = _requested(folder, document)
@@ -89,8 +89,8 @@ def _assignments(file: str, document: Mapping[str, Any], *, is_repetition: bool)
 
 
 def asked_by(folder: Path, file: Path) -> list[Difference]:
-    """Where the table in the folder is not what ``file``, a table's or a repeated scenario's, gives with the overrides
-    that are recorded."""
+    """Differences between the table in the folder and that of ``file``, a table's or a repeated scenario's, with the
+    recorded overrides."""
     document, matrix = read_table(folder), request_of(folder)
     kept, quick, is_repetition = folder / KEPT_AS, bool(document["quick"]), is_repeated(folder)
     assignments = _assignments(str(file), document, is_repetition=is_repetition)
@@ -108,7 +108,7 @@ def asked_by(folder: Path, file: Path) -> list[Difference]:
 
 
 def _cells(folder: Path, loaded: LoadedTable, selection: Selection) -> Iterator[Difference]:
-    """Where a cell's run is not of the scenario and the seed that the table asks for."""
+    """Differences between a cell's run and the scenario and seed of the table."""
     for place in selection.places():
         asked = scenario_of(loaded, selection.rows[place.row], selection.columns[place.column])
         should = plain(parse(loaded.path, asked.text, "a scenario is a mapping"))

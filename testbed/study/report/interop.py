@@ -42,7 +42,7 @@ class Document(TypedDict):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out of a matrix, of which ``pairings`` are all that were requested."""
+    """The result of a matrix, of which ``pairings`` are all that were requested."""
 
     run: str
     verdict: Status
@@ -56,8 +56,8 @@ class Outcome:
     def of(
         cls, run: str, pairings: Sequence[Pairing], results: Sequence[PairingResult], trust: Trust, broken: str
     ) -> Outcome:
-        """The verdict: ``untrusted`` where links or machine can't be trusted or packets can't be told, ``pass``
-        only if every pairing was run and passes."""
+        """The verdict: ``untrusted`` where links or machine can't be trusted or packets are unknown, ``pass`` only if
+        every pairing was run and passes."""
         statuses = {result.pairing: result.judgement.status for result in results}
         untold = [
             Message(
@@ -91,14 +91,14 @@ class Outcome:
         }
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Who sends to whom, down; connections and loss, across; ✓, ✕ or ? and MiB/s in each cell."""
+        """A table with sender and receiver down; connections and loss across; ✓, ✕ or ? and MiB/s in each cell."""
         texts = {result.pairing: result.text for result in self.results}
         across = dict.fromkeys((pairing.loss, pairing.connections) for pairing in self.pairings)
         columns = ["sender → receiver", *(f"{count}, {loss_words(loss)}" for loss, count in across)]
         return columns, [[head, *(texts.get(one, NOT_RUN) for one in row)] for head, row in self.rows().items()]
 
     def rows(self) -> dict[str, list[Pairing]]:
-        """Who sends to whom, and the pairings of it."""
+        """Sender and receiver, and their pairings."""
         found: dict[str, list[Pairing]] = {}
         for pairing in self.pairings:
             found.setdefault(f"{pairing.sender} → {pairing.receiver}", []).append(pairing)

@@ -42,8 +42,8 @@ def _write(folder: Path, kind: str, drawn: Sequence[Plot], **values: Any) -> Pat
 
 
 def write_table(folder: Path) -> Path:
-    """From ``table.json`` and ``verdict.json`` alone; returns the page's path. BadInput where a file is missing or
-    broken."""
+    """Write the page from ``table.json`` and ``verdict.json`` alone; returns its path. BadInput where a file is missing
+    or broken."""
     document, verdict = read_table(folder), read_verdict(folder)
     rows, lines = summaries_of(document), plots.fitted(verdict)
     return _write(
@@ -70,7 +70,7 @@ def write_table(folder: Path) -> Path:
 
 
 def _how_sure(summaries: Sequence[RowSummary], verdict: Verdict) -> str:
-    """How far a table's verdict goes, in a sentence; "" where the verdict itself says that it proves nothing."""
+    """The scope of a table's verdict, in a sentence; "" where the verdict itself says that it proves nothing."""
     if not verdict.trust.trusted:
         return ""
     spreads = [spread for s in summaries for by_column in s.cells.values() for spread in by_column.values() if spread.n]
@@ -103,7 +103,7 @@ def _number(value: float | None) -> str:
 
 
 def ratio(summary: RowSummary, over: str, under: str, figure: str | None = None) -> str:
-    """Of two columns' medians; – where one is missing."""
+    """The ratio of two columns' medians; – where one is missing."""
     one, other = summary.median(over, figure), summary.median(under, figure)
     return "–" if one is None or not other else f"{one / other:.2f}"
 
@@ -127,7 +127,7 @@ def filled_in(finding: str, summaries: Sequence[RowSummary]) -> str:
 def write_sweep(
     folder: Path, loaded: LoadedSweep, outcomes: Sequence[CellResult], rows: Sequence[Row], verdict: Verdict
 ) -> Path:
-    """From the table ``rows``, a run each; returns the page's path."""
+    """Write the page from the table ``rows``, a run each; returns its path."""
     sweep = loaded.sweep
     fit = slope.fit(rows, sweep.law) if sweep.law else None
     drawn = [plots.law(fit, sweep.law.policy)] if fit and sweep.law else []
@@ -162,7 +162,7 @@ def write_sweep(
 
 
 def runs_told(runs: Sequence[CellResult]) -> str:
-    """How many runs of a cell there are: those that are alike but for their seed are one observation."""
+    """The number of a cell's runs, and whether they are one observation."""
     return f"{len(runs)}: one" if len(observations(runs)) < len(runs) else str(len(runs))
 
 
@@ -176,8 +176,8 @@ _KINDS = {
 
 
 def write_claims(folder: Path) -> Path:
-    """From ``claims.json`` and the runs' small files alone; returns the page's path. BadInput where a file is missing
-    or broken."""
+    """Write the page from ``claims.json`` and the runs' small files alone; returns its path. BadInput where a file is
+    missing or broken."""
     from testbed.study.checks.judged import Judged, read_claims
 
     document, provenance = read_claims(folder), folder / "provenance.json"
@@ -256,7 +256,7 @@ def _badge(claim: Judged, verdict: str) -> tuple[str, str]:
 
 
 def _intervals(claim: Judged) -> list[str]:
-    """Where several figures decide, each with its interval; one alone is in ``measured``."""
+    """Intervals where several figures decide; a single one is in ``measured``."""
     if len(claim.figures) < 2:
         return []
     found = []
@@ -281,8 +281,8 @@ def _machine(provenance: Mapping[str, Any]) -> list[tuple[str, str]]:
 def write_comparison(
     folder: Path, comparison: Comparison, name: str, confidence: float, command: str, home: Path | None = None
 ) -> Path:
-    """With ``compare.json``; returns the page's path. ``home`` is the folder that the runs' folders are relative to, if
-    it is another one."""
+    """Write the page with ``compare.json``; returns its path. ``home`` is the folder that the runs' folders are
+    relative to, if it is another one."""
     from testbed.study.checks.better import NOT_SHOWN, changed_checks, differing_facts, figure_of
     from testbed.study.report import text
 
@@ -325,12 +325,12 @@ _COLOURS = {
     "better": Status.PASS,
     "no difference shown": "neutral",
 }
-"""Of a comparison's word: the first of these that is said of a group."""
+"""The word of a comparison: the first of these that a group has."""
 
 
 def write_cross_check(folder: Path, found: Sequence[Agreement], refused: Mapping[str, str]) -> Path:
-    """With ``cross-check.json``; ``refused`` says of scenarios why an engine can't carry them. Returns the page's
-    path."""
+    """Write the page with ``cross-check.json``; ``refused`` has the reasons why an engine can't carry scenarios.
+    Returns the path."""
     folder.mkdir(parents=True, exist_ok=True)
     document: CrossCheck = {"schema": 1, "scenarios": [entry.as_json() for entry in found], "refused": dict(refused)}
     write_json(folder / "cross-check.json", document)

@@ -36,18 +36,18 @@ if TYPE_CHECKING:  # what these need at run time would slow down every table
     from testbed.study.kinds.sweep_result import Row
 
 MOST_RATIO = 50
-"""Of the largest value to the smallest, on an axis that is not logarithmic."""
+"""Largest ratio of the largest value to the smallest, on an axis that is not logarithmic."""
 MOST_BARS = 60
 """Beyond, bars are too narrow to be read."""
 MOST_RUNS = 10
-"""Of each group are drawn: more would not be told apart, and cost a second each."""
+"""Most runs of each group to draw: more could not be distinguished, and cost a second each."""
 SHAPES = ("o", "s", "D", "^", "v", "P", "X", "*")
 OF_SWEEPS = ("o", "s", "^", "D", "v", "P")
 """Markers of a sweep's lines, in the order that plots of earlier results have, which are verified to the byte."""
 _OF_SOURCES = ("D", "o", "s", "^")
-"""How points are marked that others measured."""
+"""Markers of other people's measurements."""
 _OF_ENGINES = (".", "x", "+")
-"""Of the engines after the first."""
+"""Markers of the engines after the first."""
 
 
 def of_table(document: Mapping[str, Any]) -> list[Plot]:
@@ -70,9 +70,9 @@ def cells(summaries: Sequence[RowSummary], columns: Sequence[str]) -> list[Plot]
 class _Value(NamedTuple):
     median: float
     ends: tuple[float, float]
-    """Of the interval, else of the range."""
+    """The ends of the interval, else of the range."""
     label: str
-    """Of these ends, among the plot's points."""
+    """The label of these ends, in the file of the plot's points."""
 
 
 def _value(summary: RowSummary, column: str, figure: str) -> _Value | None:
@@ -125,7 +125,7 @@ def is_beaten(summary: RowSummary, column: str, measured: str) -> bool:
 
 
 def _least_lead(way: int, other: Spread, own: Spread) -> float:
-    """By how much the other one is better at least; 0 where it can't be said."""
+    """The least advantage of the other one; 0 where it is unknown."""
     if other.is_one and own.is_one:
         return way * (other.values[0] - own.values[0])
     difference = other.less(own)
@@ -177,7 +177,7 @@ def _bars(name: str, measured: str, summaries: Sequence[RowSummary], columns: Se
 
 
 def _whiskers(summaries: Sequence[RowSummary], figure: str) -> str:
-    """What the lines on the bars are."""
+    """The meaning of the lines on the bars."""
     spreads = [spread for summary in summaries for spread in summary.cells[figure].values()]
     levels = [spread.interval.level for spread in spreads if spread.interval]
     if levels:
@@ -186,7 +186,7 @@ def _whiskers(summaries: Sequence[RowSummary], figure: str) -> str:
 
 
 def _set_scale(axes: Axes, values: Sequence[float | None], along: Literal["x", "y"]) -> None:
-    """From 0; logarithmic where the smallest could not be seen beside the largest, and says so."""
+    """An axis from 0; logarithmic where the smallest could not be seen beside the largest, and says so."""
     shown = [value for value in values if value is not None]
     if not shown or min(shown) <= 0 or max(shown) / min(shown) < MOST_RATIO:
         axes.set(**{f"{along}lim": (0, None)})
@@ -201,11 +201,11 @@ _IN_MS = {"s": 1000.0, "ms": 1.0}
 _GAIN, _PERCENT = style.SERIES_COLOURS[1], style.SERIES_COLOURS[0]
 _WIDTH = 0.36
 _LEAST_MS = 1.0
-"""Where the logarithmic axis begins; what is less has no bar."""
+"""Start of the logarithmic axis; smaller values have no bar."""
 _MOST_MS = 10_000.0
-"""Where it ends at least, as in the published figures, so that they can be laid side by side."""
+"""Least end of the axis, as in the published figures, so that they can be laid side by side."""
 _MOST_LEVEL = 8
-"""How many labels of rows have their place side by side in the narrow picture."""
+"""Most labels of rows that fit beside each other in the narrow picture."""
 
 
 class Gain(NamedTuple):
@@ -223,8 +223,8 @@ class Gain(NamedTuple):
 
 
 def gains(defined: Sequence[Mapping[str, Any]], summaries: Sequence[RowSummary]) -> list[Plot]:
-    """What one column gains over another, row by row: one for each of the ``plots`` of a ``table.json`` of which a row
-    was run."""
+    """Plots of one column's gain over another, row by row: one for each of the ``plots`` of a ``table.json`` of which a
+    row was run."""
     by_name = {summary.name: summary for summary in summaries}
     chosen = [(plot, [by_name[name] for name in plot["rows"] if name in by_name]) for plot in defined]
     return [_gain(plot, rows) for plot, rows in chosen if rows]
@@ -268,7 +268,7 @@ def _gain(plot: Mapping[str, Any], rows: Sequence[RowSummary]) -> Plot:
 
 
 def _draw_gains(axes: Axes, ours: Sequence[Gain | None], theirs: Sequence[Gain | None], unit: str) -> None:
-    """In the form of the published figures: absolute on a logarithmic axis, percent on another."""
+    """A plot in the form of the published figures: absolute on a logarithmic axis, percent on another."""
     percent = axes.twinx()
     for place, (gain, known) in enumerate(zip(ours, theirs, strict=True)):
         if gain is not None:
@@ -347,7 +347,7 @@ def law(found: Fit, policy: str) -> Plot:
 
 
 def of_sweep(rows: Sequence[Row], defined: Sequence[PlotOf]) -> list[Plot]:
-    """Those that a sweep defines: a figure over a parameter, by policy or a second parameter, in panels."""
+    """The plots that a sweep defines: a figure over a parameter, by policy or a second parameter, in panels."""
     return [_panels(rows, plot, number) for number, plot in enumerate(defined, start=1)]
 
 
@@ -392,7 +392,7 @@ def _draw_panel(axes: Axes, rows: Sequence[Row], plot: PlotOf) -> None:
 
 
 def spread_of(values: Sequence[float | None]) -> Spread:
-    """Of a figure's values; empty unless every run has one."""
+    """The spread of a figure's values; empty unless every run has one."""
     there = [value for value in values if value is not None]
     return Spread.of(there if len(there) == len(values) else [])
 
@@ -550,7 +550,7 @@ def published(claims: Sequence[Judged]) -> list[Plot]:
 
 
 def of_run(name: str, folder: Path) -> list[Plot]:
-    """What the small files of one of the runs behind claims allow: a table's picture, or the shares of its windows."""
+    """Plots from the small files of one of the runs behind claims: a table's picture, or the shares of its windows."""
     from testbed.study.kinds.table_file import first_run
 
     if (folder / "table.json").is_file():

@@ -1,4 +1,4 @@
-"""What studies say on a terminal: a comparison's tables and lines, and the table of claims."""
+"""Texts of studies on a terminal: a comparison's tables and lines, and the table of claims."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from testbed.study.checks.judged import Judged
 _IN_WORDS: Mapping[Status, str] = {Status.FAIL: "failed", Status.UNTRUSTED: "untrusted"}
 """A group without a direction."""
 MANY_CASES = 3
-"""From so many settings on only the first figure is shown of each, and others where something was shown of them."""
+"""Number of settings from which on only the first figure is shown of each, and others where a difference was shown."""
 
 
 def words_of(statuses: Mapping[str, str], directions: Mapping[str, str]) -> dict[str, str]:
-    """By group: the direction, or ``failed`` or ``untrusted``."""
+    """Words by group: the direction, or ``failed`` or ``untrusted``."""
     return {name: direction or _IN_WORDS[Status(statuses[name])] for name, direction in directions.items()}
 
 
@@ -81,7 +81,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
 
 
 def _on_screen(found: Sequence[Difference]) -> list[Difference]:
-    """Those that fit on one screen: of what checks measured, those where something was shown."""
+    """Differences that fit on one screen: of figures from checks, those where a difference was shown."""
     mine = [d for d in found if d.direction != NOT_SHOWN or not is_of_check(d.figure)]
     if len({d.case for d in mine}) < MANY_CASES:
         return mine
