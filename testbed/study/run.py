@@ -139,7 +139,7 @@ class _Study:
         self.slots: dict[str, int] = {}
         """The number of parallel cells of its kind, by cell."""
         self.left_s = 0.0
-        """Expected seconds of the cells that are left, kept up to date: to add up thousands at each end would take long."""
+        """Expected seconds of the cells that are left, kept up to date: adding up thousands at each end takes long."""
         self.paces: list[tuple[float, float]] = []
         """Seconds taken and expected."""
         self.step = Step("runs")
