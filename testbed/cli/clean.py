@@ -47,7 +47,7 @@ def register(app: typer.Typer) -> None:
 def _on_machines(file: Path) -> int:
     """Leftovers on other machines of runs that this machine led."""
     from testbed.machine import inventory
-    from testbed.remote import leftovers
+    from testbed.remote.machine import remove_leftovers
     from testbed.runtime import lock
 
     machines = {
@@ -60,7 +60,7 @@ def _on_machines(file: Path) -> int:
             "Wait for it, or stop it with Ctrl-C.",
             run=on,
         )
-    removed, problems = leftovers.remove(machines)
+    removed, problems = remove_leftovers(machines)
     for what in removed:
         print(f"removed {what}")
     for problem in problems:

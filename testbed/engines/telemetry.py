@@ -61,7 +61,7 @@ class Gateway:
 
 
 class GrowingFiles:
-    """A file of line protocol that is being written, or a folder of such files, which may come and go."""
+    """A file of lines that is being written, or a folder of telemetry files, which may come and go."""
 
     def __init__(self, place: Path) -> None:
         self._place = place
@@ -81,7 +81,7 @@ class GrowingFiles:
             return []
         whole = new[: new.rfind(b"\n") + 1]
         self._read[path] = self._read.get(path, 0) + len(whole)
-        return whole.decode().splitlines()
+        return whole.decode(errors="replace").split("\n")[:-1]
 
 
 def merge_spools(spools: Sequence[Path], merged: Path) -> int:

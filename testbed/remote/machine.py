@@ -8,13 +8,14 @@ import logging
 import platform
 import shlex
 import socket
+import tempfile
 import time
 import urllib.parse
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import CannotRun, RunFailed
+from testbed.errors import CannotRun, RunFailed, TestbedError
 from testbed.exit_codes import Exit
 from testbed.machine import build
 from testbed.message import Message
@@ -249,7 +250,7 @@ class Machine:
 
     def stop(self) -> None:
         """Remove all that the run made there, and end the connection; the rest is left to
-        :mod:`testbed.remote.leftovers`."""
+        :func:`remove_leftovers`."""
         try:
             if failed := self.failure():
                 log.warning("%s; ./run.sh clean --hosts INVENTORY removes what is left there", failed)
@@ -290,6 +291,40 @@ def runs_with_folders(client: Any, helper: str) -> dict[str, str]:
     """The runs that have one, and the machine that leads each; "" where nothing tells."""
     said = _in_folders(client, helper, "runs").decode()
     return {run: led_by for run, _, led_by in (line.partition(" ") for line in said.splitlines())}
+
+
+def remove_leftovers(machines: Mapping[str, Mapping[str, Any]]) -> tuple[list[str], list[str]]:
+    """Remove from machines, given by their variables, all of the runs that this one led, none of which may be on;
+    another leader's runs are left alone. Returns the removed things and the problems, in words."""
+    removed: list[str] = []
+    problems: list[str] = []
+    for name, variables in machines.items():
+        with tempfile.TemporaryDirectory(prefix="ncp-far-") as own:
+            try:
+                machine = Machine(name, variables, "", Path(own), Path(own) / "ssh.log")
+                try:
+                    machine.connect()
+                    _remove_leftovers(machine, removed, problems)
+                finally:
+                    machine.disconnect()
+            except TestbedError as error:
+                problems.append(error.message)
+    return removed, problems
+
+
+def _remove_leftovers(machine: Machine, removed: list[str], problems: list[str]) -> None:
+    found = machine.docker.containers.list(all=True, filters={"label": LABEL})
+    runs = {one.labels[LABEL]: one.labels.get(LEAD_LABEL, "") for one in found}
+    helper = build.build_image(machine.docker, build.build_programs("ncp-far")["ncp-far"])
+    folders = runs_with_folders(machine.docker, helper)  # some whose containers somebody removed
+    for run, led_by in {**folders, **runs}.items():
+        if led_by != lead():
+            problems.append(f"{machine.name}: run {run} is another machine's, and may be on; clean up from there")
+            continue
+        remove_runs(machine.docker, [run], lambda what: removed.append(f"{what} on {machine.name}"))
+        if run in runs_with_folders(machine.docker, helper):
+            forget(machine.docker, helper, run)
+            removed.append(f"folder of run {run} on {machine.name}")
 
 
 def _in_folders(client: Any, helper: str, *command: str) -> bytes:

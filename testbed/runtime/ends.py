@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from influxdb.line_protocol import make_lines
 
+from testbed.documents import write_json
 from testbed.plan.model import Plan
 
 Point = Mapping[str, Any]
@@ -38,5 +38,4 @@ def write_events(
 
 def write_result(folder: Path, name: str, result: Mapping[str, Any]) -> None:
     """An end's result, in a run's folder."""
-    text = json.dumps(result, indent=1, ensure_ascii=False) + "\n"
-    (folder / "agents" / f"{name}.json").write_text(text)
+    write_json(folder / "agents" / f"{name}.json", result)

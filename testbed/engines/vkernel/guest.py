@@ -19,6 +19,7 @@ from typing import NamedTuple, TextIO
 import psutil
 
 from testbed import paths
+from testbed.engines.telemetry import GrowingFiles
 from testbed.errors import RunFailed
 from testbed.machine.guest_kernel import Kernel
 
@@ -229,16 +230,12 @@ def memory_folder() -> Iterator[Path]:
 
 def _follow(process: subprocess.Popen[bytes], said: Path, until_s: float, tell: Callable[[str], None]) -> None:
     """Pass on the guest's output, until it has ended or its time is up."""
-    place = 0
+    output = GrowingFiles(said)
     while True:
         over = process.poll() is not None
-        if said.exists():
-            with said.open("rb") as file:
-                file.seek(place)
-                *lines, _ = file.read().split(b"\n")
-            place += sum(len(line) + 1 for line in lines)
+        for lines in output.new_lines():
             for line in lines:
-                tell(line.decode(errors="replace"))
+                tell(line)
         if over or time.monotonic() > until_s:
             return
         with contextlib.suppress(subprocess.TimeoutExpired):
