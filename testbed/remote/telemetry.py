@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,38 +9,31 @@ from pathlib import Path
 from testbed.errors import RunFailed
 from testbed.message import Message
 from testbed.remote.machine import Machine
+from testbed.runtime.background import Background
 
 EVERY_S = 0.5
 GIVEN_UP_S = 10.0
 """A machine that has not answered for so long will not."""
 
 
-class FetchedTelemetry(threading.Thread):
+class FetchedTelemetry(Background):
     """Appends the new whole lines of files in the run's folder of a machine to files here (``files``: remote name →
     local path). Lines that were fetched are kept, whatever becomes of the machine."""
 
     def __init__(self, machine: Machine, files: Mapping[str, Path]) -> None:
-        super().__init__(name=f"telemetry of {machine.name}", daemon=True)
+        super().__init__(f"telemetry of {machine.name}")
         self._machine, self._files = machine, files
         self._read = dict.fromkeys(files, 0)
-        self._ended = threading.Event()
-        self._error: Message | None = None
         self._answered_s = time.monotonic()
 
     def run(self) -> None:
         """Follow until stopped."""
-        while not self._ended.wait(EVERY_S):
+        while not self._stopped.wait(EVERY_S):
             self._look()
-
-    def failure(self) -> Message | None:
-        """The reason that it could not go on, or None."""
-        return self._error
 
     def stop(self) -> None:
         """Fetch the rest, and end; raises :class:`RunFailed` where that fails."""
-        self._ended.set()
-        if self.is_alive():
-            self.join()
+        super().stop()
         while self._error is None and not self._look():
             time.sleep(EVERY_S)
         if self._error:

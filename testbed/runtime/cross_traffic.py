@@ -16,6 +16,7 @@ from testbed.errors import RunFailed
 from testbed.message import Message
 from testbed.plan.model import CrossTraffic, Plan
 from testbed.runtime import iperf3
+from testbed.runtime.background import Background
 from topologies.commands import dies_with_us, in_namespace
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class _LocalProgram:
         """Nothing: it wrote there itself."""
 
 
-class Iperf3(threading.Thread):
+class Iperf3(Background):
     """One flow: a server that reports what it receives as it does, and a client that starts at its time.
 
     The client's own JSON is ``iperf3-<number>.json`` in the result folder, with the server's output in it.
@@ -80,15 +81,12 @@ class Iperf3(threading.Thread):
         remote: RemoteHosts | None = None,
     ) -> None:
         """``namespaces`` are paths by host; other hosts are ``remote``."""
-        super().__init__(name=f"iperf3-{flow['number']}", daemon=True)
+        super().__init__(f"iperf3-{flow['number']}", started_unix_ns)
         self._flow, self._namespaces, self._remote = flow, namespaces, remote
-        self._started_unix_ns = started_unix_ns
         self._json = folder / f"{self.name}.json"
         self._log = folder / "logs" / f"{self.name}.log"
         self._spool = folder / "spools" / f"{self.name}.lp"
         self._points = Iperf3Flow(plan, flow)
-        self._stopped = threading.Event()
-        self._error: Message | None = None
         self._client: Program | None = None
         shown = ("--interval", str(INTERVAL_S), "--format", "k", "--forceflush")
         self._server = self._start("server_host", iperf3.server(server_port(flow), "--bind", flow["server"], *shown))
@@ -105,10 +103,6 @@ class Iperf3(threading.Thread):
             return _LocalProgram(command, self._namespaces[host], self._log, file)
         assert self._remote is not None
         return self._remote.start_program(host, f"{self.name}-{role}", command, at_unix_ns, self._log)
-
-    def failure(self) -> Message | None:
-        """The reason that the flow failed, or None."""
-        return self._error
 
     def run(self) -> None:
         """Carry out the flow, from the transfer's start to the end of its own time."""
@@ -135,19 +129,14 @@ class Iperf3(threading.Thread):
 
     def stop(self) -> None:
         """End the flow, whatever it is doing."""
-        self._stopped.set()
-        if self.ident is not None:
-            self.join()
-        else:
+        super().stop()
+        if self.ident is None:  # it never began
             self._server.end()
 
     def _wait_for_its_time(self) -> int | None:
         """Wait until the client is to be requested; returns its start, or None where the flow was stopped before."""
-        start_ns = None
-        while start_ns is None:
-            if self._stopped.wait(0.02):
-                return None
-            start_ns = self._started_unix_ns()
+        if (start_ns := self._await_start()) is None:
+            return None
         at_unix_ns = start_ns + round(self._flow["from_s"] * 1e9)
         ahead_s = 0.0 if self._flow["client_host"] in self._namespaces else AHEAD_REMOTE_S
         return None if self._stopped.wait(max(0.0, at_unix_ns / 1e9 - time.time() - ahead_s)) else at_unix_ns

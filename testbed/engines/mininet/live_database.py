@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,6 +13,7 @@ from testbed.engines.telemetry import GrowingFiles
 from testbed.judge.checks.law_ahead import law_ahead
 from testbed.plan.duration import shown_s
 from testbed.plan.model import Plan
+from testbed.runtime.background import Background
 from testbed.series import influxql, named
 from testbed.series.one_clock import RETENTION, shifted
 from testbed.services.influx import run_list
@@ -32,37 +32,31 @@ def announce(endpoint: Endpoint, plan: Plan, folder: Path) -> None:
         writer.write(law_ahead(plan), RETENTION)
 
 
-class LiveDatabase(threading.Thread):
+class LiveDatabase(Background):
     """Writes the points of a run's spools, aligned to the transfer's start, every second while the transfer is on, and
     every other second the measurement ``telemetry_lag``: the age of a sender's newest sample in the database.
 
     The judge writes all aligned points once more, so one that is missed here is not missing for long.
     """
 
+    longest_stop_s = INTERVAL_S
+
     def __init__(self, endpoint: Endpoint, plan: Plan, spools: Path, started_unix_ns: Callable[[], int | None]) -> None:
-        super().__init__(name="live-database", daemon=True)
+        super().__init__("live-database", started_unix_ns)
         self._endpoint, self._plan, self._spools = endpoint, plan, GrowingFiles(spools)
-        self._started_unix_ns = started_unix_ns
         self._length_s = shown_s(plan)
-        self._ended = threading.Event()
 
     def run(self) -> None:
         """Follow until stopped."""
         start_ns, rounds = None, 0
         with Client(self._endpoint, "admin") as client:
-            while not self._ended.wait(INTERVAL_S):
+            while not self._stopped.wait(INTERVAL_S):
                 start_ns, rounds = start_ns or self._started_unix_ns(), rounds + 1
                 with suppress(QueryFailed):
                     if start_ns is not None:
                         self._follow(client, start_ns, time.time_ns())
                     if rounds % 2 == 0:
                         self._note_lag(client)
-
-    def stop(self) -> None:
-        """End; waits no longer than one round takes."""
-        self._ended.set()
-        if self.is_alive():
-            self.join(timeout=INTERVAL_S)
 
     def _follow(self, client: Client, start_ns: int, now_ns: int) -> None:
         for lines in self._spools.new_lines():

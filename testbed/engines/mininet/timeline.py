@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from line_protocol_parser import parse_line
 
 from testbed.message import Message
 from testbed.plan.model import Action, Plan
+from testbed.runtime.background import Background
 
 AHEAD_S = 0.05
 """The lead with which an action is requested, so that whoever carries it out is ready and keeps the time."""
@@ -41,19 +41,13 @@ class Target(Protocol):
         """Make the receiver stop reading from a connection for a time."""
 
 
-class Timeline(threading.Thread):
+class Timeline(Background):
     """Waits for the transfer's start, then carries out each action at its time and writes it to a spool."""
 
     def __init__(self, plan: Plan, target: Target, started_unix_ns: Callable[[], int | None], spool: Path) -> None:
-        super().__init__(name="timeline", daemon=True)
+        super().__init__("timeline", started_unix_ns)
         self._ahead_s = AHEAD_REMOTE_S if plan.get("place") else AHEAD_S
-        self._plan, self._target, self._started_unix_ns, self._spool = plan, target, started_unix_ns, spool
-        self._stopped = threading.Event()
-        self._error: Message | None = None
-
-    def failure(self) -> Message | None:
-        """The reason that an action could not be carried out, or None."""
-        return self._error
+        self._plan, self._target, self._spool = plan, target, spool
 
     def run(self) -> None:
         """Carry out all actions, unless :meth:`stop` comes first."""
@@ -68,11 +62,8 @@ class Timeline(threading.Thread):
             self._target.close()
 
     def _carry_out_all(self) -> None:
-        start_ns = None
-        while start_ns is None:
-            if self._stopped.wait(0.02):
-                return
-            start_ns = self._started_unix_ns()
+        if (start_ns := self._await_start()) is None:
+            return
         for action in self._plan["timeline"]:
             due_ns = start_ns + round(action["at_s"] * 1e9)
             if self._stopped.wait(max(0.0, (due_ns - time.time_ns()) / 1e9 - self._ahead_s)):
@@ -89,12 +80,6 @@ class Timeline(threading.Thread):
                     error=error,
                 )
                 return
-
-    def stop(self) -> None:
-        """End; later actions are left out."""
-        self._stopped.set()
-        if self.is_alive():
-            self.join()
 
     def _carry_out(self, action: Action, at_unix_ns: int) -> int:
         match action["kind"]:
