@@ -135,16 +135,16 @@ def test_the_levels_of_two_are_added_up() -> None:
 
 @given(st.floats(0, 1, exclude_max=True))
 def test_no_level_is_told_as_more_than_a_threshold_that_it_misses(level: float) -> None:
-    percent = int(intervals.told([level]).removesuffix("%"))
+    percent = int(intervals.levels_in_words([level]).removesuffix("%"))
     assert abs(percent - 100 * level) <= 1
     assert percent < 100
     assert (percent >= 95) == (level >= LEVEL)
 
 
 def test_levels_in_words() -> None:
-    assert intervals.told([0.75]) == "75%"
-    assert intervals.told([0.96875, 0.75, 0.875]) == "75 to 97%"
-    assert intervals.told([0.9499]) == "94%"
+    assert intervals.levels_in_words([0.75]) == "75%"
+    assert intervals.levels_in_words([0.96875, 0.75, 0.875]) == "75 to 97%"
+    assert intervals.levels_in_words([0.9499]) == "94%"
 
 
 @pytest.mark.parametrize(
@@ -186,4 +186,4 @@ def test_a_value_alone_is_beside_an_upper_limit() -> None:
 
 
 def test_certainty_is_told_as_certainty_only() -> None:
-    assert [intervals.told([level]) for level in (1.0, 0.999, 0.95, 0.0)] == ["100%", "99%", "95%", "0%"]
+    assert [intervals.levels_in_words([level]) for level in (1.0, 0.999, 0.95, 0.0)] == ["100%", "99%", "95%", "0%"]

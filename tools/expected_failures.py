@@ -189,8 +189,8 @@ def _of_table(name: str, claim: Claim, check: str, run: Path) -> Iterator[Refere
         yield from _failing(name, check, result, engine_of(table).name, form, runs)
         return
     loaded = table_file.load(table["name"], quick=bool(table["quick"]))
-    asked = claim.table_check(name) or next(one for one in loaded.table.checks if one.name == check)
-    result = judge_one(asked, summaries_of(table), table["columns"], results_of(table), table["engine"])
+    requested = claim.table_check(name) or next(one for one in loaded.table.checks if one.name == check)
+    result = judge_one(requested, summaries_of(table), table["columns"], results_of(table), table["engine"])
     yield from _failing(name, check, result, engine_of(table).name, form, runs)
 
 

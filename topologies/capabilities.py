@@ -71,8 +71,8 @@ def _netem_refusals(link: Link) -> Iterator[str]:
     for impairment in IMPAIRMENTS:
         if impairment.netem:
             yield from impairment.netem_refuses(link)
-        elif asked := [key for key in impairment.effects if link.get(key)]:
-            yield f"{asked[0]}: netem can't do that"
+        elif requested := [key for key in impairment.effects if link.get(key)]:
+            yield f"{requested[0]}: netem can't do that"
     if not shaped_at_hosts(link) and os.geteuid() == 0:
         mode = link["queue"]["mode"]
         for kind in ("htb", "codel") if mode == "codel" else ("htb",):

@@ -39,14 +39,14 @@ def read_topo(file: Path, class_name: str, options: Mapping[str, Any], text: str
     _refuse_what_others_may_write(file)
     topo_class = _class(file, class_name, text)
     added: list[tuple[str | None, str, str]] = []
-    told: list[Mapping[str, Any]] = []
+    reported: list[Mapping[str, Any]] = []
 
     class Recorded(topo_class):  # type: ignore[misc, valid-type]
         # Mininet's own list of links is sorted.
         def addLink(self, node1: str, node2: str, *args: Any, **more: Any) -> Any:  # noqa: N802
             key = super().addLink(node1, node2, *args, **more)
             added.append((key if isinstance(key, str) else None, node1, node2))
-            told.append(more)
+            reported.append(more)
             return key
 
     try:
@@ -61,7 +61,7 @@ def read_topo(file: Path, class_name: str, options: Mapping[str, Any], text: str
             said=said,
             at_line=_line(file, error),
         ) from error
-    return Graph(tuple(topo.nodes(sort=False)), tuple(added), tuple(told))
+    return Graph(tuple(topo.nodes(sort=False)), tuple(added), tuple(reported))
 
 
 def topo_classes(file: Path) -> list[str]:

@@ -83,8 +83,8 @@ def compare(folder: Path, again: Path, verified: Verification, recorded: Mapping
     there, made = ((place / PAGE).read_text(encoding="utf-8", errors="replace") for place in (folder, again))
     if other:
         there, made = DRAWING.sub("", there), DRAWING.sub("", made)
-    told = list(text_differences(PAGE, there, made, most=1))
-    if told and not provenance_check.of_this_code(recorded):
+    reported = list(text_differences(PAGE, there, made, most=1))
+    if reported and not provenance_check.of_this_code(recorded):
         verified.unchecked.append(
             Message(
                 "file.by-other-code",
@@ -94,7 +94,7 @@ def compare(folder: Path, again: Path, verified: Verification, recorded: Mapping
             )
         )
     else:
-        verified.differences.extend(told)
+        verified.differences.extend(reported)
 
 
 def _plots(folder: Path) -> dict[str, bytes]:

@@ -76,10 +76,10 @@ def scenario_again(folder: Path, plan: Plan) -> list[LoadedScenario]:
     found, wrong = [], None
     try:
         quick = load(str(own), quick=bool(plan.get("quick"))).overrides
-        told = load(str(own), overrides[len(quick) :], quick=bool(plan.get("quick")))
+        reported = load(str(own), overrides[len(quick) :], quick=bool(plan.get("quick")))
         # One that calls itself changed has no expected failures, so that nothing rests on it.
         changed = len(overrides) > len(quick) or plan.get("variant") == "changed"
-        found.append(replace(told, changed=changed))
+        found.append(replace(reported, changed=changed))
     except BadInput as error:
         wrong = error
     try:
@@ -122,8 +122,8 @@ def _plan_again(folder: Path, plan: Plan, verified: Verification) -> tuple[Plan,
             plan.get("traces"),
         )
         policies = _policies(plan, provenance_of(folder), verified)
-        asked = scenario_again(folder, plan)
-        if plan["topology"].get("file") and not any(map(_may_make_topology, asked)):
+        requested = scenario_again(folder, plan)
+        if plan["topology"].get("file") and not any(map(_may_make_topology, requested)):
             verified.unchecked.append(
                 Message(
                     "plan.own-topology",
@@ -131,7 +131,7 @@ def _plan_again(folder: Path, plan: Plan, verified: Verification) -> tuple[Plan,
                 )
             )
             return None
-        made = [(_resolved(loaded, policies, choices, plan), loaded) for loaded in asked]
+        made = [(_resolved(loaded, policies, choices, plan), loaded) for loaded in requested]
     except (BadInput, KeyError, TypeError, ValueError) as error:
         what = f"no {error}" if isinstance(error, KeyError) else error
         verified.differences.append(
@@ -141,12 +141,12 @@ def _plan_again(folder: Path, plan: Plan, verified: Verification) -> tuple[Plan,
         )
         return None
     recorded = read_json(folder / "plan.json")
-    told = [
+    reported = [
         list(differences("plan.json", _named_files(recorded), _named_files(old.as_in(recorded, again))))
         for again, _ in made
     ]
-    least = min(range(len(told)), key=lambda place: len(told[place]))
-    verified.differences.extend(told[least])
+    least = min(range(len(reported)), key=lambda place: len(reported[place]))
+    verified.differences.extend(reported[least])
     if paths_of(plan) != paths_of(made[least][0]):
         verified.notes.append(
             Message(

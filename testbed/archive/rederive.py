@@ -68,8 +68,8 @@ class _MadeAgain:
         self._origin()
         readings = self._readings()
         again = verify(folder, reader, self._trust(reader, readings))
-        told = again.to_json() if recorded.figures else again.to_json() | {"figures": {}}
-        self.verified.differences.extend(differences("", recorded.to_json(), told))
+        reported = again.to_json() if recorded.figures else again.to_json() | {"figures": {}}
+        self.verified.differences.extend(differences("", recorded.to_json(), reported))
         self._expected()
         self._tables(reader, readings)
         self._lines(reader, again)
@@ -245,8 +245,8 @@ class _MadeAgain:
             made = Path(place, name)
             write(made)
             there, again = (read_text(path) for path in (self.folder / name, made))
-        told = list(text_differences(name, there, again))
-        if told and name in OF_THE_CODE and not provenance_check.of_this_code(self.provenance):
+        reported = list(text_differences(name, there, again))
+        if reported and name in OF_THE_CODE and not provenance_check.of_this_code(self.provenance):
             self.verified.unchecked.append(
                 Message(
                     "file.by-other-code",
@@ -256,7 +256,7 @@ class _MadeAgain:
                 )
             )
         else:
-            self.verified.differences.extend(told)
+            self.verified.differences.extend(reported)
 
 
 def read_text(path: Path) -> str:

@@ -51,7 +51,7 @@ def check(place: Path, bundle: Verification, signers: Path | None) -> None:
         )
     signature, manifest = place / SIGNATURE, (place / MANIFEST).read_bytes()
     if not signature.is_file():
-        _told(bundle, Message("signature.none", "unsigned"), wanted=signers is not None)
+        _told(bundle, Message("signature.none", "unsigned"), expected=signers is not None)
         return
     known = _ssh_keygen("check-novalidate", "-n", NAMESPACE, "-s", str(signature), given=manifest)
     if known.returncode:
@@ -71,14 +71,14 @@ def check(place: Path, bundle: Verification, signers: Path | None) -> None:
         _told(
             bundle,
             Message("signature.unknown-key", "signed by an unknown key ({key})", key=key),
-            wanted=signers is not None,
+            expected=signers is not None,
         )
     else:
         bundle.notes.append(Message("signature.by", "signed by {by} ({key})", by=by, key=key))
 
 
-def _told(bundle: Verification, said: Message, *, wanted: bool) -> None:
-    (bundle.differences if wanted else bundle.notes).append(said)
+def _told(bundle: Verification, said: Message, *, expected: bool) -> None:
+    (bundle.differences if expected else bundle.notes).append(said)
 
 
 def _signer(signature: Path, manifest: bytes, signers: Path) -> str | None:

@@ -74,9 +74,9 @@ def main() -> None:
             print(printable(hint), file=sys.stderr)
         sys.exit(int(error.exit_code))
     except OSError as error:
-        if not (told := of_the_machine(error)):
+        if not (reported := of_the_machine(error)):
             raise
-        print(f"error: {told}", file=sys.stderr)
+        print(f"error: {reported}", file=sys.stderr)
         sys.exit(int(Exit.CANNOT_RUN))
     finally:
         taking_turns.give_to_the_owner()
@@ -107,7 +107,7 @@ def carry_out(arguments: Sequence[str]) -> int:
         print(error.format_message())
         return Exit.BAD_INPUT
     except wrong_usage.UsageError as error:
-        raise wrong_usage.told(error, arguments) from error
+        raise wrong_usage.as_bad_input(error, arguments) from error
     return int(code or 0)
 
 
@@ -128,8 +128,8 @@ def command_line(verb: str | None) -> typer.Typer:
         "130 stopped by Ctrl-C.",
     )
     app.callback()(lambda: None)  # else Typer leaves out the name of a verb that is the only one
-    asked = [verb] if verb in VERBS else VERBS
-    for module in dict.fromkeys(VERBS[name] for name in asked):
+    requested = [verb] if verb in VERBS else VERBS
+    for module in dict.fromkeys(VERBS[name] for name in requested):
         import_module(f"testbed.cli.{module}").register(app)
     order = list(VERBS)
     app.registered_commands.sort(key=lambda command: order.index(str(command.name)))

@@ -88,10 +88,10 @@ def compare_groups(
     from testbed.study.kinds import compare
     from testbed.study.report import page, text
 
-    asked = compare.Request(engine, seeds, quick, tuple(set_), runtime, link)
+    requested = compare.Request(engine, seeds, quick, tuple(set_), runtime, link)
     only = [name for name in figures.split(",") if name]
     with runs_made(cluster):
-        folder, groups = compare.groups(what or [], group or [], scenario, commit or [], asked, resume)
+        folder, groups = compare.groups(what or [], group or [], scenario, commit or [], requested, resume)
     found = compare.judge_known(groups, confidence, only)
     report = page.write_comparison(folder, found, folder.name, confidence, "./run.sh " + shlex.join(sys.argv[1:]))
     make_latest(folder)
@@ -128,14 +128,14 @@ def compare_engines(
     PASS, FAIL or UNTRUSTED."""
     from testbed.study.kinds import cross_check
 
-    wanted = names or [str(path) for path in scenarios()]
+    expected = names or [str(path) for path in scenarios()]
     chosen = _engines(engines)
-    kept = _kept(results, chosen, wanted)
-    asked = cross_check.Request(chosen, tuple(set_), quick, runtime, rows, columns, repeat, kept)
+    kept = _kept(results, chosen, expected)
+    requested = cross_check.Request(chosen, tuple(set_), quick, runtime, rows, columns, repeat, kept)
     with runs_made(cluster):
         folder, found, refused = cross_check.run(
-            wanted,
-            asked,
+            expected,
+            requested,
             paths.results() / "cross-check",
             lambda entry: print("\n".join(entry.lines())),
             strict=bool(names),

@@ -236,8 +236,8 @@ def _paths(typed: str, suffixes: tuple[str, ...] = ()) -> Iterator[str]:
     except OSError:
         return
     for one in entries:
-        told = f"{folder}/{one.name}" if "/" in typed else one.name
+        reported = f"{folder}/{one.name}" if "/" in typed else one.name
         if one.name.startswith(start) and one.is_dir():
-            yield f"{told}/"
+            yield f"{reported}/"
         elif one.name.startswith(start) and (not suffixes or one.suffix in suffixes):
-            yield told
+            yield reported

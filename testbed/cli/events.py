@@ -60,13 +60,13 @@ def tell(as_json: bool, do: Callable[[Progress], tuple[Verdict, Path]]) -> int:
     if not as_json:
         return outcome.tell(*do(Progress()))
 
-    def told(progress: EventProgress) -> int:
+    def reported(progress: EventProgress) -> int:
         verdict, folder = do(progress)
         code = outcome.tell(verdict, folder)
         tell_verdict(progress, verdict.verdict, verdict.summary, verdict.to_json()["checks"], folder, code)
         return code
 
-    return in_events(told)
+    return in_events(reported)
 
 
 def tell_verdict(

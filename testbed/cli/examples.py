@@ -52,5 +52,5 @@ def in_the_help(verb: str, text: str) -> str:
     """A verb's help with its examples behind the first paragraph, before all else."""
     first, _, rest = text.partition("\n\n")
     lines = [f"  {one}" for one in EXAMPLES.get(verb, ())]
-    told = "\n".join(["\b", "For example:", *lines]) if lines else ""
-    return "\n\n".join(part for part in (first, told, rest) if part)
+    reported = "\n".join(["\b", "For example:", *lines]) if lines else ""
+    return "\n\n".join(part for part in (first, reported, rest) if part)

@@ -36,26 +36,26 @@ def register(app: typer.Typer) -> None:
         """
         from testbed import confine
 
-        asked = {
+        requested = {
             name
-            for name, wanted in (
+            for name, expected in (
                 ("parquet", parquet),
                 ("pcapng", pcapng),
                 ("xplot", xplot),
                 ("qvis", qvis),
                 ("plots", plots),
             )
-            if wanted
+            if expected
         }
         with confine.to_results(*folders):
-            _export(folders, asked)
+            _export(folders, requested)
 
 
-def _export(folders: Sequence[Path], asked: Collection[str]) -> None:
+def _export(folders: Sequence[Path], requested: Collection[str]) -> None:
     from testbed.interchange.traces import agree
 
     for folder in folders:
-        if asked != {"plots"} and not (folder / "telemetry.lp").is_file():
+        if requested != {"plots"} and not (folder / "telemetry.lp").is_file():
             raise BadInput(
                 "export.not-a-run",
                 "{folder}: not the result folder of a run: it has no telemetry.lp",
@@ -74,14 +74,14 @@ def _export(folders: Sequence[Path], asked: Collection[str]) -> None:
         raise typer.Exit(Exit.FAIL)
     for folder in folders:
         for name, write in _forms().items():
-            if asked and name not in asked:
+            if requested and name not in requested:
                 continue
             written = write(folder)
-            if name == "plots" and name in asked and not written:
+            if name == "plots" and name in requested and not written:
                 raise BadInput(
                     "export.nothing-to-draw", "--plots: {folder} has nothing that could be drawn", folder=folder
                 )
-            if name in asked and not written:
+            if name in requested and not written:
                 raise BadInput(
                     "export.no-trace",
                     "--{option}: {folder} has no trace for it; make the run with {needed}",

@@ -34,10 +34,10 @@ def register(app: typer.Typer) -> None:
         text = TEMPLATE.read_text(encoding="utf-8").format(name=file.stem)
         with file.open("x", encoding="utf-8") as opened:  # never over one that is there
             opened.write(f"# yaml-language-server: $schema={SCHEMA}\n{text}")
-        asked = name if files.is_path(name) else file.stem
+        requested = name if files.is_path(name) else file.stem
         print(f"{shown(file)} was written. Next:")
-        print(f"  ./run.sh show {asked}")
-        print(f"  ./run.sh {asked} --engine sim")
+        print(f"  ./run.sh show {requested}")
+        print(f"  ./run.sh {requested} --engine sim")
 
 
 def _refuse(name: str, file: Path) -> None:

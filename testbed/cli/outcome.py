@@ -57,8 +57,8 @@ def shown(path: Path) -> str:
 
 def ended_early(error: Exception, name: str, folder: Path) -> int:
     """Say why a run broke down, and its last line; returns the exit code."""
-    if told := of_the_machine(error):
-        print(f"error: {told}", file=sys.stderr)
+    if reported := of_the_machine(error):
+        print(f"error: {reported}", file=sys.stderr)
         print(f"Results go to {shown(folder.parent)}; NCP_TESTBED_RESULTS moves them.", file=sys.stderr)
         if (folder / "spools").is_dir():
             print(f"What was measured so far: {shown(folder / 'spools')}", file=sys.stderr)

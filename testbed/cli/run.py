@@ -189,12 +189,12 @@ def _told(engine: Engine, run: Run, progress: EventProgress) -> int:
     return code
 
 
-def _headline(plan: Plan, told: list[str]) -> list[str]:
+def _headline(plan: Plan, reported: list[str]) -> list[str]:
     from testbed.plan.traffic_types import traffic_of
 
     word = "policy" if traffic_of(plan).windows else plan["traffic"]
-    first = f"{plan['scenario']} {plan['run']}: {word} {plan['sessions'][0]['policy']}, {told[0]}"
-    return [first, *(f"  {line}" for line in told[1:])]
+    first = f"{plan['scenario']} {plan['run']}: {word} {plan['sessions'][0]['policy']}, {reported[0]}"
+    return [first, *(f"  {line}" for line in reported[1:])]
 
 
 def _dry_run(engine: Engine, loaded: LoadedScenario, options: Options) -> int:

@@ -46,20 +46,20 @@ def register(app: typer.Typer) -> None:
 
         events.refuse_with(as_json, dry_run)
         loaded = load(name, set_, quick=quick)  # bad input ends here, before anything is set up
-        asked = table_run.TableRequest(repeat, rows, columns, runtime, link, engine, quick, resume)
+        requested = table_run.TableRequest(repeat, rows, columns, runtime, link, engine, quick, resume)
         if dry_run:
-            table_run.tell(loaded, asked)
+            table_run.tell(loaded, requested)
             raise typer.Exit(0)
         with runs_made(cluster):
-            raise typer.Exit(tell_run(loaded, asked, as_json))
+            raise typer.Exit(tell_run(loaded, requested, as_json))
 
 
-def tell_run(loaded: LoadedTable, asked: TableRequest, as_json: bool) -> int:
+def tell_run(loaded: LoadedTable, requested: TableRequest, as_json: bool) -> int:
     """Run it and tell its checks and its verdict; returns the exit code."""
     from testbed.study.kinds import table as table_run
 
     def run(progress: Progress) -> tuple[Verdict, Path]:
-        verdict = table_run.run(loaded, asked, progress)
+        verdict = table_run.run(loaded, requested, progress)
         return verdict, paths.results() / verdict.scenario / verdict.run
 
     return events.tell(as_json, run)

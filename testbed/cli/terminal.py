@@ -54,8 +54,10 @@ def speaks_unicode(environment: Mapping[str, str] = os.environ) -> bool:
 def _replace(error: UnicodeError) -> tuple[str, int]:
     assert isinstance(error, UnicodeEncodeError)
     wrong = error.object[error.start : error.end]
-    told = (ASCII.get(char) or unicodedata.normalize("NFKD", char).encode("ascii", "ignore").decode() for char in wrong)
-    return "".join(text or "?" for text in told), error.end
+    reported = (
+        ASCII.get(char) or unicodedata.normalize("NFKD", char).encode("ascii", "ignore").decode() for char in wrong
+    )
+    return "".join(text or "?" for text in reported), error.end
 
 
 codecs.register_error(AS_ASCII, _replace)

@@ -55,7 +55,7 @@ def carry_out(names: list[str]) -> int:
     code = subprocess.run(
         [*NOX, "--report", str(report), *chosen], cwd=paths.CHECKOUT, stdin=subprocess.DEVNULL, check=False
     ).returncode
-    return told(code, report)
+    return report_of(code, report)
 
 
 def sessions() -> list[str]:
@@ -71,7 +71,7 @@ def sessions() -> list[str]:
     return names
 
 
-def told(code: int, report: Path) -> int:
+def report_of(code: int, report: Path) -> int:
     """Say what came of all sessions together; returns the exit code."""
     ended: list[dict[str, Any]] = json.loads(report.read_text())["sessions"] if report.exists() else []
     found = junit.cases(sorted(junit.FOLDER.glob("*.xml")))

@@ -17,7 +17,7 @@ UsageError = exceptions.UsageError
 NoArguments = exceptions.NoArgsIsHelpError
 
 
-def told(error: exceptions.UsageError, arguments: Sequence[str]) -> BadInput:
+def as_bad_input(error: exceptions.UsageError, arguments: Sequence[str]) -> BadInput:
     """The error as :class:`BadInput`; ``arguments`` are those of the command line, its verb first if it has one."""
     verb = " ".join(error.ctx.command_path.split()[1:]) if error.ctx else arguments[0]
     return BadInput.of(_message(error, verb, arguments), _hint(error, verb))

@@ -94,7 +94,7 @@ def against(value: float, interval: Interval | None, low: float, high: float | N
     return (interval or Interval(value, value, 1.0)).against(low, high)
 
 
-def told(levels: Iterable[float]) -> str:
+def levels_in_words(levels: Iterable[float]) -> str:
     """``75%``, or ``75 to 97%`` of several: in whole percent, never rounded up to :data:`LEVEL` or to certainty."""
     percents = sorted({_percent(level) for level in levels})
     return f"{percents[0]}%" if len(percents) == 1 else f"{percents[0]} to {percents[-1]}%"

@@ -102,10 +102,10 @@ class Benchmark:
     holds_machine: bool = False
     """Whether no run may be on beside it; one that makes a run leaves that to the run."""
 
-    def carry_out(self, asked: str, *, quick: bool, parts: tuple[str, ...] = ()) -> bool:
+    def carry_out(self, requested: str, *, quick: bool, parts: tuple[str, ...] = ()) -> bool:
         """Measure, print and write the result folder; whether no target was missed. ``asked`` is the command."""
         progress = Progress()
-        self.engine.refuse_user(asked)
+        self.engine.refuse_user(requested)
         programs = self.engine.prepare(progress, "process")
         self.engine.clear(progress.say)
         measurement = Measurement(self.name, self.title, quick, progress, programs, parts)

@@ -58,7 +58,7 @@ class Candidate(Protocol):
     blocks: bool
     """Whether a sender is held back by the rate, so that it need not pace itself."""
 
-    def link(self, asked: Asked) -> AbstractContextManager[Between]:
+    def link(self, requested: Asked) -> AbstractContextManager[Between]:
         """The link exists within it."""
 
 

@@ -28,12 +28,12 @@ PARTS: dict[str, Callable[[Bench], Section]] = {
 FULL_S, QUICK_S = 700.0, 85.0
 
 
-def measure(asked: Measurement) -> None:
+def measure(requested: Measurement) -> None:
     """Measures each requested part, until the time is up."""
-    bench = _bench(asked)
-    for part in asked.parts or PARTS:
-        asked.load.sample()
-        asked.add(_measured(part, bench))
+    bench = _bench(requested)
+    for part in requested.parts or PARTS:
+        requested.load.sample()
+        requested.add(_measured(part, bench))
 
 
 def _measured(part: str, bench: Bench) -> Section:
@@ -46,22 +46,22 @@ def _measured(part: str, bench: Bench) -> Section:
         return broken
 
 
-def _bench(asked: Measurement) -> Bench:
-    namespace, binary = asked.namespace, asked.programs.binaries["ncp-link"]
+def _bench(requested: Measurement) -> Bench:
+    namespace, binary = requested.namespace, requested.programs.binaries["ncp-link"]
     peers: list[Candidate] = []
     for peer in (Mahimahi, Rattan):
         why = peer.missing() or _fault(peer())
         if why:
-            asked.missing.append(why)
+            requested.missing.append(why)
         else:
             peers.append(peer())
     if has_netem():
         peers.append(Ours(namespace, binary, "netem"))
     else:
-        asked.missing.append("netem: this kernel has no sch_netem")
-    ends_s = asked.begun_s + (QUICK_S if asked.quick else FULL_S)
+        requested.missing.append("netem: this kernel has no sch_netem")
+    ends_s = requested.begun_s + (QUICK_S if requested.quick else FULL_S)
     ours = Ours(namespace, binary, "relay")
-    return Bench(namespace, binary, Instrument(binary), ours, peers, asked.quick, asked.say, ends_s)
+    return Bench(namespace, binary, Instrument(binary), ours, peers, requested.quick, requested.say, ends_s)
 
 
 def _fault(peer: Candidate) -> str:

@@ -41,21 +41,21 @@ class Measured:
     """Transfers of the agents; iperf3 has fewer figures."""
 
 
-def measure(asked: Measurement) -> None:
+def measure(requested: Measurement) -> None:
     """Each session and TCP in turn, over the same two namespaces."""
-    repeats = QUICK_REPEATS if asked.quick else REPEATS
-    transfer_bytes = QUICK_TRANSFER_BYTES if asked.quick else TRANSFER_BYTES
+    repeats = QUICK_REPEATS if requested.quick else REPEATS
+    transfer_bytes = QUICK_TRANSFER_BYTES if requested.quick else TRANSFER_BYTES
     found = {name: Measured() for name in (*SESSIONS, TCP)}
     for number in range(repeats):
-        asked.load.sample()
+        requested.load.sample()
         with speed.joined() as between:
             for name, measured in found.items():
-                asked.say(f"repeat {number + 1} of {repeats}: {name}")
+                requested.say(f"repeat {number + 1} of {repeats}: {name}")
                 if name == TCP:
                     _iperf3(between, measured)
                 else:
-                    _ncp(between, asked.programs.binaries[ENGINE.agent], SESSIONS[name], transfer_bytes, measured)
-    asked.add(section(found, transfer_bytes))
+                    _ncp(between, requested.programs.binaries[ENGINE.agent], SESSIONS[name], transfer_bytes, measured)
+    requested.add(section(found, transfer_bytes))
 
 
 def _ncp(between: Between, binary: Path, session: speed.Session, transfer_bytes: int, into: Measured) -> None:

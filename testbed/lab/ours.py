@@ -52,22 +52,22 @@ def hosts(fabric_name: str) -> Iterator[Hosts]:
             fabric.delete()
 
 
-def plan_of(index: int, asked: Asked, queue_mode: QueueMode = "backpressure", frame_bytes: int = 1073) -> Link:
+def plan_of(index: int, requested: Asked, queue_mode: QueueMode = "backpressure", frame_bytes: int = 1073) -> Link:
     """A link as a scenario would have it."""
     link = resolve_link(
         index,
         f"link{index}",
         "h1",
         "h2",
-        Rate(bps=asked.rate_bps or UNSHAPED_BPS),
-        delay_ms=asked.delay_ms,
-        loss=asked.loss,
+        Rate(bps=requested.rate_bps or UNSHAPED_BPS),
+        delay_ms=requested.delay_ms,
+        loss=requested.loss,
         queue=QueueLength(packets=QUEUE_PACKETS),
         queue_mode=queue_mode,
-        seed=asked.seed,
+        seed=requested.seed,
         frame_bytes=frame_bytes,
     )
-    if asked.whole_segments:
+    if requested.whole_segments:
         link["whole_segments"] = True
     return link
 
@@ -87,11 +87,11 @@ class Ours:
         """The relay's own result of each link made so far."""
 
     @contextmanager
-    def link(self, asked: Asked) -> Iterator[Between]:
+    def link(self, requested: Asked) -> Iterator[Between]:
         """The link exists within the context."""
-        link = plan_of(1, asked, "droptail" if self.rate_in_the_middle and asked.rate_bps else "backpressure")
+        link = plan_of(1, requested, "droptail" if self.rate_in_the_middle and requested.rate_bps else "backpressure")
         with hosts(self.fabric_name) as two, tempfile.TemporaryDirectory(prefix="ncp-bench-") as folder:
-            two.connect([link], shaped=asked.rate_bps > 0 and not self.rate_in_the_middle)
+            two.connect([link], shaped=requested.rate_bps > 0 and not self.rate_in_the_middle)
             middle: NetemMiddle | RelayMiddle
             if self.middle == "netem":
                 middle = NetemMiddle(two.fabric)

@@ -21,16 +21,16 @@ Report = dict[str, Any]
 """``overlay.json`` of ``ncp-sim overlay``."""
 
 
-def measure(asked: Measurement) -> None:
+def measure(requested: Measurement) -> None:
     """One overlay of each size, with plots."""
     reports: dict[int, Report] = {}
-    for sessions in QUICK_SESSIONS if asked.quick else SESSIONS:
-        asked.say(f"{sessions} sessions")
-        asked.load.sample()
-        reports[sessions] = simulate(asked.programs.binaries[ENGINE.agent], sessions)
-    asked.add(spread_section(reports))
-    asked.add(cost_section(reports))
-    write_plots(asked.folder, reports)
+    for sessions in QUICK_SESSIONS if requested.quick else SESSIONS:
+        requested.say(f"{sessions} sessions")
+        requested.load.sample()
+        reports[sessions] = simulate(requested.programs.binaries[ENGINE.agent], sessions)
+    requested.add(spread_section(reports))
+    requested.add(cost_section(reports))
+    write_plots(requested.folder, reports)
 
 
 def simulate(simulator: Path, sessions: int, seed: int = 1) -> Report:

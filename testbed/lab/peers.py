@@ -45,27 +45,27 @@ class Mahimahi:
         return ""
 
     @contextmanager
-    def link(self, asked: Asked) -> Iterator[Between]:
+    def link(self, requested: Asked) -> Iterator[Between]:
         """The link exists within the context."""
         with namespace() as outer, tempfile.TemporaryDirectory(prefix="ncp-bench-") as folder:
             run(in_namespace(namespace_of(outer), ["sysctl", "-qw", "net.ipv4.ip_forward=1"]))
             Path(folder).chmod(0o755)
             shell = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--"]
-            shell += [*_mahimahi_command(asked, Path(folder)), "sh", "-c", INSIDE]
+            shell += [*_mahimahi_command(requested, Path(folder)), "sh", "-c", INSIDE]
             with _started(self.name, [*without_nat(), *shell], outer) as between:
                 yield between
 
 
-def _mahimahi_command(asked: Asked, folder: Path) -> list[str]:
-    if asked.rate_bps:
+def _mahimahi_command(requested: Asked, folder: Path) -> list[str]:
+    if requested.rate_bps:
         trace = folder / "trace"
-        trace.write_text("".join(f"{ms}\n" for ms in opportunities_ms(asked.rate_bps)))
+        trace.write_text("".join(f"{ms}\n" for ms in opportunities_ms(requested.rate_bps)))
         return ["mm-link", str(trace), str(trace), "--"]
-    if asked.loss:
-        return ["mm-loss", "uplink", repr(asked.loss)]
-    if asked.delay_ms != int(asked.delay_ms):
-        raise ValueError(f"mahimahi takes whole milliseconds, not {asked.delay_ms:g}")
-    return ["mm-delay", f"{asked.delay_ms:.0f}"]
+    if requested.loss:
+        return ["mm-loss", "uplink", repr(requested.loss)]
+    if requested.delay_ms != int(requested.delay_ms):
+        raise ValueError(f"mahimahi takes whole milliseconds, not {requested.delay_ms:g}")
+    return ["mm-delay", f"{requested.delay_ms:.0f}"]
 
 
 def opportunities_ms(rate_bps: float) -> Iterator[int]:
@@ -102,15 +102,15 @@ class Rattan:
         return "" if cls.binary() else "rattan is not installed (cargo install rattan)"
 
     @contextmanager
-    def link(self, asked: Asked) -> Iterator[Between]:
+    def link(self, requested: Asked) -> Iterator[Between]:
         """The link exists within the context."""
         options = []
-        if asked.delay_ms:
-            options += [f"--{way}-delay={asked.delay_ms:g}ms" for way in ("uplink", "downlink")]
-        if asked.rate_bps:
-            options += [f"--uplink-bandwidth={asked.rate_bps:.0f}bps"]
-        if asked.loss:
-            options += [f"--uplink-loss={asked.loss!r}"]
+        if requested.delay_ms:
+            options += [f"--{way}-delay={requested.delay_ms:g}ms" for way in ("uplink", "downlink")]
+        if requested.rate_bps:
+            options += [f"--uplink-bandwidth={requested.rate_bps:.0f}bps"]
+        if requested.loss:
+            options += [f"--uplink-loss={requested.loss!r}"]
         with namespace() as outer:
             command = [str(self.binary()), "link", *options, "--", "sh", "-c", INSIDE]
             with _started(self.name, command, outer) as between:

@@ -11,7 +11,7 @@ class Target:
     """One thing that was to be reached; ``met`` is None where this machine could not tell."""
 
     name: str
-    wanted: str
+    expected: str
     measured: str
     met: bool | None
 

@@ -53,27 +53,27 @@ class Simulated:
         return self.packets / self.cpu_s
 
 
-def measure(asked: Measurement) -> None:
+def measure(requested: Measurement) -> None:
     """One run on one core, again and again; then one run per core."""
-    simulator = asked.programs.binaries[ENGINE.agent]
+    simulator = requested.programs.binaries[ENGINE.agent]
     with tempfile.TemporaryDirectory(prefix="ncp-bench-") as temporary:
-        plans = {mib: _plan(Path(temporary), asked.programs.policies, mib) for mib in TRANSFERS_MIB}
+        plans = {mib: _plan(Path(temporary), requested.programs.policies, mib) for mib in TRANSFERS_MIB}
         found: dict[str, dict[int, list[Simulated]]] = {
             payload: {mib: [] for mib in TRANSFERS_MIB} for payload in PAYLOADS
         }
-        repeats = QUICK_REPEATS if asked.quick else REPEATS
+        repeats = QUICK_REPEATS if requested.quick else REPEATS
         for number in range(repeats):
-            asked.say(f"repeat {number + 1} of {repeats}")
-            asked.load.sample()
+            requested.say(f"repeat {number + 1} of {repeats}")
+            requested.load.sample()
             for payload, options in PAYLOADS.items():
                 for mib, plan in plans.items():
                     found[payload][mib].append(simulate(simulator, plan, options))
-        asked.say("all cores")
-        asked.load.sample()
+        requested.say("all cores")
+        requested.load.sample()
         cores = os.cpu_count() or 1
         speed_ups = [_speed_up(simulator, plans[TRANSFERS_MIB[0]], cores) for _ in range(3)]
-    asked.add(speed_section(found))
-    asked.add(parallel_section(speed_ups, cores))
+    requested.add(speed_section(found))
+    requested.add(parallel_section(speed_ups, cores))
 
 
 def _plan(place: Path, policies: PolicyFacts, mib: int) -> Path:
@@ -150,13 +150,13 @@ def speed_section(found: dict[str, dict[int, list[Simulated]]]) -> Section:
 def parallel_section(speed_ups: Sequence[float], cores: int) -> Section:
     """The gain by more cores."""
     spread = Spread.of(speed_ups)
-    wanted = LEAST_SPEED_UP * cores
+    expected = LEAST_SPEED_UP * cores
     return Section(
         "parallel",
         f"{RUNS_PER_CORE * cores} runs of startup, {TRANSFERS_MIB[0]} MiB each",
         ["cores", "speed-up", "N"],
         [[str(cores), f"{spread:.2f}", str(spread.n)]],
-        [Target("speed-up", f"≥ {wanted:.1f} on {cores} cores", f"{spread.median:.2f}", spread.median >= wanted)],
+        [Target("speed-up", f"≥ {expected:.1f} on {cores} cores", f"{spread.median:.2f}", spread.median >= expected)],
         raw={"speed_ups": list(speed_ups)},
     )
 

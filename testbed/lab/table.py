@@ -30,7 +30,7 @@ def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str
 def as_text(section: Section) -> str:
     """A section for a terminal."""
     parts = [section.title, _indented(text_table(section.columns, section.rows))]
-    parts += [f"  {WORDS[t.met]:<4}  {t.name}: {t.measured} (wanted: {t.wanted})" for t in section.targets]
+    parts += [f"  {WORDS[t.met]:<4}  {t.name}: {t.measured} (expected: {t.expected})" for t in section.targets]
     parts += [f"  note: {note}" for note in section.notes]
     return "\n".join(parts)
 
@@ -45,7 +45,7 @@ def as_markdown(headline: str, sections: Sequence[Section]) -> str:
     parts.append(
         "### Targets\n\n"
         + markdown_table(
-            ["target", "wanted", "measured", ""], [[t.name, t.wanted, t.measured, WORDS[t.met]] for t in targets]
+            ["target", "expected", "measured", ""], [[t.name, t.expected, t.measured, WORDS[t.met]] for t in targets]
         )
     )
     return "\n\n".join(parts) + "\n"

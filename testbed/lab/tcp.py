@@ -38,8 +38,8 @@ def measure(bench: Bench) -> Section:
         return section
     seconds, most = (3, 1) if bench.quick else (5, 3)
     for _ in bench.repeats("TCP goodput", most, 75):
-        for name, candidate, asked in links:
-            with candidate.link(asked) as between:
+        for name, candidate, requested in links:
+            with candidate.link(requested) as between:
                 try:
                     goodput[name].append(goodput_bps(between, seconds))
                 except (RunFailed, CommandFailed) as error:

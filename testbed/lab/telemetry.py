@@ -89,15 +89,15 @@ class Loader(threading.Thread):
         return None
 
 
-def measure(asked: Measurement) -> None:
+def measure(requested: Measurement) -> None:
     """Measures in one run, with all that belongs to a run; its folder is the benchmark's."""
-    phases = QUICK if asked.quick else FULL
-    asked.load.sample()
+    phases = QUICK if requested.quick else FULL
+    requested.load.sample()
     loaded = load_scenario(str(SCENARIO), [f"ncp.transfer={phases.transfer_mib}MiB"])
-    choices = Choices(runtime="process", middle=choose_emulator("auto"), quick=asked.quick)
-    plan = resolve(loaded, asked.programs.policies, choices, asked.run_id)
-    measured = EmulatedRun(plan, loaded, asked.programs.binaries, asked.progress)
-    loader = Loader(plan["run"], asked.programs.binaries["ncp-push"], phases)
+    choices = Choices(runtime="process", middle=choose_emulator("auto"), quick=requested.quick)
+    plan = resolve(loaded, requested.programs.policies, choices, requested.run_id)
+    measured = EmulatedRun(plan, loaded, requested.programs.binaries, requested.progress)
+    loader = Loader(plan["run"], requested.programs.binaries["ncp-push"], phases)
     loader.start()
     try:
         verdict = measured.execute()
@@ -107,7 +107,7 @@ def measure(asked: Measurement) -> None:
         raise RunFailed.of(loader.error)
     if loader.load is None:
         raise RunFailed("bench.load-too-late", "the transfer was over before the load began")
-    asked.add(section(FromFile(measured.folder / "telemetry.lp"), loader.load, phases, verdict))
+    requested.add(section(FromFile(measured.folder / "telemetry.lp"), loader.load, phases, verdict))
 
 
 def goodput_bps(received: Samples, from_ns: int, to_ns: int) -> float:

@@ -99,19 +99,19 @@ def run(endpoint: influx.Endpoint, push: Path, rate_pps: int, for_s: float, stop
             _watch(own, source, pusher, load, stopped)
             written, _ = source.communicate(timeout=5)
             pusher.send_signal(signal.SIGTERM)
-            told, errors = pusher.communicate(timeout=DRAIN_S + 10)
+            reported, errors = pusher.communicate(timeout=DRAIN_S + 10)
         finally:
             for process in (source, pusher):
                 if process.poll() is None:
                     process.kill()
                     process.wait()
-        if source.returncode or not told:
+        if source.returncode or not reported:
             raise RunFailed(
                 "bench.load-failed",
                 "the load on the database broke down: {error}",
                 error=errors.strip() or source.returncode,
             )
-        counts = json.loads(told)
+        counts = json.loads(reported)
         load.written, load.pushed, load.rejected = int(written), counts["pushed"], counts["rejected"]
         with influx.Client(own, "admin") as reader:
             found = reader.query(f'SELECT count("sent") AS "points" FROM "{MEASUREMENT}"')

@@ -37,19 +37,19 @@ IMAGES = "ncp-testbed"
 
 def go_tool() -> str:
     """The Go toolchain: the virtual environment's, else the machine's; at least what go.mod asks for."""
-    wanted = _version((paths.CHECKOUT / "go.mod").read_text(), r"^go (\d+)\.(\d+)")
+    expected = _version((paths.CHECKOUT / "go.mod").read_text(), r"^go (\d+)\.(\d+)")
     candidates = [str(paths.CHECKOUT / ".venv" / "bin" / "go"), shutil.which("go"), "/usr/local/go/bin/go"]
     for candidate in candidates:
         if candidate and os.access(candidate, os.X_OK):
             said = subprocess.run([candidate, "version"], capture_output=True, text=True, check=False).stdout
-            if _version(said, r"go(\d+)\.(\d+)") >= wanted:
+            if _version(said, r"go(\d+)\.(\d+)") >= expected:
                 return candidate
     raise CannotRun(
         "build.no-go",
         "no Go toolchain of {major}.{minor} or newer",
         "./run.sh sets one up",
-        major=wanted[0],
-        minor=wanted[1],
+        major=expected[0],
+        minor=expected[1],
     )
 
 

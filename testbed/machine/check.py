@@ -236,15 +236,15 @@ def probe_all() -> list[Finding]:
     return _check(REQUIREMENTS)
 
 
-def missing(wanted: frozenset[Need]) -> list[Finding]:
+def missing(expected: frozenset[Need]) -> list[Finding]:
     """The requested requirements that this machine lacks."""
-    found = _check(tuple(r for r in REQUIREMENTS if r.need in wanted and r.level == "required"))
+    found = _check(tuple(r for r in REQUIREMENTS if r.need in expected and r.level == "required"))
     return [finding for finding in found if not finding.ok]
 
 
-def lacking(findings: Iterable[Finding], wanted: frozenset[Need]) -> list[Finding]:
+def lacking(findings: Iterable[Finding], expected: frozenset[Need]) -> list[Finding]:
     """Lacking requirements, of those that are requested, among the findings of all."""
-    names = {r.name for r in REQUIREMENTS if r.need in wanted and r.level == "required"}
+    names = {r.name for r in REQUIREMENTS if r.need in expected and r.level == "required"}
     return [finding for finding in findings if not finding.ok and finding.name in names]
 
 

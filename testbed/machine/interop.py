@@ -37,12 +37,12 @@ def _node(oldest: int) -> Probed:
 
 def packages(folder: str = NCP_PEERS) -> Probed:
     """Packages that ``npm ci`` installs beside a folder's lock file, by npm's own record of it."""
-    wanted = _integrity(folder, "package-lock.json")
+    expected = _integrity(folder, "package-lock.json")
     try:
         found = _integrity(folder, "node_modules/.package-lock.json")
     except (OSError, ValueError):
         return Probed(False, "not installed")
-    wrong = [name for name, integrity in wanted.items() if found.get(name) != integrity]
+    wrong = [name for name, integrity in expected.items() if found.get(name) != integrity]
     if wrong:
         return Probed(False, f"not as pinned: {', '.join(name.removeprefix('node_modules/') for name in wrong)}")
     return Probed(True, f"as in {folder}/package-lock.json")

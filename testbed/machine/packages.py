@@ -69,8 +69,8 @@ def install(groups: list[str], into: Path | None = None) -> int:
     command = [str(UV), "pip", "install", "--python", str(python), "--no-progress"]
     command += ["--require-hashes", "--only-binary", ":all:", "--no-deps", "--requirements", "-"]
     command += ["--no-index"] if pip.get("no-index", "").lower() in ON else []
-    wanted = export(*groups, hashes=True)
-    return subprocess.run(command, input=wanted, text=True, check=False, env=environment).returncode
+    expected = export(*groups, hashes=True)
+    return subprocess.run(command, input=expected, text=True, check=False, env=environment).returncode
 
 
 def pip_settings(listed: str) -> dict[str, str]:

@@ -52,7 +52,7 @@ class SetupFailed(CannotRun):
     """A task of the playbook failed: names the task, its message and the log."""
 
 
-def make_ready(progress: Progress, wanted: str | frozenset[Need]) -> None:
+def make_ready(progress: Progress, expected: str | frozenset[Need]) -> None:
     """Install what this machine lacks of the request, or of the needs of that verb, where a playbook can; return when
     it has all.
 
@@ -62,7 +62,7 @@ def make_ready(progress: Progress, wanted: str | frozenset[Need]) -> None:
         CannotRun: names each missing thing and its fix.
         SetupFailed: a task of the playbook failed.
     """
-    needed = needs(wanted) if isinstance(wanted, str) else wanted
+    needed = needs(expected) if isinstance(expected, str) else expected
     lacking = missing(needed)
     if not lacking:
         return
@@ -93,8 +93,8 @@ def _may_be_root() -> bool:
     """Whether the playbook's tasks can be root's: it has no terminal for a password."""
     if os.geteuid() == 0:
         return True
-    asked = ["sudo", "--non-interactive", "true"]
-    return shutil.which("sudo") is not None and subprocess.run(asked, capture_output=True).returncode == 0
+    requested = ["sudo", "--non-interactive", "true"]
+    return shutil.which("sudo") is not None and subprocess.run(requested, capture_output=True).returncode == 0
 
 
 def setup(progress: Progress, tags: Iterable[str], playbook: str = "provision.yml") -> None:

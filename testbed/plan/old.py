@@ -41,9 +41,9 @@ def _with_one_rate(link: Any) -> Any:
     match link:
         case {"rate_bps": int(rounded), "rate_pps": int() | float() as pps, "frame_bytes": int(frame_bytes)}:
             exact = Rate(pps=pps).to_bps(frame_bytes) if math.isfinite(pps) else math.nan
-            told = not math.isclose(exact, rounded, rel_tol=1e-12) and abs(exact - rounded) <= 0.5
+            reported = not math.isclose(exact, rounded, rel_tol=1e-12) and abs(exact - rounded) <= 0.5
             rest = {key: value for key, value in link.items() if key != "rate_pps"}
-            return {**rest, "rate_bps": exact if told else rounded}
+            return {**rest, "rate_bps": exact if reported else rounded}
     return link
 
 

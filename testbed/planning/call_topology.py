@@ -16,11 +16,11 @@ from topologies.custom import TopoError, read_topo
 
 def main() -> None:
     """Ends the process, whatever the text has left running in it."""
-    asked = json.load(sys.stdin)
+    requested = json.load(sys.stdin)
     own = os.dup(1)
     os.dup2(2, 1)
     try:
-        graph = read_topo(Path(asked["file"]), asked["class"], asked["options"], asked["text"])
+        graph = read_topo(Path(requested["file"]), requested["class"], requested["options"], requested["text"])
         said: dict[str, Any] = {"nodes": graph.nodes, "links": graph.links}
     except TopoError as error:
         said = {"wrong": str(error), "field": error.field}

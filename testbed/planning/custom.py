@@ -42,12 +42,12 @@ def custom(scenario: Scenario, resolver: Resolver) -> Topology:
     sessions, others = _paths(scenario, graph, edges, resolver.file)
     paths = [path for own in sessions for path in own] + others
     layout = _layout(scenario, graph, edges, paths)
-    asked = [_link(link, paths, layout, resolver.file) for link in scenario.links]
+    requested = [_link(link, paths, layout, resolver.file) for link in scenario.links]
     try:
         layout.routes()
     except Ambiguous as error:
         raise BadInput.of(error.said.at(f"{resolver.file}: sessions")) from error
-    links = resolver.links(asked, edges)
+    links = resolver.links(requested, edges)
     return Topology(layout, links, links, {}, sessions=sessions, cross_traffic=others)
 
 
@@ -90,15 +90,15 @@ def _of_mininet(scenario: Scenario, scenario_file: FilePath) -> Graph:
             scenario_file=scenario_file,
             error=error,
         ) from error
-    asked = scenario.topology
-    assert asked.file is not None
-    assert asked.class_name is not None
-    file = scenario_file.parent / asked.file
+    requested = scenario.topology
+    assert requested.file is not None
+    assert requested.class_name is not None
+    file = scenario_file.parent / requested.file
     without_rights = confine.code(file, f"{scenario_file}: topology.file")
     try:
         if without_rights:
-            return _without_rights(file, asked.class_name, asked.options)
-        return read_topo(file, asked.class_name, asked.options)
+            return _without_rights(file, requested.class_name, requested.options)
+        return read_topo(file, requested.class_name, requested.options)
     except TopoError as error:
         field = f"topology.{error.field}"
         raise BadInput.of(error.said.at(f"{scenario_file}: {field}", field=field)) from error
@@ -108,11 +108,11 @@ def _without_rights(file: FilePath, class_name: str, options: Mapping[str, Any])
     """The same in a process that can do nothing else; raises :class:`~topologies.custom.TopoError`."""
     from topologies.custom import TopoClassError, TopoError
 
-    asked = {"file": file.name, "class": class_name, "options": dict(options), "text": read(file)}
+    requested = {"file": file.name, "class": class_name, "options": dict(options), "text": read(file)}
     try:
         done = unprivileged.call(
             [sys.executable, "-m", "testbed.planning.call_topology"],
-            json.dumps(asked),
+            json.dumps(requested),
             {"PYTHONPATH": str(paths.CHECKOUT), "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"},
             LIMIT_S,
         )

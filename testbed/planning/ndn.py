@@ -131,25 +131,25 @@ def _faces(ndn: Ndn, links: list[Link], place: int) -> Iterator[Face]:
 
 
 def _consumer(ndn: Ndn) -> model.Consumer:
-    asked = ndn.consumer
+    requested = ndn.consumer
     return {
-        "algorithm": asked.algorithm,
-        "ignore_marks": asked.ignore_marks,
-        "rto_min_ms": asked.rto_min_ms,
-        "initial_cwnd": asked.initial_window,
-        "aimd_step": asked.step,
-        "aimd_beta": asked.beta,
+        "algorithm": requested.algorithm,
+        "ignore_marks": requested.ignore_marks,
+        "rto_min_ms": requested.rto_min_ms,
+        "initial_cwnd": requested.initial_window,
+        "aimd_step": requested.step,
+        "aimd_beta": requested.beta,
     }
 
 
 def _marking(ndn: Ndn) -> model.Marking:
-    asked = ndn.marking
-    if asked.mode == "off":
+    requested = ndn.marking
+    if requested.mode == "off":
         return {"mode": "off"}
-    common: model.Marking = {"mode": asked.mode, "threshold_bytes": ndn.threshold_bytes}
-    if asked.mode == "nfd":
-        return {**common, "interval_ms": asked.interval_ms}
-    return {**common, "tcp_queue_packets": asked.tcp_queue_packets}
+    common: model.Marking = {"mode": requested.mode, "threshold_bytes": ndn.threshold_bytes}
+    if requested.mode == "nfd":
+        return {**common, "interval_ms": requested.interval_ms}
+    return {**common, "tcp_queue_packets": requested.tcp_queue_packets}
 
 
 def sockets(plan: Plan) -> Iterator[dict[str, str]]:

@@ -36,20 +36,20 @@ PASSED_OVER = frozenset({"__pycache__", ".git"})
 def section_of(loaded: LoadedScenario) -> model.Program:
     """The program of both ends. Raises :class:`BadInput` for a folder that can't be the program's, or a command that is
     not in it."""
-    asked = loaded.scenario.program
-    assert asked is not None
+    requested = loaded.scenario.program
+    assert requested is not None
     confine.program(f"{loaded.path}: program")
-    if asked.image is not None:
+    if requested.image is not None:
         from testbed.plan.program_image import inspected
 
-        found = inspected(asked.image, str(loaded.path))
+        found = inspected(requested.image, str(loaded.path))
         own = dict(variable.split("=", 1) for variable in found.pop("image_environment"))
-        of_image: Any = {"name": name_of(asked), "environment": own | asked.environment, **found}
+        of_image: Any = {"name": name_of(requested), "environment": own | requested.environment, **found}
         section: model.Program = of_image
         return section
-    assert asked.command is not None
+    assert requested.command is not None
     where = f"{loaded.path}: program.folder"
-    folder = (loaded.path.parent / asked.folder).resolve()
+    folder = (loaded.path.parent / requested.folder).resolve()
     awaited = not folder.is_dir() and PEERS in folder.parents
     if not folder.is_dir() and not awaited:
         raise BadInput(
@@ -65,7 +65,7 @@ def section_of(loaded: LoadedScenario) -> model.Program:
             where=where,
             folder=folder,
         )
-    first = asked.command[0]
+    first = requested.command[0]
     if not awaited and "/" in first and not (folder / first).is_file():
         raise BadInput(
             "program.no-command",
@@ -75,11 +75,11 @@ def section_of(loaded: LoadedScenario) -> model.Program:
             folder=folder,
         )
     return {
-        "name": name_of(asked),
-        "command": asked.command,
+        "name": name_of(requested),
+        "command": requested.command,
         "folder": str(folder),
         "sha256": NOT_BUILT if awaited else _digest(folder, where),
-        "environment": asked.environment,
+        "environment": requested.environment,
     }
 
 
@@ -111,8 +111,8 @@ def name_of(program: Program) -> str:
 def sessions_of(loaded: LoadedScenario, topology: Topology, seed: int) -> list[Session]:
     """A session for each that shares the network; each with a payload and ports of its own."""
     scenario = loaded.scenario
-    asked = scenario.program
-    assert asked is not None
+    requested = scenario.program
+    assert requested is not None
     entries = scenario.sessions or [AskedSession.model_validate({"name": "s1"})]
     port, found = FIRST_PORT, []
     for place, (entry, paths) in enumerate(zip(entries, topology.sessions, strict=True)):
@@ -121,10 +121,10 @@ def sessions_of(loaded: LoadedScenario, topology: Topology, seed: int) -> list[S
             "start_s": entry.start_s,
             "sender_host": paths[0].sender,
             "receiver_host": topology.layout.receiver(paths[0]),
-            "policy": name_of(asked),
-            "policy_facts": {"name": name_of(asked), "rule": "the program's own"},
-            "transport": asked.transport,
-            "segment_bytes": PAYLOAD_BYTES[asked.transport],
+            "policy": name_of(requested),
+            "policy_facts": {"name": name_of(requested), "rule": "the program's own"},
+            "transport": requested.transport,
+            "segment_bytes": PAYLOAD_BYTES[requested.transport],
             "payload_seed": (seed + place) % 2**63,
             "in_words": "",
             "connections": [
@@ -132,12 +132,12 @@ def sessions_of(loaded: LoadedScenario, topology: Topology, seed: int) -> list[S
                 for number, path in enumerate(paths, start=1)
             ],
         }
-        if asked.transport == "tcp":
-            session["congestion_control"] = asked.congestion_control
-        if asked.transfer_bytes is not None:
-            session["transfer_bytes"] = asked.transfer_bytes
+        if requested.transport == "tcp":
+            session["congestion_control"] = requested.congestion_control
+        if requested.transfer_bytes is not None:
+            session["transfer_bytes"] = requested.transfer_bytes
         else:
-            session["send_s"] = asked.for_s or 0.0
+            session["send_s"] = requested.for_s or 0.0
         port += len(paths)
         found.append(session)
     for session in found:

@@ -149,9 +149,9 @@ def _refuse_unfit_files(loaded: LoadedScenario, links: Sequence[Link]) -> None:
                 )
 
 
-def _traces(asked: Traces, plan: Plan) -> Traces:
+def _traces(requested: Traces, plan: Plan) -> Traces:
     """The traces with each link by its name, once, in the plan's order."""
-    if asked["qlog"] and not traffic_of(plan).windows:
+    if requested["qlog"] and not traffic_of(plan).windows:
         raise BadInput(
             "run.qlog-without-ncp",
             "--qlog: it records NCP's sessions, and {scenario} sends by {traffic}",
@@ -159,10 +159,10 @@ def _traces(asked: Traces, plan: Plan) -> Traces:
             traffic=plan["traffic"],
         )
     names = [link["name"] for link in plan["links"]]
-    for name in asked["pcap"]:
+    for name in requested["pcap"]:
         if name not in (*names, ALL):
             raise BadInput.of(unknown("run.pcap-no-such-link", "link", name, [*names, ALL]).at("--pcap"))
-    return {"qlog": asked["qlog"], "pcap": [name for name in names if {name, ALL} & set(asked["pcap"])]}
+    return {"qlog": requested["qlog"], "pcap": [name for name in names if {name, ALL} & set(requested["pcap"])]}
 
 
 def _refuse_events_after(limit_s: float, loaded: LoadedScenario) -> None:
@@ -190,12 +190,12 @@ def _refuse_unknown_policies(loaded: LoadedScenario, policies: PolicyFacts) -> N
 def _refuse_checks_of_nothing(loaded: LoadedScenario, sessions: Sequence[str], links: Sequence[str]) -> None:
     """Refuses a misspelt name before the run, not by its verdict."""
     for check in loaded.scenario.checks:
-        asked = check.model_dump()
+        requested = check.model_dump()
         for key, names, known in (
-            ("session", [asked.get("session")], sessions),
-            ("sessions", asked.get("sessions") or [], sessions),
-            ("late", [asked.get("late")], sessions),
-            ("link", [asked.get("link")], links),
+            ("session", [requested.get("session")], sessions),
+            ("sessions", requested.get("sessions") or [], sessions),
+            ("late", [requested.get("late")], sessions),
+            ("link", [requested.get("link")], links),
         ):
             kind = "link" if known is links else "session"
             for name in names:
@@ -205,22 +205,22 @@ def _refuse_checks_of_nothing(loaded: LoadedScenario, sessions: Sequence[str], l
 
 
 def _topology(loaded: LoadedScenario) -> model.Topology:
-    asked = loaded.scenario.topology
-    if asked.file is None or asked.class_name is None:
-        return {"name": asked.kind}
-    file = str((loaded.path.parent / asked.file).resolve())
-    return {"name": asked.kind, "file": file, "class": asked.class_name, "options": asked.options}
+    requested = loaded.scenario.topology
+    if requested.file is None or requested.class_name is None:
+        return {"name": requested.kind}
+    file = str((loaded.path.parent / requested.file).resolve())
+    return {"name": requested.kind, "file": file, "class": requested.class_name, "options": requested.options}
 
 
 def _limits(scenario: Scenario, transfer_s: float) -> model.Limits:
-    asked = scenario.limits
+    requested = scenario.limits
     return {
-        "rate_error": asked.rate_error,
-        "delay_error_ms": asked.delay_error_ms,
-        "lateness_p99_ms": asked.lateness_p99_ms,
-        "lateness_max_ms": asked.lateness_max_ms,
-        "cpu_idle": asked.cpu_idle,
-        "cpu_busy_s": asked.cpu_busy_s,
+        "rate_error": requested.rate_error,
+        "delay_error_ms": requested.delay_error_ms,
+        "lateness_p99_ms": requested.lateness_p99_ms,
+        "lateness_max_ms": requested.lateness_max_ms,
+        "cpu_idle": requested.cpu_idle,
+        "cpu_busy_s": requested.cpu_busy_s,
         "transfer_s": transfer_s,
     }
 

@@ -37,20 +37,22 @@ def sessions_of(loaded: LoadedScenario, topology: Topology, policies: PolicyFact
 def cross_traffic_of(scenario: Scenario, topology: Topology) -> list[model.CrossTraffic]:
     """The plan's other traffic, numbered from 1."""
     found: list[model.CrossTraffic] = []
-    for number, (asked, path) in enumerate(zip(scenario.cross_traffic, topology.cross_traffic, strict=True), start=1):
+    for number, (requested, path) in enumerate(
+        zip(scenario.cross_traffic, topology.cross_traffic, strict=True), start=1
+    ):
         client, server = topology.layout.ends(path)
         found.append(
             {
                 "number": number,
-                "tool": asked.tool,
-                "congestion_control": asked.congestion_control,
+                "tool": requested.tool,
+                "congestion_control": requested.congestion_control,
                 "client_host": path.sender,
                 "server_host": topology.layout.receiver(path),
                 "client": client,
                 "server": server,
                 "path": list(path.edges),
-                "from_s": asked.from_s,
-                "for_s": asked.for_s,
+                "from_s": requested.from_s,
+                "for_s": requested.for_s,
             }
         )
     return found

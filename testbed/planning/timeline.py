@@ -99,12 +99,12 @@ def _over_hops(action: Action, paths: Mapping[str, Sequence[Link]]) -> Iterator[
         yield _carrier(action["at_s"], hops[0], up=action["up"])
     else:
         for number, hop in enumerate(hops):
-            asked = action["properties"]
-            own = asked.copy() if number == 0 else Properties()
-            if "delay_ms" in asked:
-                own["delay_ms"] = asked["delay_ms"] / len(hops)
-            if "rate_bps" in asked:
-                own["rate_bps"] = asked["rate_bps"]
+            requested = action["properties"]
+            own = requested.copy() if number == 0 else Properties()
+            if "delay_ms" in requested:
+                own["delay_ms"] = requested["delay_ms"] / len(hops)
+            if "rate_bps" in requested:
+                own["rate_bps"] = requested["rate_bps"]
             if own:
                 yield _set(action["at_s"], hop, action["direction"], own)
 
@@ -145,12 +145,12 @@ def _carrier(at_s: float, link: Link, *, up: bool) -> CarrierAction:
 
 def _properties(event: SetLink, link: Link) -> Properties:
     numbers = {name: value for name in _AS_ASKED if (value := getattr(event, name)) is not None}
-    asked = cast(Properties, numbers)
+    requested = cast(Properties, numbers)
     if event.rate is not None:
-        asked["rate_bps"] = event.rate.to_bps(link["frame_bytes"])
+        requested["rate_bps"] = event.rate.to_bps(link["frame_bytes"])
     if event.burst_loss is not None:
-        asked["gilbert_elliott"] = event.burst_loss.as_planned()
-    return asked
+        requested["gilbert_elliott"] = event.burst_loss.as_planned()
+    return requested
 
 
 def _flap(event: Flap, link: Link) -> Iterator[Action]:

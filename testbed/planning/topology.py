@@ -35,11 +35,11 @@ def _shaped(scenario: Scenario, resolver: Resolver) -> Topology:
     assert shape.layout is not None, f"topology {scenario.topology.kind} needs a maker"
     layout = shape.layout([link.name for link in scenario.links])
     at_senders = {path.edges[0] for path in layout.paths} - {edge for path in layout.paths for edge in path.edges[1:]}
-    asked = [
+    requested = [
         link if link.name in at_senders else queued_in_the_middle(link, f"{resolver.file}: links.{link.name}")
         for link in scenario.links
     ]
-    links = resolver.links(asked, layout.edges)
+    links = resolver.links(requested, layout.edges)
     return Topology(layout, links, links, {}, [list(layout.paths)])
 
 
@@ -135,8 +135,8 @@ def _star(scenario: Scenario, resolver: Resolver) -> Topology:
     sessions = [(str(entry.sender), str(entry.receiver)) for entry in scenario.sessions] or [("h1", "h2")]
     others = [(str(entry.sender), str(entry.receiver)) for entry in scenario.cross_traffic]
     shape = star([link.name for link in scenario.links], [*sessions, *others])
-    asked = [queued_in_the_middle(link, f"{resolver.file}: links.{link.name}") for link in scenario.links]
-    links = resolver.links(asked, shape.edges)
+    requested = [queued_in_the_middle(link, f"{resolver.file}: links.{link.name}") for link in scenario.links]
+    links = resolver.links(requested, shape.edges)
     return _of_paths(scenario, shape, links)
 
 

@@ -25,10 +25,10 @@ def frame_bytes(scenario: Scenario) -> int:
     return TCP_FRAME_BYTES if scenario.ncp is None else ncp_frame_bytes(scenario.ncp.mtu_bytes)
 
 
-def runtime_of(scenario: Scenario, asked: Runtime) -> Runtime:
+def runtime_of(scenario: Scenario, requested: Runtime) -> Runtime:
     """The kernel's TCP and programs need no agent, so no container."""
     agentless = scenario.tcp is not None or scenario.program is not None
-    return "process" if agentless and asked == "docker" else asked
+    return "process" if agentless and requested == "docker" else requested
 
 
 def plan_sessions(loaded: LoadedScenario, topology: Topology, policies: PolicyFacts, seed: int) -> list[model.Session]:

@@ -47,18 +47,18 @@ def extended(
         )
     chain = [(path, document)]
     while KEY in chain[-1][1]:
-        last, asked = chain[-1][0], chain[-1][1][KEY]
+        last, requested = chain[-1][0], chain[-1][1][KEY]
         lines = chain[-1][1].lc.data
         where = f"{last}:{lines[KEY][0] + 1}: {KEY}" if KEY in lines else f"{last}: {KEY}"
-        if not isinstance(asked, str):
+        if not isinstance(requested, str):
             raise BadInput(
                 "scenario.bad-extends",
                 "{where}: {value!r} is not right: write a scenario's name, or a file beside this one",
                 where=where,
-                value=asked,
+                value=requested,
             )
         try:
-            found = read(asked, last)
+            found = read(requested, last)
         except BadInput as error:
             raise error.at(where) from error
         if any(found[0].resolve() == other.resolve() for other, _ in chain):
@@ -66,7 +66,7 @@ def extended(
                 "scenario.extends-itself",
                 "{where}: {name} extends this one in turn; one of them has to stand by itself",
                 where=where,
-                name=asked,
+                name=requested,
             )
         if len(chain) == MOST_FILES:
             raise BadInput(

@@ -122,11 +122,11 @@ def validated(model: type[Model], path: Path, document: CommentedMap, applied: S
         # A misspelt key is also a missing one; the misspelling is the one to mend, so it comes first.
         details = sorted(error.errors(), key=lambda item: item["type"] == "missing")
         shown = [_describe(model, path, document, item, applied) for item in details[:3]]
-        told = Lines(dict.fromkeys(shown))
-        if len(told) == 1 and len(details) <= 3:
-            raise BadInput.of(told[0]) from error
+        reported = Lines(dict.fromkeys(shown))
+        if len(reported) == 1 and len(details) <= 3:
+            raise BadInput.of(reported[0]) from error
         more = f"\n(and {len(details) - 3} more)" if len(details) > 3 else ""
-        raise BadInput("input.mistakes", "{mistakes}{more}", mistakes=told, more=more) from error
+        raise BadInput("input.mistakes", "{mistakes}{more}", mistakes=reported, more=more) from error
 
 
 def plain(node: Any) -> Any:

@@ -291,13 +291,13 @@ class Scenario(Section):
                 )
         if not shape.least_links <= len(self.links) <= (shape.most_links or MOST_LINKS):
             least = shape.least_links
-            wanted = f"at least {least}" if len(self.links) < least else f"at most {shape.most_links}"
+            expected = f"at least {least}" if len(self.links) < least else f"at most {shape.most_links}"
             raise InvalidValue(
                 "topology.links-do-not-fit",
-                "links has {links}; a {topology} has {wanted}: {description}",
+                "links has {links}; a {topology} has {expected}: {description}",
                 links=len(self.links),
                 topology=kind,
-                wanted=wanted,
+                expected=expected,
                 description=shape.links_are,
             )
         if self.topology.is_own and not self.sessions:

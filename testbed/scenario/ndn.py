@@ -82,8 +82,8 @@ class Ndn(Section):
     @property
     def threshold_bytes(self) -> int:
         """Above which a face's backlog counts as congestion."""
-        asked = self.marking.threshold_bytes
-        return DEFAULT_THRESHOLD_BYTES[self.marking.mode] if asked is None else asked
+        requested = self.marking.threshold_bytes
+        return DEFAULT_THRESHOLD_BYTES[self.marking.mode] if requested is None else requested
 
     @property
     def policy(self) -> str:

@@ -159,9 +159,9 @@ class Fetch(TcpSection):
         return objects_bytes
 
     @classmethod
-    def of_plan(cls, asked: Mapping[str, Any]) -> Fetch:
+    def of_plan(cls, requested: Mapping[str, Any]) -> Fetch:
         """The section as the plan has it, where quantities have become numbers."""
-        return cls.model_construct(**{**asked, "routes": OfHosts.model_validate(asked["routes"])})
+        return cls.model_construct(**{**requested, "routes": OfHosts.model_validate(requested["routes"])})
 
     @property
     def initial_window_segments(self) -> int:

@@ -210,10 +210,10 @@ class FromFile:
 
     def read(self, series: Series, where: Mapping[str, str] | None = None) -> dict[str, Samples]:
         """See :meth:`testbed.series.reader.Reader.read`."""
-        wanted = {**dict(series.tags), **(where or {})}
+        expected = {**dict(series.tags), **(where or {})}
         groups: dict[str, list[Samples]] = defaultdict(list)
-        for tagged in self._of_session(series.measurement, wanted.get("session")):
-            if any(tagged.tags.get(tag, "") != text for tag, text in wanted.items()):
+        for tagged in self._of_session(series.measurement, expected.get("session")):
+            if any(tagged.tags.get(tag, "") != text for tag, text in expected.items()):
                 continue
             if (column := tagged.column(series.field)).t_ns.size:
                 groups[tagged.tags.get(series.group_by, "")].append(column)

@@ -74,8 +74,8 @@ def containers() -> list[str]:
     if not shutil.which("docker"):
         return []
     label = f"label=com.docker.compose.project={environment.PROJECT}"
-    asked = ["docker", "ps", "--format", "{{.Names}}", "--filter", label]
-    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    requested = ["docker", "ps", "--format", "{{.Names}}", "--filter", label]
+    done = subprocess.run(requested, capture_output=True, text=True, check=False)
     return done.stdout.split()
 
 

@@ -198,9 +198,9 @@ _ENDS = re.compile(r"(\d+\.\d+\.\d+\.\d+)[^ ]*:(\d+)\s+(\d+\.\d+\.\d+\.\d+)[^ ]*
 def _sample(namespace: str, subflows: dict[str, dict[str, Any]]) -> None:
     """Note each subflow's counters, by local address and port."""
     # A race with the end of a socket is no reason to end the run.
-    asked = in_namespace(namespace, ["ss", "-HtinO", f"dport = :{iperf3.PORT}"])
-    told = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
-    for line in told.splitlines():
+    requested = in_namespace(namespace, ["ss", "-HtinO", f"dport = :{iperf3.PORT}"])
+    reported = subprocess.run(requested, capture_output=True, text=True, check=False).stdout
+    for line in reported.splitlines():
         ends, acked = _ENDS.search(line), re.search(r"bytes_acked:(\d+)", line)
         if ends and acked:
             algorithm = re.search(r"(\w+) wscale:", line)
@@ -230,12 +230,14 @@ def _results(
     session: Session, said: Mapping[str, Any], subflows: Mapping[str, Mapping[str, Any]], started_ns: int
 ) -> dict[str, dict[str, Any]]:
     """Results in the form of agents, by role."""
-    wanted = int(session["transfer_bytes"])
+    expected = int(session["transfer_bytes"])
     intervals = [interval["sum"] for interval in said["intervals"]]
-    duration_s = completion_s(intervals, wanted)
+    duration_s = completion_s(intervals, expected)
     if duration_s is None:
         got = sum(int(interval["bytes"]) for interval in intervals)
-        raise RunFailed("mptcp.bytes-missing", "{got:,} of {wanted:,} bytes arrived over MPTCP", got=got, wanted=wanted)
+        raise RunFailed(
+            "mptcp.bytes-missing", "{got:,} of {expected:,} bytes arrived over MPTCP", got=got, expected=expected
+        )
     connections = []
     for number, connection in enumerate(session["connections"]):
         local = _address(session, "sender", number)
@@ -251,12 +253,12 @@ def _results(
                 else "",
             }
         )
-    common = {"session": session["name"], "policy": "mptcp", "bytes": wanted, "error": ""}
+    common = {"session": session["name"], "policy": "mptcp", "bytes": expected, "error": ""}
     timing = {
         "started_unix_ns": started_ns,
         "finished_unix_ns": started_ns + round(duration_s * 1e9),
         "duration_s": duration_s,
-        "goodput_bps": wanted * 8 / duration_s,
+        "goodput_bps": expected * 8 / duration_s,
     }
     return {
         "sender": {"role": "sender", **common, "connections": connections},

@@ -86,7 +86,7 @@ def ended(checkout: Path, code: int = 0) -> int:
     one = {"name": "session", "duration": 1.0, "result": "success" if not code else "failed", "result_code": 1 - code}
     report = checkout / "report.json"
     report.write_text(json.dumps({"sessions": [one]}))
-    return verb.told(code, report)
+    return verb.report_of(code, report)
 
 
 FAILS_AT_FIRST = (
@@ -167,7 +167,7 @@ def test_a_session_that_fails_keeps_others_from_beginning(checkout: Path, capfd:
 
 
 def test_a_run_of_no_session_is_no_success(checkout: Path) -> None:
-    assert verb.told(0, checkout / "none.json") == Exit.FAIL
+    assert verb.report_of(0, checkout / "none.json") == Exit.FAIL
 
 
 @pytest.mark.parametrize("workers", [0, 2], ids=["alone", "with workers"])

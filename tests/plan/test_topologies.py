@@ -230,7 +230,7 @@ def test_access_is_faster_than_the_bottleneck_by_itself() -> None:
                 "topology.links-do-not-fit",
                 links=2,
                 topology="dumbbell",
-                wanted="at most 1",
+                expected="at most 1",
                 description=Containing("the bottleneck"),
             ),
         ),

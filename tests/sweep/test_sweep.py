@@ -19,7 +19,7 @@ from testbed.study.kinds.sweep_file import LoadedSweep, load, planned
 from testbed.study.kinds.sweep_result import read_parquet, write_csv, write_parquet
 from testbed.study.ledger import LEDGER, Ledger
 from testbed.study.record import RunRecord
-from testbed.study.report.page import runs_told
+from testbed.study.report.page import number_of
 from testbed.study.result import CellResult
 from testbed.study.run import run_cells
 from tests.said import places
@@ -157,7 +157,7 @@ def test_seeds_that_all_give_the_same_are_one_observation(values: list[float], n
         cell_result(*place, i, Status.PASS, {"rtt_ms": v}, 1.0, "", f"sim-{i}", exact=True)
         for i, v in enumerate(values, 1)
     ]
-    assert runs_told(runs) == n
+    assert number_of(runs) == n
 
 
 def _in_text(folder: Path) -> None:

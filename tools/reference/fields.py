@@ -20,14 +20,14 @@ are checked and editors complete them. A key in **bold** must be there. [Checks]
 def page() -> str:
     """The page's text."""
     parts: list[str] = []
-    told: set[str] = set()
+    reported: set[str] = set()
     for kind, title in KINDS.items():
         schema = schema_of(kind)
         parts.append(f"## {title}\n\n{prose(schema['description'])}\n\n{rows_of(schema, schema)}")
         for name in sections(schema):
             definition = schema["$defs"][name]
-            if name not in told and not is_check(definition):
-                told.add(name)
+            if name not in reported and not is_check(definition):
+                reported.add(name)
                 about = prose(definition.get("description", ""))
                 parts.append(f"### {name}\n\n{about}\n\n{rows_of(definition, schema)}")
     return generated("Fields", INTRODUCTION, *parts)

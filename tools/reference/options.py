@@ -23,8 +23,8 @@ def page() -> str:
     hidden = [name for name in root.commands if name not in shown]
     parts = []
     for group, verbs in {**app.GROUPS, "Other names": dict.fromkeys(hidden, "")}.items():
-        told = [text for verb in verbs for text in _verb(verb, root.commands[verb])]
-        parts.append("\n\n".join([f"## {group}", *told]))
+        reported = [text for verb in verbs for text in _verb(verb, root.commands[verb])]
+        parts.append("\n\n".join([f"## {group}", *reported]))
     return generated("Options", INTRODUCTION, *parts)
 
 
@@ -35,8 +35,8 @@ def _verb(name: str, command: Any) -> list[str]:
     arguments = [each for each in command.params if each.param_type_name == "argument"]
     usage = " ".join([f"./run.sh {name}", *(_of_argument(each) for each in arguments), "[OPTIONS]"])
     # The help's own examples keep to a terminal's form.
-    told = [text for text in inspect.cleandoc(command.help or "").split("\n\n") if not text.startswith("\b")]
-    parts = [f"### {name}", prose("\n\n".join(told)), f"```\n{usage}\n```"]
+    reported = [text for text in inspect.cleandoc(command.help or "").split("\n\n") if not text.startswith("\b")]
+    parts = [f"### {name}", prose("\n\n".join(reported)), f"```\n{usage}\n```"]
     if name in EXAMPLES:
         parts += ["For example:", "\n".join(["```sh", *EXAMPLES[name], "```"])]
     rows = [(f"`{_of_argument(each)}`", _help(each), "") for each in arguments if _help(each)]

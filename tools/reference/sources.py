@@ -31,10 +31,10 @@ def page() -> str:
 
 
 def _claim(name: str, claim: Claim) -> str:
-    told = f"**{claim.text}** Published: {claim.published}. " if claim.published else f"**{claim.text}** "
+    reported = f"**{claim.text}** Published: {claim.published}. " if claim.published else f"**{claim.text}** "
     run = f"Decided by `./run.sh {claim.run}`, as `{name}`."
     cause = claim.xfail.cause if claim.xfail else ""
-    return _filled(f"{told}{cause} {run}")
+    return _filled(f"{reported}{cause} {run}")
 
 
 def _filled(text: str) -> str:

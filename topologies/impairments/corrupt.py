@@ -15,8 +15,8 @@ class Corrupt(TypedDict, total=False):
     corrupt: Share
 
 
-def netem(asked: Asked) -> list[str]:
-    return ["corrupt", percent(asked.get("corrupt", 0.0))]
+def netem(requested: Asked) -> list[str]:
+    return ["corrupt", percent(requested.get("corrupt", 0.0))]
 
 
 IMPAIRMENT = Impairment(keys=Corrupt, effects={"corrupt": ("spoils",)}, written=SHARE, netem=netem)

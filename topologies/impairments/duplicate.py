@@ -12,8 +12,8 @@ class Duplicate(TypedDict, total=False):
     duplicate: Share
 
 
-def netem(asked: Asked) -> list[str]:
-    return ["duplicate", percent(asked.get("duplicate", 0.0))]
+def netem(requested: Asked) -> list[str]:
+    return ["duplicate", percent(requested.get("duplicate", 0.0))]
 
 
 IMPAIRMENT = Impairment(keys=Duplicate, effects={"duplicate": ("copies", "varies")}, written=SHARE, netem=netem)

@@ -37,19 +37,19 @@ class Jitter(TypedDict, total=False):
     """Whether a frame may overtake one with more jitter."""
 
 
-def netem(asked: Asked) -> list[str]:
-    jitter_ms = option_ms(asked)
-    name = table_name(asked) if jitter_ms else ""
-    delay_us = asked["delay_ms"] * 1000
-    if jitter_ms or asked.get("reorder"):
+def netem(requested: Asked) -> list[str]:
+    jitter_ms = option_ms(requested)
+    name = table_name(requested) if jitter_ms else ""
+    delay_us = requested["delay_ms"] * 1000
+    if jitter_ms or requested.get("reorder"):
         delay_us = max(delay_us, 1.0)  # tc refuses a distribution, or reordering, without a delay
     return ["delay", f"{delay_us:.3f}us", f"{jitter_ms * 1000:.3f}us", *(["distribution", name] if name else [])]
 
 
-def netem_refuses(asked: Asked) -> Iterator[str]:
-    if (jitter_ms := asked.get("jitter_ms", 0.0)) > JITTER_MAX_MS:
+def netem_refuses(requested: Asked) -> Iterator[str]:
+    if (jitter_ms := requested.get("jitter_ms", 0.0)) > JITTER_MAX_MS:
         yield f"jitter {jitter_ms:g} ms: netem takes {JITTER_MAX_MS:.0f} ms at most"
-    if file := asked.get("jitter_file"):
+    if file := requested.get("jitter_file"):
         samples = read_samples_ms(Path(file))
         if len(samples) > TABLE_SAMPLES:
             yield f"jitter file {file}: {len(samples)} samples, netem takes {TABLE_SAMPLES} at most"
@@ -82,30 +82,30 @@ def read_samples_ms(path: Path) -> list[float]:
     return samples
 
 
-def option_ms(asked: Asked) -> float:
+def option_ms(requested: Asked) -> float:
     """netem's jitter: half-width of uniform, standard deviation of normal; with samples, such that the largest
     is the largest entry of their table."""
-    if asked.get("jitter") != "samples":
-        return float(asked.get("jitter_ms", 0.0))
-    return max(abs(sample) for sample in read_samples_ms(Path(asked["jitter_file"]))) * TABLE_UNIT / TABLE_MAX
+    if requested.get("jitter") != "samples":
+        return float(requested.get("jitter_ms", 0.0))
+    return max(abs(sample) for sample in read_samples_ms(Path(requested["jitter_file"]))) * TABLE_UNIT / TABLE_MAX
 
 
-def table_name(asked: Asked) -> str:
+def table_name(requested: Asked) -> str:
     """The name of the jitter's distribution table; empty for uniform, which netem has without."""
-    kind = asked.get("jitter", "uniform")
+    kind = requested.get("jitter", "uniform")
     if kind == "samples":
-        return "samples-" + hashlib.sha256(asked["jitter_file"].encode()).hexdigest()[:16]
+        return "samples-" + hashlib.sha256(requested["jitter_file"].encode()).hexdigest()[:16]
     return "" if kind == "uniform" else str(kind)
 
 
-def table(asked: Asked) -> str:
+def table(requested: Asked) -> str:
     """The distribution as a file of ``tc`` (``NAME.dist``): entries that netem draws from with replacement.
 
     The normal distribution by its quantiles, as far as 16 bits go, which is 4 standard deviations.
     """
-    if asked.get("jitter") == "samples":
-        unit_ms = option_ms(asked)
-        multiples = [s / unit_ms if unit_ms else 0.0 for s in read_samples_ms(Path(asked["jitter_file"]))]
+    if requested.get("jitter") == "samples":
+        unit_ms = option_ms(requested)
+        multiples = [s / unit_ms if unit_ms else 0.0 for s in read_samples_ms(Path(requested["jitter_file"]))]
     else:
         quantile = NormalDist().inv_cdf
         multiples = [quantile((i + 0.5) / NORMAL_QUANTILES) for i in range(NORMAL_QUANTILES)]

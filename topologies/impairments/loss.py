@@ -25,10 +25,10 @@ class Loss(TypedDict, total=False):
     gilbert_elliott: GilbertElliott
 
 
-def with_change(asked: Asked, change: Mapping[str, Any]) -> dict[str, Any]:
+def with_change(requested: Asked, change: Mapping[str, Any]) -> dict[str, Any]:
     """The configuration after a change of a part. Of both loss models the changed one replaces the other, as in
     ``internal/linkmodel``."""
-    after = {**asked, **change}
+    after = {**requested, **change}
     if "gilbert_elliott" in change:
         after["loss"] = 0.0
     elif "loss" in change:
@@ -36,12 +36,12 @@ def with_change(asked: Asked, change: Mapping[str, Any]) -> dict[str, Any]:
     return after
 
 
-def netem(asked: Asked) -> list[str]:
+def netem(requested: Asked) -> list[str]:
     """Loss by two states is drawn before the state moves, ``internal/linkmodel`` does it after: the same process one
     frame apart."""
-    bursts = asked.get("gilbert_elliott")
+    bursts = requested.get("gilbert_elliott")
     if bursts is None:
-        return ["loss", percent(asked["loss"])]
+        return ["loss", percent(requested["loss"])]
     shares = (bursts["enter"], bursts["leave"], bursts.get("loss_bad", 1.0), bursts.get("loss_good", 0.0))
     return ["loss", "gemodel", *(percent(share) for share in shares)]
 

@@ -12,8 +12,8 @@ class Reorder(TypedDict, total=False):
     reorder: Share
 
 
-def netem(asked: Asked) -> list[str]:
-    return ["reorder", percent(asked.get("reorder", 0.0))]
+def netem(requested: Asked) -> list[str]:
+    return ["reorder", percent(requested.get("reorder", 0.0))]
 
 
 IMPAIRMENT = Impairment(keys=Reorder, effects={"reorder": ("hastens", "varies")}, written=SHARE, netem=netem)

@@ -59,17 +59,19 @@ def _impaired(nodes: Mapping[str, Any], text: str, network: Network) -> Impaired
     found: Impaired = {}
     for line in re.findall(r"(?:containerlab|clab)\s+tools\s+netem\s+set\s+(.+)", text):
         words = shlex.split(line, comments=True)
-        told = {OPTIONS.get(key, key.lstrip("-")): value for key, value in zip(words[::2], words[1::2], strict=False)}
-        node, interface = str(told.pop("node", "")), str(told.pop("interface", ""))
+        reported = {
+            OPTIONS.get(key, key.lstrip("-")): value for key, value in zip(words[::2], words[1::2], strict=False)
+        }
+        node, interface = str(reported.pop("node", "")), str(reported.pop("interface", ""))
         node = node.removeprefix(f"clab-{network.name}-")
-        found[node, interface] = netem(told, f"netem at {node}:{interface}", network.lost)
+        found[node, interface] = netem(reported, f"netem at {node}:{interface}", network.lost)
     for node, has in nodes.items():
         for command in (has.get("exec") or []) if isinstance(has, dict) else []:
             words = shlex.split(str(command))
             if words[:2] == ["tc", "qdisc"] and "netem" in words and "dev" in words[:-1]:
                 interface = words[words.index("dev") + 1]
-                told = _words_of_tc(words[words.index("netem") + 1 :])
-                found[str(node), interface] = netem(told, f"tc at {node}:{interface}", network.lost)
+                reported = _words_of_tc(words[words.index("netem") + 1 :])
+                found[str(node), interface] = netem(reported, f"tc at {node}:{interface}", network.lost)
             elif words[:1] not in (["ip"], ["sysctl"]):  # addresses and routes are the testbed's own affair
                 network.lost.append(f"nodes.{node}: exec {command}")
     return found
@@ -77,13 +79,13 @@ def _impaired(nodes: Mapping[str, Any], text: str, network: Network) -> Impaired
 
 def _words_of_tc(words: list[str]) -> dict[str, str]:
     """``delay 50ms 5ms loss 1%`` → delay, jitter and loss."""
-    told: dict[str, str] = {}
+    reported: dict[str, str] = {}
     key = ""
     for word in words:
         if word[:1].isalpha() and word != "random":
             key = word
-        elif key == "delay" and key in told:
-            told.setdefault("jitter", word)
+        elif key == "delay" and key in reported:
+            reported.setdefault("jitter", word)
         elif key:
-            told.setdefault(key, word)
-    return told
+            reported.setdefault(key, word)
+    return reported

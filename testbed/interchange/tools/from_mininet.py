@@ -37,12 +37,12 @@ def from_mininet(file: Path, class_name: str | None) -> Network:
         raise BadInput("import.bad-topology", "{file}: {error}", file=file, error=error) from error
     network = Network(file.stem)
     for number, ((name, a, b), options) in enumerate(zip(graph.links, graph.options, strict=True), start=1):
-        told = dict(options)
-        queue, mbit = told.pop("max_queue_size", None), told.pop("bw", None)
+        reported = dict(options)
+        queue, mbit = reported.pop("max_queue_size", None), reported.pop("bw", None)
         for ours in ("cls", "key", "port1", "port2"):
-            told.pop(ours, None)
+            reported.pop(ours, None)
         where = f"link {name or number} ({a}–{b})"
-        does = netem({key: value for key, value in told.items() if value is not None}, where, network.lost)
+        does = netem({key: value for key, value in reported.items() if value is not None}, where, network.lost)
         does |= {"rate": bits(float(mbit) * 1e6)} if mbit else {}
         does |= {"queue": f"{{limit: {queue} packets, mode: droptail}}"} if queue else {}
         network.links.append(FoundLink(name, a, b, does))

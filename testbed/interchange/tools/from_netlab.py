@@ -23,13 +23,13 @@ def from_netlab(document: Mapping[str, Any], name: str) -> Network:
             network.lost.append(f"{where}: it has {len(ends)} ends that are nodes; two are carried")
             continue
         tc = attributes.pop("tc", None)
-        told = dict(tc) if isinstance(tc, dict) else {}
-        told |= {key[3:]: attributes.pop(key) for key in list(attributes) if key.startswith("tc.")}
+        reported = dict(tc) if isinstance(tc, dict) else {}
+        reported |= {key[3:]: attributes.pop(key) for key in list(attributes) if key.startswith("tc.")}
         called = attributes.pop("name", None)
         more = sorted(set(attributes) - nodes - {"interfaces", "type"})
         if more := more + [f"what it says of {node}" for node in ends if attributes.get(node)]:
             network.lost.append(f"{where}: {', '.join(more)}")
-        does = netem(told, f"{where}.tc", network.lost)
+        does = netem(reported, f"{where}.tc", network.lost)
         network.links.append(FoundLink(str(called) if called else None, ends[0], ends[1], does))
     return network
 

@@ -29,10 +29,10 @@ class Network:
     lost: list[str] = field(default_factory=list)
 
 
-def netem(asked: Mapping[str, Any], where: str, lost: list[str]) -> dict[str, str]:
+def netem(requested: Mapping[str, Any], where: str, lost: list[str]) -> dict[str, str]:
     """A scenario's keys of a link from netem's words (shares in percent, a rate in kbit/s or with its unit)."""
     found: dict[str, str] = {}
-    for word, value in asked.items():
+    for word, value in requested.items():
         key = {"corruption": "corrupt"}.get(word, word)
         text = str(value).strip()
         try:

@@ -82,15 +82,16 @@ def _of_capture(path: Path, host: str, link: Link, plan: Plan, folder: Path) -> 
         if session["sender_host"] != host or session["transport"] != "udp" or not sent_by(plan).windows:
             continue
         result = folder / "agents" / f"{session['name']}-sender.json"
-        for connection, told in _first_hops(session, link["name"], read_json(result)):
+        for connection, reported in _first_hops(session, link["name"], read_json(result)):
             counted = counted or data_packets(path)
             number = counted[connection["sender"], connection["receiver"]]
-            if number != told["sent"]:
-                yield f"{session['name']}-{connection['index']}: {number} packets sent, the result has {told['sent']}"
+            if number != reported["sent"]:
+                where = f"{session['name']}-{connection['index']}"
+                yield f"{where}: {number} packets sent, the result has {reported['sent']}"
 
 
 def _first_hops(session: Session, link: str, result: dict[str, Any]) -> Iterator[tuple[Any, dict[str, Any]]]:
-    by_index = {told["index"]: told for told in result["connections"]}
+    by_index = {reported["index"]: reported for reported in result["connections"]}
     for connection in session["connections"]:
         if connection["path"][0] == link:
             yield connection, by_index[connection["index"]]

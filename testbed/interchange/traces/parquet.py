@@ -37,10 +37,10 @@ def export(folder: Path) -> list[Path]:
 
 
 def _table(where: str, points: list[Point]) -> pa.Table:
-    tags = sorted({name for _, told, _ in points for name in told})
+    tags = sorted({name for _, reported, _ in points for name in reported})
     types: dict[str, type] = {}
-    for _, _, told in points:
-        for name, value in told.items():
+    for _, _, reported in points:
+        for name, value in reported.items():
             if types.setdefault(name, type(value)) is not type(value):
                 raise BadInput(
                     "export.column-types",
@@ -56,10 +56,10 @@ def _table(where: str, points: list[Point]) -> pa.Table:
     fields = [TIME]
     for name in tags:
         text = pa.dictionary(pa.int32(), pa.string())
-        columns.append(pa.array([told.get(name) for _, told, _ in points], pa.string()).cast(text))
+        columns.append(pa.array([reported.get(name) for _, reported, _ in points], pa.string()).cast(text))
         fields.append(pa.field(name, text, metadata={ROLE: b"tag"}))
     for name in sorted(types):
-        columns.append(pa.array([told.get(name) for _, _, told in points], TYPES[types[name]]))
+        columns.append(pa.array([reported.get(name) for _, _, reported in points], TYPES[types[name]]))
         fields.append(pa.field(name, TYPES[types[name]], metadata={ROLE: b"field"}))
     return pa.table(columns, schema=pa.schema(fields))
 

@@ -53,9 +53,9 @@ def _verdict(folder: Path, plan: Plan) -> str:
     """The run's, with each check's."""
     if not (folder / "verdict.json").is_file():
         return f"{plan['scenario']} {plan['run']}: not judged"
-    told = read_json(folder / "verdict.json")
-    lines = [f"{told['verdict'].upper()} {told['scenario']} {told['run']}: {told['summary']}"]
-    lines += [f"{check['name']}: {check['status']}: {check['reason']}" for check in told["checks"]]
+    reported = read_json(folder / "verdict.json")
+    lines = [f"{reported['verdict'].upper()} {reported['scenario']} {reported['run']}: {reported['summary']}"]
+    lines += [f"{check['name']}: {check['status']}: {check['reason']}" for check in reported["checks"]]
     return "\n".join(lines)
 
 

@@ -25,7 +25,7 @@ def export(folder: Path) -> list[Path]:
 
 def _document(name: str, trace: Trace, number: int) -> dict[str, Any]:
     """A qlog file of draft 02 (0.3), the newest that qvis reads."""
-    told = trace.header["trace"]
+    reported = trace.header["trace"]
     return {
         "qlog_version": "0.3",
         "qlog_format": "JSON",
@@ -33,7 +33,7 @@ def _document(name: str, trace: Trace, number: int) -> dict[str, Any]:
         "traces": [
             {
                 "title": f"{name}-{number}",
-                "vantage_point": told["vantage_point"],
+                "vantage_point": reported["vantage_point"],
                 "common_fields": {"time_format": "relative", "reference_time": 0, "protocol_type": ["QUIC"]},
                 "events": [made for event in trace.events if (made := _event(event, number))],
             }
@@ -48,15 +48,15 @@ def _event(event: Event, number: int) -> Event | None:
         return None
     match event["name"]:
         case "ncp:packet_sent" | "ncp:packet_received":
-            name, told = f"transport:{event['name'][4:]}", _packet(data["packet"])
+            name, reported = f"transport:{event['name'][4:]}", _packet(data["packet"])
         case "ncp:packet_lost":
             header = {"packet_type": "1RTT", "packet_number": data["sequence"]}
-            name, told = "recovery:packet_lost", {"header": header}
+            name, reported = "recovery:packet_lost", {"header": header}
         case "ncp:metrics_updated":
-            name, told = "recovery:metrics_updated", _metrics(data)
+            name, reported = "recovery:metrics_updated", _metrics(data)
         case _:
             return None
-    return {"time": event["time"], "name": name, "data": told}
+    return {"time": event["time"], "name": name, "data": reported}
 
 
 PACKET_BYTES = 1024
@@ -84,11 +84,11 @@ def _packet(packet: dict[str, Any]) -> dict[str, Any]:
 
 
 def _metrics(data: dict[str, Any]) -> dict[str, Any]:
-    told = {
+    reported = {
         "congestion_window": round(data["window"] * PACKET_BYTES),
         "bytes_in_flight": data["in_flight"] * PACKET_BYTES,
         "packets_in_flight": data["in_flight"],
     }
     if "smoothed_rtt" in data:
-        told |= {"smoothed_rtt": data["smoothed_rtt"], "latest_rtt": data["smoothed_rtt"]}
-    return told
+        reported |= {"smoothed_rtt": data["smoothed_rtt"], "latest_rtt": data["smoothed_rtt"]}
+    return reported

@@ -141,9 +141,9 @@ def _steps(edges: list[Edge]) -> tuple[list[float], list[float]]:
 
 def theory_table(folder: ResultFolder) -> Table:
     """Theory and measurement: the calculation in the patch, the figure in the patch, and the measured time."""
-    asked, figures = folder.plan["tcp"], folder.verdict.figures
-    object_bytes, rtt_s = int(asked["object_bytes"]), _rtt_ms(folder) / 1000
-    source = published(asked["published"])
+    requested, figures = folder.plan["tcp"], folder.verdict.figures
+    object_bytes, rtt_s = int(requested["object_bytes"]), _rtt_ms(folder) / 1000
+    source = published(requested["published"])
     limited = figures["initial_window_bytes"] < object_bytes
     bound_bps = receive_window.one_rtt_bps(object_bytes, rtt_s)
     reckoned = f"{bound_bps / 1e6:.0f} Mbit/s"

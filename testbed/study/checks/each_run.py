@@ -61,15 +61,17 @@ def judge_each_run(
     ``expected``.
     """
     standings = [(_standing(check.check, cell), cell) for cell in cells]
-    asked = [(standing, cell) for standing, cell in standings if standing != Status.SKIPPED]
-    if standings and not asked:
+    requested = [(standing, cell) for standing, cell in standings if standing != Status.SKIPPED]
+    if standings and not requested:
         said = Message("check.of-another-policy", "Skipped for this policy.")
         return _result(check, Status.SKIPPED, said, [cell.record.checks.get(check.check, {}) for cell in cells])
-    judged = [cell for standing, cell in asked if standing in (Status.PASS, Status.FAIL)]
-    others: Counter[Status] = Counter(standing for standing, _ in asked if standing not in (Status.PASS, Status.FAIL))
+    judged = [cell for standing, cell in requested if standing in (Status.PASS, Status.FAIL)]
+    others: Counter[Status] = Counter(
+        standing for standing, _ in requested if standing not in (Status.PASS, Status.FAIL)
+    )
     results = [cell.record.checks[check.check] for cell in judged]
     is_fact = any(result.get("judge") in FACTS for result in results)
-    held = sum(standing == Status.PASS for standing, _ in asked)
+    held = sum(standing == Status.PASS for standing, _ in requested)
     told_apart = observations(judged)
     measured = [cell.record.checks[check.check]["measured"] for cell in told_apart]
     values = [float(value) for value in measured if _is_number(value)]
@@ -81,10 +83,10 @@ def judge_each_run(
         decided = Status.PASS
     else:
         decided = Status.INCONCLUSIVE if held and not is_fact else Status.FAIL
-    said = Message("runs.hold", "Holds in {held} of {runs} runs.", held=held, runs=len(asked))
+    said = Message("runs.hold", "Holds in {held} of {runs} runs.", held=held, runs=len(requested))
     if others:
-        told = [f"{others[word]} {_IN_WORDS.get(word, word)}" for word in BEST_FIRST if others[word]]
-        said = said.followed_by(Message("runs.others", "Of the others, {others}.", others=", ".join(told)))
+        reported = [f"{others[word]} {_IN_WORDS.get(word, word)}" for word in BEST_FIRST if others[word]]
+        said = said.followed_by(Message("runs.others", "Of the others, {others}.", others=", ".join(reported)))
     if values:
         said = said.followed_by(_median(values, interval))
     if len(told_apart) == 1 < len(judged):
@@ -105,7 +107,7 @@ def judge_each_run(
         **({"interval": [rounded(end) for end in interval]} if interval else {}),
         "observations": len(told_apart),
     }
-    of = results or [cell.record.checks.get(check.check, {}) for _, cell in asked]
+    of = results or [cell.record.checks.get(check.check, {}) for _, cell in requested]
     found = _result(check, status, said, of, rounded(statistics.median(values)) if values else None, **figures)
     return found if others or is_fact else found.expected_to_fail(expected)
 
@@ -120,7 +122,7 @@ def _median(values: Sequence[float], interval: Interval | None) -> Message:
         median=median,
         low=words.figure(interval.low),
         high=words.figure(interval.high),
-        level=intervals.told([interval.level]),
+        level=intervals.levels_in_words([interval.level]),
     )
 
 

@@ -17,7 +17,7 @@ from testbed.documents import read_json, write_json
 from testbed.errors import BadInput
 from testbed.judge import status
 from testbed.judge.expected_failures import Outcome, counts
-from testbed.judge.intervals import told
+from testbed.judge.intervals import levels_in_words
 from testbed.judge.status import Status, current
 from testbed.results.report import words
 
@@ -113,7 +113,7 @@ class Judged:
         """How many runs, and what so many are worth: ``3: 75%``, ``3: one``, ``2``."""
         if self.n is None:
             return ""
-        worth = "one" if self.is_one_observation else "" if self.level is None else told([self.level])
+        worth = "one" if self.is_one_observation else "" if self.level is None else levels_in_words([self.level])
         return f"{self.n}: {worth}" if worth else str(self.n)
 
     @property
@@ -225,8 +225,8 @@ class FalseAlarms:
         if self.levels:
             one = f"{self.at_least_one:.0%}" if self.at_least_one < 0.995 else "nearly 1"
             said += (
-                f"{len(self.levels)} are decided by intervals of {told(self.levels)}: if each true value lay "
-                f"exactly at its limit, at most {self.expected:.1f} of them would be expected to fail by chance, and "
+                f"{len(self.levels)} are decided by intervals of {levels_in_words(self.levels)}: if each true value "
+                f"lay exactly at its limit, at most {self.expected:.1f} of them would be expected to fail by chance, and "
                 f"one or more with a probability of at most {one}"
             )
         else:

@@ -46,11 +46,11 @@ class Fit(NamedTuple):
     expected: Line
 
 
-def fit(rows: Sequence[Row], asked: LawLine) -> Fit | None:
+def fit(rows: Sequence[Row], requested: LawLine) -> Fit | None:
     """Over the policy's runs that settled; None with fewer than three different τ."""
     used = [
         row
-        for row in of_the_law(rows, asked)
+        for row in of_the_law(rows, requested)
         if row.get("settled_s") is not None and row.get("law_settled_s") is not None
     ]
     tau_s = [float(row["tau_s"]) for row in used]
@@ -60,20 +60,20 @@ def fit(rows: Sequence[Row], asked: LawLine) -> Fit | None:
     return Fit(tau_s, measured_s, expected_s, Line.through(tau_s, measured_s), Line.through(tau_s, expected_s))
 
 
-def of_the_law(rows: Sequence[Row], asked: LawLine) -> list[Row]:
+def of_the_law(rows: Sequence[Row], requested: LawLine) -> list[Row]:
     """The policy's runs that the law is about."""
     return [
         row
         for row in rows
-        if row["policy"] == asked.policy
-        and float(row.get("tau_s") or 0) >= asked.min_round_trips * float(row.get("rtt_ms") or 0) / 1000
+        if row["policy"] == requested.policy
+        and float(row.get("tau_s") or 0) >= requested.min_round_trips * float(row.get("rtt_ms") or 0) / 1000
     ]
 
 
-def judge(rows: Sequence[Row], asked: LawLine) -> CheckResult:
+def judge(rows: Sequence[Row], requested: LawLine) -> CheckResult:
     """Whether the slope that is fitted to a sweep's runs is the law's."""
-    found, runs = fit(rows, asked), len(of_the_law(rows, asked))
-    result_of = Named(asked.check, "law_slope")
+    found, runs = fit(rows, requested), len(of_the_law(rows, requested))
+    result_of = Named(requested.check, "law_slope")
     if found is None:
         said = Message(
             "slope.too-few-settled", "Not decided: too few runs settled within their transfer to fit a line."
@@ -83,7 +83,7 @@ def judge(rows: Sequence[Row], asked: LawLine) -> CheckResult:
     off = slope / law - 1
     return CheckResult.of(
         result_of,
-        Status.PASS if abs(off) <= asked.tolerance else Status.FAIL,
+        Status.PASS if abs(off) <= requested.tolerance else Status.FAIL,
         Message(
             "slope.of-the-law",
             "{settled} of {runs} runs that the law is about settled; the fitted line is {intercept_s:.2f} s + "
@@ -95,10 +95,10 @@ def judge(rows: Sequence[Row], asked: LawLine) -> CheckResult:
             r2=found.measured.r2,
             law=law,
             off=off,
-            tolerance=asked.tolerance,
+            tolerance=requested.tolerance,
         ),
         measured=rounded(slope),
         expected=rounded(law),
-        tolerance=asked.tolerance,
+        tolerance=requested.tolerance,
         figures={"intercept_s": rounded(found.measured.intercept), "r_squared": rounded(found.measured.r2)},
     )

@@ -373,9 +373,9 @@ def _judge_rows(check: RowCheck, rows: Sequence[RowSummary], columns: Sequence[s
     wanted = needed[:1] if isinstance(check, RatioCheck | DifferenceCheck) else needed
     places = [(f"{row.name} {column}", check.at(row, column, figure)) for row in rows for column in wanted]
     there = {name: found for name, found in places if found}
-    told: dict[Status, list[str]] = {Status.FAIL: [], Status.INCONCLUSIVE: [], Status.PASS: []}
+    reported: dict[Status, list[str]] = {Status.FAIL: [], Status.INCONCLUSIVE: [], Status.PASS: []}
     for found in there.values():
-        told[found.found].append(found.text)
+        reported[found.found].append(found.text)
     figures: dict[str, Any] = {name: rounded(found.value) for name, found in there.items()}
     if by_interval := _intervals(there):
         figures["intervals"] = by_interval
@@ -386,7 +386,7 @@ def _judge_rows(check: RowCheck, rows: Sequence[RowSummary], columns: Sequence[s
         figures["medians"] = {name: rounded(spread.median or 0) for name, spread in spreads.items()}
         figures["median_intervals"] = {name: list(spreads[name].interval or ()) for name in by_interval}
         failing = {name: (rounded(spreads[name].median or 0), spreads[name].interval) for name in failing}
-    said = [_told(found, "; ".join(texts)) for found, texts in told.items() if texts]
+    said = [_told(found, "; ".join(texts)) for found, texts in reported.items() if texts]
     said += _how_sure(there)
     if absent := [column for column in needed if column not in columns]:
         said.append(Message("cells.no-column", "Not decided: there is no column {columns}.", columns=", ".join(absent)))
@@ -403,7 +403,7 @@ def _judge_rows(check: RowCheck, rows: Sequence[RowSummary], columns: Sequence[s
         check,
         _status(there, complete=len(there) == len(places) > 0),
         said[0].followed_by(*said[1:]),
-        measured=f"{len(told[Status.PASS])} of {len(places)}",
+        measured=f"{len(reported[Status.PASS])} of {len(places)}",
         expected=f"{len(places)} of {len(places)}",
         figures=figures,
     ).failing_at(failing)
@@ -440,7 +440,7 @@ def _how_sure(places: Mapping[str, Measured]) -> list[Message]:
     few = [name for name, of in places.items() if not of.interval and name not in one]
     said = []
     if by_interval:
-        levels = intervals.told(of.interval.level for of in by_interval if of.interval)
+        levels = intervals.levels_in_words(of.interval.level for of in by_interval if of.interval)
         said.append(
             Message("sure.of-two", "Decided by intervals of at least {levels}.", levels=levels)
             if any(len(of.behind) > 1 for of in by_interval)
@@ -559,11 +559,11 @@ def _judge_slope(check: SlopeCheck, rows: Sequence[RowSummary], figure: str) -> 
 def _judge_rises(check: RisesCheck, rows: Sequence[RowSummary], figure: str) -> CheckResult:
     """Whether the difference of two columns' medians is larger in each row than in the one before."""
     pairs = [(row, row.median(check.column, figure), row.median(check.over, figure)) for row in rows]
-    told = [(row, one - other) for row, one, other in pairs if one is not None and other is not None]
-    falls = [f"{b.label} after {a.label}" for (a, x), (b, y) in pairwise(told) if y <= x]
-    missing = len(rows) - len(told)
-    status: Status = Status.INSUFFICIENT_DATA if len(told) < LEAST_POINTS or missing else Status.PASS
-    each = ", ".join(f"row {row.label} {value:.4g}" for row, value in told)
+    reported = [(row, one - other) for row, one, other in pairs if one is not None and other is not None]
+    falls = [f"{b.label} after {a.label}" for (a, x), (b, y) in pairwise(reported) if y <= x]
+    missing = len(rows) - len(reported)
+    status: Status = Status.INSUFFICIENT_DATA if len(reported) < LEAST_POINTS or missing else Status.PASS
+    each = ", ".join(f"row {row.label} {value:.4g}" for row, value in reported)
     said = Message(
         "rises.values",
         "{column} less {over}, {figure}: {each}.",
@@ -584,15 +584,15 @@ def _judge_rises(check: RisesCheck, rows: Sequence[RowSummary], figure: str) -> 
                 rows=len(rows),
             )
         )
-    elif len(told) < LEAST_POINTS:
+    elif len(reported) < LEAST_POINTS:
         said = said.followed_by(Message("rises.too-few-rows", "A rise takes {least} rows.", least=LEAST_POINTS))
     return CheckResult.of(
         check,
         status,
         said,
-        measured=", ".join(f"{value:.4g}" for _, value in told) or None,
+        measured=", ".join(f"{value:.4g}" for _, value in reported) or None,
         expected="each larger than the one before",
-        figures={row.name: rounded(value) for row, value in told} | {"unit": unit_of(figure)},
+        figures={row.name: rounded(value) for row, value in reported} | {"unit": unit_of(figure)},
     ).failing_at({})
 
 
@@ -603,15 +603,17 @@ def judge_runs(
     holds: str = "hold their own checks",
 ) -> CheckResult:
     """Whether every run holds its own checks; runs that this machine or engine can't make do not count."""
-    asked = [cell for cell in cells if cell.status != Status.UNSUPPORTED]
-    apart = [cell for cell in asked if cell.standing != Status.PASS]
-    held, more = len(asked) - len(apart), len(apart) - MOST_TOLD
-    said = Message("runs.hold-their-checks", "{held} of {runs} runs {holds}.", held=held, runs=len(asked), holds=holds)
+    requested = [cell for cell in cells if cell.status != Status.UNSUPPORTED]
+    apart = [cell for cell in requested if cell.standing != Status.PASS]
+    held, more = len(requested) - len(apart), len(apart) - MOST_TOLD
+    said = Message(
+        "runs.hold-their-checks", "{held} of {runs} runs {holds}.", held=held, runs=len(requested), holds=holds
+    )
     said = said.followed_by(*map(_apart, apart[:MOST_TOLD]))
     if more > 0:
         said = said.followed_by(Message("runs.and-more", "And {more} more.", more=more))
-    status: Status = worst(cell.standing for cell in asked) if asked else Status.UNSUPPORTED
-    return CheckResult.of(Named(name, judge), status, said, measured=held, expected=len(asked))
+    status: Status = worst(cell.standing for cell in requested) if requested else Status.UNSUPPORTED
+    return CheckResult.of(Named(name, judge), status, said, measured=held, expected=len(requested))
 
 
 def _apart(cell: CellResult) -> Message:

@@ -274,8 +274,8 @@ def _rerun(folder: Path, loaded: LoadedSweep | None, found: Verification) -> Non
 
 def _result(sweep: Sweep, place: Place, row: Row) -> CellResult:
     """The result of a run by its row of the table."""
-    asked = {"run", "policy", "seed", "state", "reason", *sweep.parameters}
-    figures = {key: value for key, value in row.items() if key not in asked and value is not None}
+    requested = {"run", "policy", "seed", "state", "reason", *sweep.parameters}
+    figures = {key: value for key, value in row.items() if key not in requested and value is not None}
     record = RunRecord(
         run=str(row["run"]),
         status=Status(row["state"]),

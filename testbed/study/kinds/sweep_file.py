@@ -172,8 +172,8 @@ class Sweep(Section):
             set_: dict[str, Any] = {}
             for key, value in by_key.items():
                 set_ |= value.set if isinstance(value, Setting) else {key: value}
-            told = {key: shown(value) for key, value in by_key.items()}
-            found[" ".join(f"{key}={value}" for key, value in told.items())] = Combination(set_, told)
+            reported = {key: shown(value) for key, value in by_key.items()}
+            found[" ".join(f"{key}={value}" for key, value in reported.items())] = Combination(set_, reported)
         return found
 
     def places(self, policies: Collection[str]) -> list[Place]:

@@ -299,10 +299,10 @@ def scenario_of(loaded: LoadedTable, row: Row, column: Column) -> LoadedScenario
     return LoadedScenario(scenario, loaded.path, text.getvalue(), tuple(applied))
 
 
-def select(what: str, asked: str, known: Sequence[str]) -> list[str]:
+def select(what: str, requested: str, known: Sequence[str]) -> list[str]:
     """``1,3`` of what there is, in the table's order; all without anything. BadInput names what there is not."""
-    wanted = [part.strip() for part in asked.split(",") if part.strip()]
-    for name in wanted:
+    expected = [part.strip() for part in requested.split(",") if part.strip()]
+    for name in expected:
         if name not in known:
             raise BadInput(
                 "table.no-such-part",
@@ -312,7 +312,7 @@ def select(what: str, asked: str, known: Sequence[str]) -> list[str]:
                 name=name,
                 known=", ".join(known),
             )
-    return [name for name in known if not wanted or name in wanted]
+    return [name for name in known if not expected or name in expected]
 
 
 ROW, COLUMN = "repeated", "runs"

@@ -39,10 +39,12 @@ def write_again(request: VerifyRequest) -> Verification:
     BadInput where a file is missing or broken."""
     folder = request.folder
     recorded, document = read_verdict(folder), read_table(folder)
-    loaded, asked, selection = _requested(folder, document)
+    loaded, requested, selection = _requested(folder, document)
     results = list(_results(folder, document, selection))
     bounds = {row["name"]: row["bounds"] for row in document["rows"]}
-    again = table_run.write(loaded, asked, selection, bounds, request.into, document["run"], results, recorded.expected)
+    again = table_run.write(
+        loaded, requested, selection, bounds, request.into, document["run"], results, recorded.expected
+    )
     write_json(request.into / "verdict.json", again.to_json())  # of one that is not complete, too
     form = variant(folder, document["name"]) if recorded.expected else ""
     unchecked = [
@@ -110,8 +112,8 @@ def asked_by(folder: Path, file: Path) -> list[Difference]:
 def _cells(folder: Path, loaded: LoadedTable, selection: Selection) -> Iterator[Difference]:
     """Differences between a cell's run and the scenario and seed of the table."""
     for place in selection.places():
-        asked = scenario_of(loaded, selection.rows[place.row], selection.columns[place.column])
-        should = plain(parse(loaded.path, asked.text, "a scenario is a mapping"))
+        requested = scenario_of(loaded, selection.rows[place.row], selection.columns[place.column])
+        should = plain(parse(loaded.path, requested.text, "a scenario is a mapping"))
         for plan_file in sorted((folder / place.folder).glob("*/plan.json")):
             run = plan_file.parent
             if run.is_symlink():
@@ -121,7 +123,9 @@ def _cells(folder: Path, loaded: LoadedTable, selection: Selection) -> Iterator[
             yield from differences(f"{where}: scenario.yaml", there, should)
             chosen = {"seed": plan.get("seed"), "overrides": plan.get("overrides")}
             seed = loaded.table.seed + place.repetition - 1
-            yield from differences(f"{where}: plan.json", chosen, {"seed": seed, "overrides": list(asked.overrides)})
+            yield from differences(
+                f"{where}: plan.json", chosen, {"seed": seed, "overrides": list(requested.overrides)}
+            )
 
 
 def _requested(folder: Path, document: dict[str, Any]) -> tuple[LoadedTable, TableRequest, Selection]:

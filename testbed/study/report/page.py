@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # what these need at run time would slow down every table
 
 def _write(folder: Path, kind: str, drawn: Sequence[Plot], **values: Any) -> Path:
     environment = page_templates(Path(__file__).parent / "templates")
-    environment.filters.update(value=_number, with_unit=with_unit, told=_told)
+    environment.filters.update(value=_number, with_unit=with_unit, spread=_spread_in_words)
     return write_html(folder, environment, "study.html.j2", drawn, kind=kind, **values)
 
 
@@ -76,7 +76,7 @@ def _how_sure(summaries: Sequence[RowSummary], verdict: Verdict) -> str:
     spreads = [spread for s in summaries for by_column in s.cells.values() for spread in by_column.values() if spread.n]
     said = []
     if levels := [spread.interval.level for spread in spreads if spread.interval]:
-        said.append(f"Medians have intervals of {intervals.told(levels)}.")
+        said.append(f"Medians have intervals of {intervals.levels_in_words(levels)}.")
     if alike := [spread.n for spread in spreads if spread.is_one]:
         said.append(f"{max(alike)} runs of a cell in virtual time came out alike: chance has no part in them.")
     if any(spread.interval is None and not spread.is_one for spread in spreads):
@@ -85,13 +85,13 @@ def _how_sure(summaries: Sequence[RowSummary], verdict: Verdict) -> str:
     return " ".join(said)
 
 
-def _told(spread: Spread) -> str:
+def _spread_in_words(spread: Spread) -> str:
     """The interval, else the range of two, and how many runs there are and what that is worth."""
     if spread.is_one:
         return f"{spread.n} runs, one observation"
     if (interval := spread.interval) is not None:
         ends = f"[{_number(interval.low)}, {_number(interval.high)}]"
-        return f"{ends}, N = {spread.n}, {intervals.told([interval.level])}"
+        return f"{ends}, N = {spread.n}, {intervals.levels_in_words([interval.level])}"
     ends = f"{_number(spread.low)}–{_number(spread.high)}, " if len(spread.values) > 1 else ""
     return f"{ends}N = {spread.n}"
 
@@ -152,7 +152,7 @@ def write_sweep(
         medians=[
             {
                 "settings": [*settings[row].values.values(), policy],
-                "n": runs_told(runs),
+                "n": number_of(runs),
                 "figures": [plots.spread_of([run.record.figures.get(name) for run in runs]).median for name in FIGURES],
             }
             for (row, policy), runs in cells.items()
@@ -161,7 +161,7 @@ def write_sweep(
     )
 
 
-def runs_told(runs: Sequence[CellResult]) -> str:
+def number_of(runs: Sequence[CellResult]) -> str:
     """The number of a cell's runs, and whether they are one observation."""
     return f"{len(runs)}: one" if len(observations(runs)) < len(runs) else str(len(runs))
 

@@ -36,7 +36,7 @@ def words_of(statuses: Mapping[str, str], directions: Mapping[str, str]) -> dict
 
 def comparison_lines(comparison: Comparison) -> list[str]:
     """The last lines, one per group: the word, the groups and what is behind it."""
-    base, told = comparison.groups[0].name, []
+    base, reported = comparison.groups[0].name, []
     for group, word in words_of(comparison.statuses, comparison.directions).items():
         moved = [d for d in comparison.of_group(group) if d.direction in ("better", "worse")]
         parts = [
@@ -44,8 +44,8 @@ def comparison_lines(comparison: Comparison) -> list[str]:
             for d in sorted(moved, key=lambda d: d.direction != "worse")
         ]
         rest = f" and {len(parts) - 4} more" if len(parts) > 4 else ""
-        told.append(f"{word.upper()} {group} against {base}" + (f": {', '.join(parts[:4])}{rest}" if parts else ""))
-    return told
+        reported.append(f"{word.upper()} {group} against {base}" + (f": {', '.join(parts[:4])}{rest}" if parts else ""))
+    return reported
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:

@@ -62,10 +62,10 @@ class Ndn(Traffic):
 
     def set_hosts(self, network: Network) -> None:
         """TCP's settings, where faces are TCP's."""
-        asked = _congestion_control(self.site.plan)
-        for node in self.site.plan["ndn"]["nodes"] if asked else ():
+        requested = _congestion_control(self.site.plan)
+        for node in self.site.plan["ndn"]["nodes"] if requested else ():
             self.site.provenance.setdefault("hosts", {})[node["host"]] = [
-                prepare_host(network.namespaces()[node["host"]], _address(face["remote"]), {}, {}, str(asked))
+                prepare_host(network.namespaces()[node["host"]], _address(face["remote"]), {}, {}, str(requested))
                 for face in node["faces"]
             ]
 
@@ -85,10 +85,10 @@ class Ndn(Traffic):
             agent.stop()
             if agent.place.result() is None:
                 raise RunFailed("ndn.no-result", "{why}; it left no result", why=why_it_ended(agent))
-        if asked := _congestion_control(self.site.plan):
+        if requested := _congestion_control(self.site.plan):
             seen = congestion_controls(self.site.spools, self.site.session["name"])
             self.site.provenance["congestion_control_of_the_sockets"] = sorted(seen)
-            assert_sent_with(asked, seen)
+            assert_sent_with(requested, seen)
         step.note = _in_words(consumer.place.result() or {})
 
     def _watch(self, consumer: Agent, started: Sequence[Agent], failures: Sequence[Failure], step: Step) -> None:

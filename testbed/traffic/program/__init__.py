@@ -102,13 +102,13 @@ class Program(Traffic):
             self._start_receivers(network, parts)
             self._watch(network, parts, failures, step)
             time.sleep(SETTLE_S)
-        told = []
+        reported = []
         for running in self._running:
             receiver = self._write(running)
-            told.append(
+            reported.append(
                 f"{running.session['name']}: {receiver['bytes'] / 2**20:.3g} MiB in {receiver['duration_s']:.3g} s"
             )
-        step.note = "; ".join(told)
+        step.note = "; ".join(reported)
 
     def _start_receivers(self, network: Network, parts: ExitStack) -> None:
         for session in self.site.plan["sessions"]:

@@ -39,7 +39,7 @@ class Case:
     """One part of the contract. ``changes`` is what its scenario has of its own."""
 
     name: str
-    asked: str
+    requested: str
     changes: Mapping[str, Any]
     optional: bool = False
     """Whether a program may say that it does not support it."""
@@ -51,7 +51,7 @@ class Outcome:
     """The outcome of a part: a row of the table."""
 
     case: str
-    asked: str
+    requested: str
     seen: str
     kept: Kept
 
@@ -93,14 +93,14 @@ def _tried(case: Case, program: Mapping[str, Any], scratch: Path, folder: Path) 
     try:
         seen = _carry_out(case, program, scratch, folder)
     except Unsupported as error:
-        wanted = case.testcase or case.optional
+        expected = case.testcase or case.optional
         kept: Kept = "kept" if case.testcase else "not supported"
-        return Outcome(case.name, case.asked, _short(error), kept if wanted else "not kept")
+        return Outcome(case.name, case.requested, _short(error), kept if expected else "not kept")
     except RunFailed as error:
-        return Outcome(case.name, case.asked, _short(error), "not kept")
+        return Outcome(case.name, case.requested, _short(error), "not kept")
     if case.testcase:
-        return Outcome(case.name, case.asked, "it did something", "not kept")
-    return Outcome(case.name, case.asked, *seen)
+        return Outcome(case.name, case.requested, "it did something", "not kept")
+    return Outcome(case.name, case.requested, *seen)
 
 
 def _carry_out(case: Case, program: Mapping[str, Any], scratch: Path, folder: Path) -> tuple[str, Kept]:
@@ -134,7 +134,7 @@ def _carry_out(case: Case, program: Mapping[str, Any], scratch: Path, folder: Pa
 
 def _ends_when_told(program: Mapping[str, Any], scratch: Path, folder: Path) -> Outcome:
     """A receiver that nobody sends to, and SIGTERM."""
-    asked = f"a waiting receiver ends within {END_S:g} s of SIGTERM"
+    requested = f"a waiting receiver ends within {END_S:g} s of SIGTERM"
     plan = _plan({"links": 1, "transfer": "64KiB"}, program, scratch)
     _make_folders(folder)
     with live.only_run(plan["run"], plan["scenario"], plan["namespace"]):
@@ -151,10 +151,10 @@ def _ends_when_told(program: Mapping[str, Any], scratch: Path, folder: Path) -> 
             took_s = time.monotonic() - begun_s
             kept: Kept = "kept" if end.has_ended() else "not kept"
             return Outcome(
-                "terminated", asked, f"{'ended' if kept == 'kept' else 'still on'} after {took_s:.1f} s", kept
+                "terminated", requested, f"{'ended' if kept == 'kept' else 'still on'} after {took_s:.1f} s", kept
             )
         except TestbedError as error:
-            return Outcome("terminated", asked, _short(error), "not kept")
+            return Outcome("terminated", requested, _short(error), "not kept")
         finally:
             end.stop()
 
@@ -195,7 +195,7 @@ def _plan(changes: Mapping[str, Any], program: Mapping[str, Any], scratch: Path)
 
 def table(outcomes: Sequence[Outcome]) -> tuple[list[str], list[list[str]]]:
     """Header and rows."""
-    return ["part", "asked", "seen", ""], [[o.case, o.asked, o.seen, o.kept] for o in outcomes]
+    return ["part", "asked", "seen", ""], [[o.case, o.requested, o.seen, o.kept] for o in outcomes]
 
 
 def keeps_all(outcomes: Sequence[Outcome]) -> bool:

@@ -39,7 +39,7 @@ class Tcp(Traffic):
 
     def set_hosts(self, network: Network) -> None:
         """Settings of the scenario's section, which provenance has."""
-        asked, session = self.site.plan["tcp"], self.site.session
+        requested, session = self.site.plan["tcp"], self.site.session
         ways: tuple[tuple[Role, Role], ...] = (("sender", "receiver"), ("receiver", "sender"))
         for role, peer in ways:
             host = host_of(session, role)
@@ -47,8 +47,8 @@ class Tcp(Traffic):
                 network.namespaces()[host],
                 address_of(session, peer),
                 session["sysctls"][role],
-                asked["routes"][role],
-                asked["congestion_control"],
+                requested["routes"][role],
+                requested["congestion_control"],
             )
 
     def started_unix_ns(self, started: Sequence[Agent]) -> int | None:
@@ -78,8 +78,8 @@ class Tcp(Traffic):
         measured = kind.measured()
         self._assert_congestion_control(measured)
         self._write(measured)
-        told = ", ".join(f"{name} {value:.6g}" for name, value in measured.figures.items())
-        step.note = f"{measured.bytes / 2**20:.3g} MiB in {measured.duration_s:.3g} s; {told}"
+        reported = ", ".join(f"{name} {value:.6g}" for name, value in measured.figures.items())
+        step.note = f"{measured.bytes / 2**20:.3g} MiB in {measured.duration_s:.3g} s; {reported}"
 
     def _stage(self, network: Network) -> Stage:
         session, namespaces = self.site.session, network.namespaces()

@@ -30,8 +30,8 @@ class DownloadTransfer(Kind):
 
     def start_server(self) -> Supervised:
         self._kernel = self._probe()
-        asked = self.stage.asked
-        if asked["unlimited_window"] and self._kernel["limited"] is not False:
+        requested = self.stage.requested
+        if requested["unlimited_window"] and self._kernel["limited"] is not False:
             raise Unsupported.of(_why_limited(self._kernel))
         server = self.stage.start(
             "download server",
@@ -41,7 +41,7 @@ class DownloadTransfer(Kind):
                 "--listen",
                 f"{self.stage.address('sender')}:{PORT}",
                 "--bytes",
-                str(asked["object_bytes"]),
+                str(requested["object_bytes"]),
                 "--seed",
                 str(self.stage.plan["seed"]),
                 *self._in_time,
@@ -53,8 +53,8 @@ class DownloadTransfer(Kind):
         return server
 
     def start_client(self) -> Supervised:
-        asked = self.stage.asked
-        buffer = asked["receive_buffer_bytes"]
+        requested = self.stage.requested
+        buffer = requested["receive_buffer_bytes"]
         return self.stage.start(
             "download client",
             [
@@ -65,7 +65,7 @@ class DownloadTransfer(Kind):
                 "--from",
                 self.stage.address("receiver"),
                 "--bytes",
-                str(asked["object_bytes"]),
+                str(requested["object_bytes"]),
                 *(["--receive-buffer", str(buffer)] if buffer else []),
                 *self._in_time,
             ],
@@ -111,10 +111,10 @@ class DownloadTransfer(Kind):
         )
 
     def _theory_rtts(self, sequence: TimeSequence) -> float:
-        asked = self.stage.asked
-        initial_window = int(asked["routes"]["sender"].get("initcwnd", KERNELS_INITIAL_WINDOW))
+        requested = self.stage.requested
+        initial_window = int(requested["routes"]["sender"].get("initcwnd", KERNELS_INITIAL_WINDOW))
         return expected_rtts(
-            asked["object_bytes"], sequence.initial_window_bytes, initial_window, asked["congestion_control"]
+            requested["object_bytes"], sequence.initial_window_bytes, initial_window, requested["congestion_control"]
         )
 
     @property

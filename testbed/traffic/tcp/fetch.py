@@ -36,7 +36,7 @@ class FetchTransfer(Kind):
 
     def __init__(self, stage: Stage) -> None:
         super().__init__(stage)
-        self._asked = Fetch.of_plan(stage.asked)
+        self._asked = Fetch.of_plan(stage.requested)
         self._reachable: tempfile.TemporaryDirectory[str] | None = None
         self._started_unix_ns = self._finished_unix_ns = 0
         self._before = self._after = Counters({})
@@ -109,8 +109,8 @@ class FetchTransfer(Kind):
             self._reachable.cleanup()
 
     def measured(self) -> Measured:
-        fetched, told = read_lines(self._times), read_lines(self._notes)
-        connections = [line for line in told if "client" in line]
+        fetched, reported = read_lines(self._times), read_lines(self._notes)
+        connections = [line for line in reported if "client" in line]
         pages = pages_s(fetched, self._asked)
         first = check_connections(connections, self._asked)
         grown = self._after.since(self._before)
@@ -132,7 +132,7 @@ class FetchTransfer(Kind):
             congestion_control=str(first["congestion_control"]),
             details={
                 "sender": {
-                    **sent([line for line in told if "object_bytes" in line], self._asked),
+                    **sent([line for line in reported if "object_bytes" in line], self._asked),
                     "connections": len(connections),
                     "mss_bytes": first["mss_bytes"],
                     "counters": grown,
@@ -190,38 +190,38 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def pages_s(fetched: Sequence[Mapping[str, Any]], asked: Fetch) -> list[float]:
+def pages_s(fetched: Sequence[Mapping[str, Any]], requested: Fetch) -> list[float]:
     """Seconds of each page, by curl's report of each object: objects in sequence add up, of parallel ones the last one
     decides. Raises :class:`RunFailed` where one is missing, or has another size."""
-    many = len(asked.objects_bytes)
-    if len(fetched) != many * asked.rounds:
+    many = len(requested.objects_bytes)
+    if len(fetched) != many * requested.rounds:
         raise RunFailed(
             "fetch.objects-missing",
-            "{fetched} of {wanted} objects were fetched",
+            "{fetched} of {expected} objects were fetched",
             fetched=len(fetched),
-            wanted=many * asked.rounds,
+            expected=many * requested.rounds,
         )
     for one in fetched:
-        wanted = asked.objects_bytes[one["urlnum"]]
-        if one["http_code"] != 200 or one["size_download"] != wanted:
+        expected = requested.objects_bytes[one["urlnum"]]
+        if one["http_code"] != 200 or one["size_download"] != expected:
             raise RunFailed(
                 "fetch.object-incomplete",
-                "{url}: answered {http_code} with {size_download} of {wanted} bytes",
+                "{url}: answered {http_code} with {size_download} of {expected} bytes",
                 url=one["url"],
                 http_code=one["http_code"],
                 size_download=one["size_download"],
-                wanted=wanted,
+                expected=expected,
             )
     pages = [[float(one["time_total"]) for one in fetched[at : at + many]] for at in range(0, len(fetched), many)]
-    return [max(times) if asked.parallel else sum(times) for times in pages]
+    return [max(times) if requested.parallel else sum(times) for times in pages]
 
 
-def sent(told: Sequence[Mapping[str, Any]], asked: Fetch) -> dict[str, Any]:
+def sent(reported: Sequence[Mapping[str, Any]], requested: Fetch) -> dict[str, Any]:
     """Bytes and SHA-256 of all rounds, from the server's word on the objects of each size that it sent whole."""
-    hashes = {line["object_bytes"]: line["sha256"] for line in told}
+    hashes = {line["object_bytes"]: line["sha256"] for line in reported}
     return {
-        "bytes": sum(line["object_bytes"] * line["times"] for line in told),
-        "sha256": sha256_of(asked.rounds * [hashes.get(size, "not sent") for size in asked.objects_bytes]),
+        "bytes": sum(line["object_bytes"] * line["times"] for line in reported),
+        "sha256": sha256_of(requested.rounds * [hashes.get(size, "not sent") for size in requested.objects_bytes]),
     }
 
 
@@ -230,20 +230,20 @@ def sha256_of(objects: Iterable[str]) -> str:
     return hashlib.sha256("".join(f"{sha256}\n" for sha256 in objects).encode()).hexdigest()
 
 
-def check_connections(connections: Sequence[Mapping[str, Any]], asked: Fetch) -> Mapping[str, Any]:
+def check_connections(connections: Sequence[Mapping[str, Any]], requested: Fetch) -> Mapping[str, Any]:
     """The server's report of its first connection; raises :class:`RunFailed` where one began with another window."""
-    wanted = len(asked.objects_bytes) * asked.rounds
-    if len(connections) != wanted:
+    expected = len(requested.objects_bytes) * requested.rounds
+    if len(connections) != expected:
         raise RunFailed(
             "fetch.connections-shared",
-            "{wanted} objects were fetched on {connections} connections, not each on its own",
-            wanted=wanted,
+            "{expected} objects were fetched on {connections} connections, not each on its own",
+            expected=expected,
             connections=len(connections),
         )
     for one in connections:
         for what, value in (
-            ("initial_window_segments", asked.initial_window_segments),
-            ("congestion_control", asked.congestion_control),
+            ("initial_window_segments", requested.initial_window_segments),
+            ("congestion_control", requested.congestion_control),
         ):
             if one[what] != value:
                 raise RunFailed(

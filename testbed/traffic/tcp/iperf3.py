@@ -36,8 +36,8 @@ class Iperf3Transfer(Kind):
         return server
 
     def start_client(self) -> Supervised:
-        asked = self.stage.asked
-        window = ["--window", str(asked["window_bytes"])] if asked["window_bytes"] else []
+        requested = self.stage.requested
+        window = ["--window", str(requested["window_bytes"])] if requested["window_bytes"] else []
         return self.stage.start(
             "iperf3 client",
             iperf3.client(
@@ -48,7 +48,7 @@ class Iperf3Transfer(Kind):
                 "--cport",
                 str(CLIENT_PORT),
                 "--time",
-                f"{asked['for_s']:.0f}",
+                f"{requested['for_s']:.0f}",
                 *window,
                 "--json",
             ),
@@ -80,8 +80,8 @@ class Iperf3Transfer(Kind):
                 "no sample of the sender's socket shows when the data began; see {file}",
                 file=self._json("client"),
             )
-        told = [interval["sum"] for interval in server["intervals"]]
-        intervals = [float(interval["bits_per_second"]) / 1e6 for interval in told]
+        reported = [interval["sum"] for interval in server["intervals"]]
+        intervals = [float(interval["bits_per_second"]) / 1e6 for interval in reported]
         figures = {
             "throughput_mbps": float(received["bits_per_second"]) / 1e6,
             "end_mbps": statistics.mean(intervals[-max(1, len(intervals) // 4) :]),
@@ -97,7 +97,7 @@ class Iperf3Transfer(Kind):
                 "sender": {"bytes": int(sent["bytes"])},
                 "receiver": {"captured": _captured_payload(data)} if data else {},
             },
-            points=self._goodput(told, started_ns),
+            points=self._goodput(reported, started_ns),
         )
 
     def _goodput(self, intervals: Sequence[Mapping[str, Any]], started_ns: int) -> list[Point]:
@@ -127,7 +127,7 @@ class Iperf3Transfer(Kind):
     def _of_the_window(self, throughput_mbps: float, data: Connection | None) -> dict[str, float]:
         """The requested window and the advertised one, the rate that follows from each, and the rate in the second
         half."""
-        rtt_s, asked_bytes = self.stage.rtt_s, self.stage.asked["window_bytes"]
+        rtt_s, asked_bytes = self.stage.rtt_s, self.stage.requested["window_bytes"]
         samples = read_samples(self.stage.spool("tcp_info.lp"), role="sender")
         later = samples[len(samples) // 2 :]
         found: dict[str, float] = {}

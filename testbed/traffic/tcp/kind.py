@@ -31,7 +31,7 @@ class Stage:
         return self.plan["sessions"][0]
 
     @property
-    def asked(self) -> Tcp:
+    def requested(self) -> Tcp:
         """The scenario's ``tcp`` section as the plan has it."""
         return self.plan["tcp"]
 

@@ -15,7 +15,7 @@ from typing import Any, get_args
 import typer
 
 from testbed.cli.app import FORMS, VERBS, command_line, with_place, with_verb
-from testbed.cli.wrong_usage import UsageError, told
+from testbed.cli.wrong_usage import UsageError, as_bad_input
 from testbed.errors import BadInput
 from testbed.plan.engines import ENGINES
 from testbed.scenario import files
@@ -48,7 +48,7 @@ def verb_of(typed: str) -> str:
         command, path, rest = _found(with_place(with_verb(words)))
         command.make_context(" ".join(path), rest)
     except UsageError as error:
-        return f"refused: {told(error, words).message}"
+        return f"refused: {as_bad_input(error, words).message}"
     except BadInput as error:
         return f"refused: {error.message}"
     return " ".join(path)
