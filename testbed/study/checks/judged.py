@@ -226,8 +226,8 @@ class FalseAlarms:
             one = f"{self.at_least_one:.0%}" if self.at_least_one < 0.995 else "nearly 1"
             said += (
                 f"{len(self.levels)} are decided by intervals of {levels_in_words(self.levels)}: if each true value "
-                f"lay exactly at its limit, at most {self.expected:.1f} of them would be expected to fail by chance, and "
-                f"one or more with a probability of at most {one}"
+                f"lay exactly at its limit, at most {self.expected:.1f} of them would be expected to fail by chance, "
+                f"and one or more with a probability of at most {one}"
             )
         else:
             said += "none is decided by an interval"
