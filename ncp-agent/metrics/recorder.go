@@ -4,7 +4,6 @@
 package metrics
 
 import (
-	"slices"
 	"strconv"
 	"time"
 
@@ -34,14 +33,8 @@ type Recorder struct {
 	sessionTags    telemetry.Tags
 	connectionTags []telemetry.Tags
 	eventTags      func(kind string) telemetry.Tags
-	history        []snapshot                // of the last second and one before, oldest first
+	history        telemetry.LastSecond[session.Stats]
 	spare          []session.ConnectionStats // storage of the last one forgotten
-}
-
-// snapshot is the session at a moment.
-type snapshot struct {
-	at    time.Time
-	stats session.Stats
 }
 
 // NewRecorder makes the recorder of a session's end with so many connections.
@@ -58,6 +51,7 @@ func NewRecorder(n Names, role string, connections int) *Recorder {
 		sessionTags: tags("role", role, "policy", n.Policy),
 		eventTags:   func(kind string) telemetry.Tags { return tags("kind", kind) },
 	}
+	r.history.Forget = func(stats session.Stats) { r.spare = stats.Connections[:0] }
 	for i := range connections {
 		r.connectionTags = append(r.connectionTags, tags("role", role, "policy", n.Policy, "connection", strconv.Itoa(i+1)))
 	}
@@ -73,26 +67,17 @@ func (r *Recorder) Event(kind string, at time.Time, sinceStart time.Duration, te
 // done. Rates are over the last second, or since then.
 func (r *Recorder) Sample(at, established time.Time, stats *session.Stats) {
 	r.MaxReorderBytes = max(r.MaxReorderBytes, stats.ReorderBytes)
-	before := r.secondBefore(at, established)
-	seconds := at.Sub(before.at).Seconds()
-	r.addConnections(at, stats, before, seconds)
-	r.addSession(at, stats, before, seconds)
-	kept := snapshot{at: at, stats: *stats}
-	kept.stats.Connections, r.spare = append(r.spare, stats.Connections...), nil
-	r.history = append(r.history, kept)
-}
-
-// secondBefore returns the youngest snapshot that is a second old, or else the
-// beginning: an established session that has done nothing yet.
-func (r *Recorder) secondBefore(at, established time.Time) *snapshot {
-	for len(r.history) > 1 && at.Sub(r.history[1].at) >= time.Second {
-		r.spare = r.history[0].stats.Connections[:0]
-		r.history = slices.Delete(r.history, 0, 1)
+	now := at.Sub(established)
+	before, then := r.history.Before(now)
+	if before.Connections == nil {
+		before.Connections = make([]session.ConnectionStats, len(r.connectionTags))
 	}
-	if len(r.history) == 0 || at.Sub(r.history[0].at) < time.Second {
-		return &snapshot{established, session.Stats{Connections: make([]session.ConnectionStats, len(r.connectionTags))}}
-	}
-	return &r.history[0]
+	seconds := (now - then).Seconds()
+	r.addConnections(at, stats, &before, seconds)
+	r.addSession(at, stats, &before, seconds)
+	remembered := *stats
+	remembered.Connections, r.spare = append(r.spare, stats.Connections...), nil
+	r.history.Add(now, remembered)
 }
 
 // delivered counts the packets that a connection brought across: as the sender
@@ -107,15 +92,15 @@ func (r *Recorder) delivered(c session.ConnectionStats) uint64 {
 // mostFields is room for those of any point: without growing, they need no heap.
 const mostFields = 12
 
-func (r *Recorder) addConnections(at time.Time, stats *session.Stats, before *snapshot, seconds float64) {
+func (r *Recorder) addConnections(at time.Time, stats *session.Stats, before *session.Stats, seconds float64) {
 	var windows float64
 	var all uint64
 	for i, c := range stats.Connections {
 		windows += c.WindowPackets
-		all += r.delivered(c) - r.delivered(before.stats.Connections[i])
+		all += r.delivered(c) - r.delivered(before.Connections[i])
 	}
 	for i, c := range stats.Connections {
-		delivered := r.delivered(c) - r.delivered(before.stats.Connections[i])
+		delivered := r.delivered(c) - r.delivered(before.Connections[i])
 		// 0/0 is NaN, and such a field is left out.
 		fields := append(make([]telemetry.Field, 0, mostFields),
 			telemetry.Float("delivered_pps", float64(delivered)/seconds),
@@ -138,10 +123,10 @@ func (r *Recorder) addConnections(at time.Time, stats *session.Stats, before *sn
 	}
 }
 
-func (r *Recorder) addSession(at time.Time, stats *session.Stats, before *snapshot, seconds float64) {
-	bytes, earlier := stats.ReadBytes, before.stats.ReadBytes
+func (r *Recorder) addSession(at time.Time, stats *session.Stats, before *session.Stats, seconds float64) {
+	bytes, earlier := stats.ReadBytes, before.ReadBytes
 	if r.sender {
-		bytes, earlier = stats.AckedBytes, before.stats.AckedBytes
+		bytes, earlier = stats.AckedBytes, before.AckedBytes
 	}
 	fields := append(make([]telemetry.Field, 0, mostFields),
 		telemetry.Float("goodput_bps", float64(bytes-earlier)*8/seconds),

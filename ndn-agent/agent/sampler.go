@@ -21,15 +21,9 @@ type sampler struct {
 	mu     sync.Mutex // events come from another goroutine
 	points telemetry.Points
 	tags   map[string]telemetry.Tags // by face
-	past   []progress                // of the last second and one before, oldest first
+	bytes  telemetry.LastSecond[uint64]
 
 	stop, done chan struct{}
-}
-
-// progress is how far a consumer was at a time.
-type progress struct {
-	at    time.Duration
-	bytes uint64
 }
 
 func newSampler(p *config.Plan, e *faces.Engine, n node, output *push.Output) *sampler {
@@ -116,15 +110,10 @@ func (s *sampler) sampleConsumer(at time.Time, c *consumer) {
 
 // goodput is that of the last second, or since the start.
 func (s *sampler) goodput(started, now time.Duration, bytes uint64) float64 {
-	for len(s.past) > 1 && now-s.past[1].at >= time.Second {
-		s.past = s.past[1:]
-	}
-	before := progress{at: started}
-	if len(s.past) > 0 && now-s.past[0].at >= time.Second {
-		before = s.past[0]
-	}
-	s.past = append(s.past, progress{now, bytes})
-	return float64(bytes-before.bytes) * 8 / (now - before.at).Seconds()
+	now -= started
+	before, then := s.bytes.Before(now)
+	s.bytes.Add(now, bytes)
+	return float64(bytes-before) * 8 / (now - then).Seconds()
 }
 
 func (s *sampler) sampleFace(at time.Time, f faces.State) {
