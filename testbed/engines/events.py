@@ -79,7 +79,7 @@ class StepEnded(TypedDict):
 
 
 class Sample(TypedDict):
-    """A connection, at ``t_s`` seconds since the transfer's start; null for what is not known."""
+    """A connection, at ``t_s`` seconds since the transfer's start; null for unknown values."""
 
     event: Literal["sample"]
     t_s: float

@@ -24,7 +24,7 @@ class Database:
     """Takes the points of a run in place of those of an earlier repetition; never starts a server.
 
     The file counts from a fixed date, so that it is the same every time. In the database the run ends now,
-    where a dashboard looks for it. ``note`` says in words what became of the points.
+    where a dashboard looks for it. ``note`` describes the outcome.
     """
 
     def __init__(self, plan: Plan, telemetry: Path) -> None:

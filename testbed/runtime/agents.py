@@ -129,7 +129,7 @@ def start_container(client: Any, image: str, command: list[str], **options: Any)
 
 
 class ContainerAgent:
-    """An agent in a container, whose network is what the run makes of it: unprivileged, read-only, no capability.
+    """An agent in a container, with no network but the run's links: unprivileged, read-only, no capability.
 
     The first agent of a host brings the host's network namespace; further ones join it (``beside``).
     """

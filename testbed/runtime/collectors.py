@@ -1,4 +1,4 @@
-"""A run's collectors: started before the transfer, their spools pushed as they grow, ended with what they cost."""
+"""A run's collectors: started before the transfer, their spools pushed as they grow, ended with a report of cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one loop that watches a transfer, whatever is transferred and by whom."""
+"""Watches a transfer of any kind to its end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from testbed.message import Message
 from testbed.runtime.progress import Step
 
 Failure = Callable[[], Message | None]
-"""Tells what became of a part that the transfer depends on (middle, gateway): how it failed, or None."""
+"""Gives the failure of a part that the transfer depends on (link emulator, gateway), or None."""
 
 
 def watch_until(
@@ -24,9 +24,9 @@ def watch_until(
     tell: Callable[[], object],
     every_s: float,
 ) -> None:
-    """Look every so often until it is over.
+    """Look at intervals until the transfer is over.
 
-    ``look`` does what is due and raises :class:`RunFailed` where an end has failed; ``tell`` says how it goes. Raises
+    ``look`` does the due work and raises :class:`RunFailed` where an end has failed; ``tell`` reports progress. Raises
     :class:`RunFailed` for a part that failed, and with ``too_long()`` when the step has taken ``limit_s`` seconds.
     """
     while not over():

@@ -22,7 +22,7 @@ class Ending(Protocol):
         """Tell it to end (SIGTERM), without waiting."""
 
     def has_ended(self) -> bool:
-        """Whether it has."""
+        """Whether it has ended."""
 
     def kill(self) -> None:
         """End it at once (SIGKILL)."""
@@ -31,7 +31,7 @@ class Ending(Protocol):
 def end_together(parts: Iterable[Ending], *, limit_s: float = LIMIT_S) -> None:
     """Ask all to end, wait until they have, and kill those that take longer than ``limit_s``.
 
-    What goes wrong with one is logged: the others, and what is torn down after them, still have to end.
+    An error of one is logged: the others, and the parts that are torn down after them, still have to end.
     """
     waiting = list(parts)
     for part in waiting:

@@ -1,4 +1,4 @@
-"""Start and end of a transfer that no agent tells of, as telemetry; and its ends' results."""
+"""Writes start, end and results of a transfer that no agent reports."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Point = Mapping[str, Any]
 def write_events(
     plan: Plan, spools: Path, result: Mapping[str, Any], words: tuple[str, str], further: Sequence[Point] = ()
 ) -> None:
-    """Add them to the timeline's spool, with ``further`` points. ``result`` is the receiver's: ``session``,
-    ``started_unix_ns``, ``finished_unix_ns``, ``duration_s``; ``words`` tell of start and end."""
+    """Add start and end to the timeline's spool, with ``further`` points. ``result`` is the receiver's: ``session``,
+    ``started_unix_ns``, ``finished_unix_ns``, ``duration_s``; ``words`` describe start and end."""
     tags = {"run": plan["run"], "scenario": plan["scenario"], "session": result["session"]}
     points = [
         {
@@ -37,5 +37,5 @@ def write_events(
 
 
 def write_result(folder: Path, name: str, result: Mapping[str, Any]) -> None:
-    """An end's result, in a run's folder."""
+    """Write the result of one end into a run's folder."""
     write_json(folder / "agents" / f"{name}.json", result)

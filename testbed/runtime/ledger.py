@@ -1,5 +1,5 @@
-"""Records what a run makes on this machine before it is made, so that :mod:`testbed.runtime.leftovers` can remove it
-whatever ends the run.
+"""Records each thing that a run makes on this machine before it is made, so that
+:mod:`testbed.runtime.leftovers` can remove it whatever ends the run.
 
 Links, interfaces, qdiscs and sysctls are in the run's namespace or in those of its hosts, and go with them; left are
 the namespace, containers, processes and folders. Each carries the run's mark (its name, a label, a variable of its

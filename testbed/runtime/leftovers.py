@@ -1,4 +1,4 @@
-"""Removes what runs on this machine have made: a run's own at its end, and what killed runs left.
+"""Removes the things that runs have made on this machine: a run's own at its end, and those of killed runs.
 
 Links, interfaces, qdiscs and sysctls go with the namespaces. Only things with the testbed's mark are removed: by a
 run's :class:`Ledger`, by a container's label, or by a namespace's name.
@@ -129,7 +129,7 @@ def _end_processes(pids: Callable[[], list[int]]) -> bool:
 
 
 def remove_leftovers(docker: Docker) -> Removed:
-    """Remove what runs left behind that no longer exist; only things with this testbed's mark are touched."""
+    """Remove the leftovers of runs that no longer exist; only things with this testbed's mark are touched."""
     done = Removed()
     # Before the ledgers are read: a run that begins meanwhile has its ledger before its containers.
     client = docker()

@@ -56,7 +56,7 @@ class Step:
 
 
 class Progress:
-    """Prints steps as they end; on a terminal also the step that is on, with what it says of itself."""
+    """Prints steps as they end; on a terminal also the current step, with its progress."""
 
     WIDTH = 22
 

@@ -31,7 +31,7 @@ MANY_LIMITS = 1e6
 
 @dataclass(frozen=True)
 class LinkReading:
-    """One direction of a link: the requested values and what the probe measured."""
+    """One direction of a link: the planned values and those that the probe measured."""
 
     link: str
     direction: str

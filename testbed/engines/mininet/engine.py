@@ -43,8 +43,8 @@ class Mininet(Engine):
         """Refuse none."""
 
     def choices(self, options: Options) -> Choices:
-        """The plan's choices with ``auto`` decided: between machines it is the relay, here what the kernel has, which
-        only root can tell."""
+        """The plan's choices with ``auto`` decided: between machines it is the relay, here netem if the kernel has it,
+        which only root can tell."""
         link = "relay" if options.machines is not None and options.link == "auto" else options.link
         guess: Literal["netem", "relay"] = "netem" if link == "netem" else "relay"
         middle = choose_emulator(link) if os.geteuid() == 0 else guess

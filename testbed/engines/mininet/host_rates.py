@@ -25,8 +25,8 @@ class HostRates:
                     self.set(link, end, link["rate_bps"])
 
     def set(self, link: Link, end: LinkEnd, rate_bps: float) -> None:
-        """Change the rate of one end's shaper in place, keeping what is queued and what it has left to send; nothing
-        where it is at another host."""
+        """Change the rate of one end's shaper in place, keeping its queue and its tokens; nothing for an end at another
+        host."""
         if end["host"] not in self._handles:
             return
         options = shaper.rate_class(rate_bps, burst_bytes_at(link, rate_bps), link["frame_bytes"])

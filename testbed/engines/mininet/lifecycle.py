@@ -1,6 +1,6 @@
 """The lifecycle of an emulated run: lock, build, network, calibrate, agents, transfer, drain, judge, tear down.
 
-Whatever fails, what the run made is removed in reverse order and the data gathered so far is kept.
+Whatever fails, all parts of the run are removed in reverse order and the data gathered so far is kept.
 """
 
 from __future__ import annotations

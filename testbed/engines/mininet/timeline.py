@@ -32,7 +32,7 @@ class Target(Protocol):
         """Called in that thread after the last action."""
 
     def change(self, link: str, direction: str, properties: Mapping[str, Any], at_unix_ns: int) -> int:
-        """Change properties of a link, keeping what is queued."""
+        """Change properties of a link, keeping its queue."""
 
     def carrier(self, link: str, at_unix_ns: int, *, up: bool) -> int:
         """Take a link down, or up again."""
