@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 
 from testbed.message import InvalidValue
 
 _NUMBER = re.compile(r"^\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-zµ%/]*)(.*?)\s*$")
+_BDP = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*[x×]?\s*bdp\s*", re.IGNORECASE)
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _BITS_PER_SECOND = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
@@ -94,213 +97,157 @@ class QueueLength:
         return max(1, round(count))
 
 
-def _refuse_long(text: object, example: str) -> None:
-    """Refuse a text that is too long to match: a pattern may take the square of the length."""
-    if isinstance(text, str) and len(text) > LONGEST_TEXT:
+@contextmanager
+def _example(example: str) -> Iterator[None]:
+    """Ends the message about a quantity with one that would be right."""
+    try:
+        yield
+    except UnitError as error:
+        if "example" in error.said.parameters:  # of a parser that this one calls
+            raise
+        raise UnitError.of(error.said.at("", f"; write for example {example}", example=example)) from error
+
+
+def _split(text: object) -> tuple[float, str]:
+    if isinstance(text, (int, float)) and not isinstance(text, bool):
+        raise UnitError("quantity.number-without-unit", "{number} has no unit", number=text)
+    if isinstance(text, str) and len(text) > LONGEST_TEXT:  # a pattern may take the square of the length
         raise UnitError(
             "quantity.too-long",
-            "{text!r}… ({characters} characters) is not a quantity; write for example {example}",
+            "{text!r}… ({characters} characters) is not a quantity",
             text=text[:20],
             characters=len(text),
-            example=example,
         )
-
-
-def _split(text: object, example: str) -> tuple[float, str]:
-    _refuse_long(text, example)
     match = _NUMBER.match(text) if isinstance(text, str) else None
-    if isinstance(text, (int, float)) and not isinstance(text, bool):
-        raise UnitError(
-            "quantity.number-without-unit",
-            "{number} has no unit; write for example {example}",
-            number=text,
-            example=example,
-        )
     if match is None or match.group(3):
-        raise UnitError(
-            "quantity.not-a-quantity",
-            "{text!r} is not a quantity; write for example {example}",
-            text=text,
-            example=example,
-        )
+        raise UnitError("quantity.not-a-quantity", "{text!r} is not a quantity", text=text)
     number = float(match.group(1))
     if not math.isfinite(number):
-        raise UnitError(
-            "quantity.too-large",
-            "{text!r} is larger than any number here; write for example {example}",
-            text=text,
-            example=example,
-        )
+        raise UnitError("quantity.too-large", "{text!r} is larger than any number here", text=text)
     return number, match.group(2)
 
 
-def _scaled(text: object, units: dict[str, float], example: str) -> float:
-    number, unit = _split(text, example)
+def _scaled(text: object, units: dict[str, float]) -> float:
+    number, unit = _split(text)
     if not unit:
-        raise UnitError(
-            "quantity.no-unit", "{text!r} has no unit; write for example {example}", text=text, example=example
-        )
+        raise UnitError("quantity.no-unit", "{text!r} has no unit", text=text)
     factor = units.get(unit) or units.get(unit.lower())
     if factor is None:
-        raise UnitError(
-            "quantity.unknown-unit",
-            "{text!r}: unit {unit!r} is not known here; use one of {known}",
-            text=text,
-            unit=unit,
-            known=", ".join(units),
-        )
+        raise _unknown_unit(text, unit, units)
     return number * factor
 
 
-def parse_duration_s(text: object, *, example: str = "50ms, 2s or 1min") -> float:
+def _unknown_unit(text: object, unit: str, known: Iterable[str]) -> UnitError:
+    return UnitError(
+        "quantity.unknown-unit",
+        "{text!r}: unit {unit!r} is not known here; use one of {known}",
+        text=text,
+        unit=unit,
+        known=", ".join(known),
+    )
+
+
+@_example("50ms, 2s or 1min")
+def parse_duration_s(text: object) -> float:
     """Seconds, from 0 to a week."""
-    seconds = 0.0 if text in (0, "0") and not isinstance(text, bool) else _scaled(text, _SECONDS, example)
+    seconds = 0.0 if text in (0, "0") and not isinstance(text, bool) else _scaled(text, _SECONDS)
     if seconds < 0:
-        raise UnitError(
-            "quantity.negative-duration",
-            "{text!r} is negative; a duration is 0 or more, for example {example}",
-            text=text,
-            example=example,
-        )
+        raise UnitError("quantity.negative-duration", "{text!r} is negative, and a duration is 0 or more", text=text)
     if seconds > LONGEST_S:
-        raise UnitError(
-            "quantity.duration-too-long",
-            "{text!r} is longer than 168h; write for example {example}",
-            text=text,
-            example=example,
-        )
+        raise UnitError("quantity.duration-too-long", "{text!r} is longer than 168h", text=text)
     return seconds
 
 
+@_example("50ms")
 def parse_delay_ms(text: object) -> float:
     """Milliseconds, from 0 to an hour."""
     # Rounded to the nanosecond: 50ms is 50.0, not 50.00000000000001.
     delay_ms = round(parse_duration_s(text) * 1000, 6)
     if delay_ms > LONGEST_DELAY_MS:
-        raise UnitError("quantity.delay-too-long", "{text!r} is longer than 1h; write for example 50ms", text=text)
+        raise UnitError("quantity.delay-too-long", "{text!r} is longer than 1h", text=text)
     return delay_ms
 
 
+@_example("1024pps or 8mbit")
 def parse_rate(text: object) -> Rate:
     """A rate in ``pps`` (full-size packets per second, 0.01 to 10 million) or bit/s (``kbit``, ``mbit``, ``gbit``;
     8 bit/s to 100 Gbit/s)."""
-    example = "1024pps or 8mbit"
-    value, unit = _split(text, example)
+    value, unit = _split(text)
     if not unit:
-        raise UnitError(
-            "quantity.no-unit", "{text!r} has no unit; write for example {example}", text=text, example=example
-        )
+        raise UnitError("quantity.no-unit", "{text!r} has no unit", text=text)
     if value <= 0:
-        raise UnitError(
-            "quantity.not-above-zero",
-            "{text!r} is not above 0; write for example {example}",
-            text=text,
-            example=example,
-        )
+        raise UnitError("quantity.not-above-zero", "{text!r} is not above 0", text=text)
     if unit.lower() in ("pps", "packets/s"):
         if not LEAST_PPS <= value <= MOST_PPS:
             raise UnitError(
                 "quantity.rate-outside-pps",
-                "{text!r} is outside {least_pps:g}pps to {most_pps:.0f}pps",
+                "{text!r} is outside {least:g}pps to {most:.0f}pps",
                 text=text,
-                least_pps=LEAST_PPS,
-                most_pps=MOST_PPS,
+                least=LEAST_PPS,
+                most=MOST_PPS,
             )
         return Rate(pps=value)
     unit_bits = unit.lower().removesuffix("/s").removesuffix("ps")
     if unit_bits not in _BITS_PER_SECOND:
-        raise UnitError(
-            "quantity.unknown-rate-unit",
-            "{text!r}: unit {unit!r} is not known here; use pps, bit, kbit, mbit or gbit",
-            text=text,
-            unit=unit,
-        )
+        raise _unknown_unit(text, unit, ("pps", *_BITS_PER_SECOND))
     bps = as_number(as_written(value) * _BITS_PER_SECOND[unit_bits])
     if not LEAST_BPS <= bps <= MOST_BPS:
         raise UnitError(
             "quantity.rate-outside-bits",
-            "{text!r} is outside {least_bps:g}bit to {most_gbit_per_s:g}gbit",
+            "{text!r} is outside {least:g}bit to {most:g}gbit",
             text=text,
-            least_bps=LEAST_BPS,
-            most_gbit_per_s=MOST_BPS / 1000000000.0,
+            least=LEAST_BPS,
+            most=MOST_BPS / 1e9,
         )
     return Rate(bps=bps)
 
 
+@_example("48MiB, 64KiB or 1024B")
 def parse_size_bytes(text: object) -> int:
     """Bytes, from 1 to 2^50: ``48MiB`` (2^20) or ``1MB`` (10^6)."""
-    size = _scaled(text, {k: float(v) for k, v in _BYTES.items()}, "48MiB, 64KiB or 1024B")
+    size = _scaled(text, {k: float(v) for k, v in _BYTES.items()})
     if size < 1:
         raise UnitError("quantity.below-one-byte", "{text!r} is less than one byte", text=text)
     if size > MOST_BYTES:
-        raise UnitError(
-            "quantity.too-many-bytes", "{text!r} is more than {most_gib}GiB", text=text, most_gib=MOST_BYTES >> 30
-        )
+        raise UnitError("quantity.too-many-bytes", "{text!r} is more than {most}GiB", text=text, most=MOST_BYTES >> 30)
     return round(size)
 
 
+@_example("1% or 0.01")
 def parse_fraction(text: object) -> float:
     """A fraction from 0 to 1, written as a percentage (``1%``) or as a bare number (``0.01``)."""
     if isinstance(text, bool):
-        raise UnitError(
-            "quantity.not-a-fraction", "{text!r} is not a fraction; write for example 1% or 0.01", text=text
-        )
-    if isinstance(text, (int, float)):
-        value = float(text)
-    else:
-        number, unit = _split(text, "1% or 0.01")
-        if unit not in ("", "%"):
-            raise UnitError(
-                "quantity.unknown-fraction-unit",
-                "{text!r}: unit {unit!r} is not known here; write for example 1% or 0.01",
-                text=text,
-                unit=unit,
-            )
-        value = number / 100 if unit else number
+        raise UnitError("quantity.not-a-fraction", "{text!r} is not a fraction", text=text)
+    number, unit = (float(text), "") if isinstance(text, (int, float)) else _split(text)
+    if unit not in ("", "%"):
+        raise _unknown_unit(text, unit, "%")
+    value = number / 100 if unit else number
     if not 0 <= value <= 1:
         raise UnitError("quantity.fraction-outside", "{text!r} is outside 0 to 1 (0% to 100%)", text=text)
     return value
 
 
+@_example("100 packets, 64KiB, 20ms or 1x bdp")
 def parse_queue(text: object) -> QueueLength:
     """A queue limit: ``100 packets``, ``64KiB``, ``20ms`` or ``1x bdp``, above zero."""
-    example = "100 packets, 64KiB, 20ms or 1x bdp"
     if not isinstance(text, str):
-        raise UnitError(
-            "quantity.no-unit", "{text!r} has no unit; write for example {example}", text=text, example=example
-        )
-    _refuse_long(text, example)
-    bdp = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*[x×]?\s*bdp\s*", text, re.IGNORECASE)
-    number, unit = (float(bdp.group(1)), "bdp") if bdp else _split(text, example)
+        raise UnitError("quantity.no-unit", "{text!r} has no unit", text=text)
+    bdp = _BDP.fullmatch(text) if len(text) <= LONGEST_TEXT else None
+    number, unit = (float(bdp.group(1)), "bdp") if bdp else _split(text)
     if number <= 0:
-        raise UnitError(
-            "quantity.not-above-zero",
-            "{text!r} is not above 0; write for example {example}",
-            text=text,
-            example=example,
-        )
+        raise UnitError("quantity.not-above-zero", "{text!r} is not above 0", text=text)
     if unit == "bdp":
         if number > MOST_BDP:
-            raise UnitError(
-                "quantity.too-many-bdp",
-                "{text!r} is more than {most_bdp:.0f}x bdp; write for example {example}",
-                text=text,
-                most_bdp=MOST_BDP,
-                example=example,
-            )
+            raise UnitError("quantity.too-many-bdp", "{text!r} is more than {most:.0f}x bdp", text=text, most=MOST_BDP)
         return QueueLength(bdp=number)
     if unit.lower() in ("packets", "packet", "p"):
         if number > MOST_QUEUED_PACKETS:
             raise UnitError(
-                "quantity.too-many-packets",
-                "{text!r} is more than {most_queued_packets} packets; write for example {example}",
-                text=text,
-                most_queued_packets=MOST_QUEUED_PACKETS,
-                example=example,
+                "quantity.too-many-packets", "{text!r} is more than {most} packets", text=text, most=MOST_QUEUED_PACKETS
             )
         return QueueLength(packets=round(number))
     if unit in _SECONDS:
         return QueueLength(ms=parse_delay_ms(text))
     if unit.lower() in _BYTES:
         return QueueLength(bytes=parse_size_bytes(text))
-    raise UnitError("quantity.not-a-queue", "{text!r}: write for example {example}", text=text, example=example)
+    raise UnitError("quantity.not-a-queue", "{text!r} is not the limit of a queue", text=text)

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 
 from testbed import confine, paths, unprivileged
 from testbed.errors import BadInput, CannotRun
-from testbed.message import unknown
+from testbed.message import InvalidValue, Message, unknown
 from testbed.planning.resolved import Resolver, Topology, queued_in_the_middle
 from testbed.scenario.files import read
 from testbed.scenario.links import Link
@@ -31,44 +31,53 @@ LIMIT_S = 60.0
 _GRAPH = TypeAdapter(Graph)
 
 
+class Unfit(InvalidValue):
+    """A part of the scenario that does not fit its topology; the message begins with the part's key."""
+
+
 def custom(scenario: Scenario, resolver: Resolver) -> Topology:
     """Nodes that send or receive are hosts; the others, switches as well, are routers that pass packets on.
 
     A queue is at the sender where only senders use a link, else in the middle, where it drops. Raises
     :class:`BadInput`.
     """
-    graph = _read(scenario, resolver.file)
-    edges = _edges(scenario.links, graph, resolver.file)
-    sessions, others = _paths(scenario, graph, edges, resolver.file)
-    paths = [path for own in sessions for path in own] + others
-    layout = _layout(scenario, graph, edges, paths)
-    requested = [_link(link, paths, layout, resolver.file) for link in scenario.links]
     try:
+        graph = _read(scenario, resolver.file)
+        edges = _edges(scenario.links, graph)
+        sessions, others = _paths(scenario, graph, edges)
+        paths = [path for own in sessions for path in own] + others
+        layout = _layout(scenario, graph, edges, paths)
+        requested = [_link(link, paths, layout, resolver.file) for link in scenario.links]
         layout.routes()
+    except Unfit as error:
+        raise BadInput.of(error.said.at(f"{resolver.file}")) from error
     except Ambiguous as error:
         raise BadInput.of(error.said.at(f"{resolver.file}: sessions")) from error
     links = resolver.links(requested, edges)
     return Topology(layout, links, links, {}, sessions=sessions, cross_traffic=others)
 
 
+def _unfit(where: str, said: Message) -> InvalidValue:
+    return Unfit.of(said.at(where))
+
+
 def _read(scenario: Scenario, file: FilePath) -> Graph:
-    graph = _of_links(scenario.links) if scenario.topology.kind == "graph" else _of_mininet(scenario, file)
-    where = f"{file}: " + ("links" if scenario.topology.kind == "graph" else "topology.class")
+    is_graph = scenario.topology.kind == "graph"
+    graph = _of_links(scenario.links) if is_graph else _of_mininet(scenario, file)
+    most = MOST_INTERFACE_CHARACTERS - len(interface_name("", len(graph.links)))
     for name in graph.nodes:
+        said = None
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
-            raise BadInput(
-                "topology.bad-node-name", "{where}: node {node!r}: use letters, digits, - and _", where=where, node=name
-            )
-        if len(interface_name(name, len(graph.links))) > MOST_INTERFACE_CHARACTERS:
-            most = MOST_INTERFACE_CHARACTERS - len(interface_name("", len(graph.links)))
-            raise BadInput(
+            said = Message("topology.bad-node-name", "node {node!r}: use letters, digits, - and _", node=name)
+        elif len(name) > most:
+            said = Message(
                 "topology.node-name-too-long",
-                "{where}: node {node!r}: its interfaces' names would be longer than Linux allows; use {most} "
-                "characters at most",
-                where=where,
+                "node {node!r}: its interfaces' names would be too long for Linux; use {most} characters at most",
                 node=name,
                 most=most,
             )
+        if said:
+            raise _unfit("links" if is_graph else "topology.class", said)
     return graph
 
 
@@ -136,118 +145,111 @@ def _without_rights(file: FilePath, class_name: str, options: Mapping[str, Any])
         ) from error
 
 
-def _edges(links: Sequence[Link], graph: Graph, file: FilePath) -> tuple[Edge, ...]:
+def _edges(links: Sequence[Link], graph: Graph) -> tuple[Edge, ...]:
     """The topology's links in the order of the scenario's: by name, or by their order if none has one."""
     names = [name for name, _, _ in graph.links if name is not None]
+    total = len(graph.links)
     shown = ", ".join(f"{name or number} ({a}–{b})" for number, (name, a, b) in enumerate(graph.links, start=1))
-    where = f"{file}: links"
-    if names and len(names) != len(graph.links):
-        raise BadInput(
+    if names and len(names) != total:
+        said = Message(
             "topology.some-links-named",
-            "{file}: topology.class: {named} of {links} links have a name (key=…); give all of them one, or none: "
-            "{shown}",
-            file=file,
+            "{named} of {links} links have a name (key=…); give all of them one, or none: {shown}",
             named=len(names),
-            links=len(graph.links),
+            links=total,
             shown=shown,
         )
-    if len(set(names)) != len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise BadInput(
-            "topology.link-name-twice",
-            "{file}: topology.class: two links are named {link!r} (key=…); each needs a name of its own",
-            file=file,
-            link=twice,
+        raise _unfit("topology.class", said)
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise _unfit(
+            "topology.class",
+            Message(
+                "topology.link-name-twice",
+                "two links are named {link!r} (key=…); each needs a name of its own",
+                link=twice[0],
+            ),
         )
     if not names:
-        if len(links) != len(graph.links):
-            raise BadInput(
+        if len(links) != total:
+            said = Message(
                 "topology.number-of-links",
-                "{where}: {described} links for the {links} of the topology, which are matched in order: {shown}",
-                where=where,
+                "{described} links for the {links} of the topology, which are matched in order: {shown}",
                 described=len(links),
-                links=len(graph.links),
+                links=total,
                 shown=shown,
             )
+            raise _unfit("links", said)
         return tuple(Edge(link.name, a, b) for link, (_, a, b) in zip(links, graph.links, strict=True))
     ends = {name: (a, b) for name, a, b in graph.links}
     for link in links:
         if link.name not in ends:
-            raise BadInput(
+            said = Message(
                 "topology.no-such-link",
-                "{where}.{link}: the topology has no link of that name; it has {known}",
-                where=where,
+                "the topology has no link {link!r}; it has {known}",
                 link=link.name,
                 known=shown,
             )
-    described = {link.name for link in links}
-    if missing := [name for name in names if name not in described]:
-        raise BadInput(
-            "topology.link-not-described",
-            "{where}: the topology's {links} is not described; give it a rate and a delay",
-            where=where,
-            links=", ".join(missing),
+            raise _unfit(f"links.{link.name}", said)
+    if missing := ", ".join(name for name in names if name not in {link.name for link in links}):
+        raise _unfit(
+            "links",
+            Message(
+                "topology.link-not-described",
+                "the topology's {links} is not described; give it a rate and a delay",
+                links=missing,
+            ),
         )
     return tuple(Edge(link.name, *ends[link.name]) for link in links)
 
 
-def _paths(
-    scenario: Scenario, graph: Graph, edges: Sequence[Edge], file: FilePath
-) -> tuple[list[list[Path]], list[Path]]:
+def _paths(scenario: Scenario, graph: Graph, edges: Sequence[Edge]) -> tuple[list[list[Path]], list[Path]]:
     by_name = {edge.name: edge for edge in edges}
     found: dict[str, list[list[Path]]] = {"sessions": [], "cross_traffic": []}
     for key, all_of_it in found.items():
         for number, entry in enumerate(getattr(scenario, key), start=1):
-            where = f"{file}: {key}.{getattr(entry, 'name', number)}"
+            where = f"{key}.{getattr(entry, 'name', number)}"
             for role in ("sender", "receiver"):
-                if getattr(entry, role) not in graph.nodes:
-                    said = unknown("topology.no-such-host", "host", getattr(entry, role), graph.nodes)
-                    raise BadInput.of(said.at(f"{where}.{role}"))
+                if (host := getattr(entry, role)) not in graph.nodes:
+                    raise _unfit(f"{where}.{role}", unknown("topology.no-such-host", "host", host, graph.nodes))
             all_of_it.append([])
             for place, names in enumerate(entry.paths, start=1):
-                at = f"{where}.{entry.key_of_paths}" + (f".{place}" if key == "sessions" else "")
-                _walk(names, str(entry.sender), str(entry.receiver), by_name, at)
+                if said := _break(names, str(entry.sender), str(entry.receiver), by_name):
+                    raise _unfit(f"{where}.{entry.key_of_paths}" + (f".{place}" if key == "sessions" else ""), said)
                 all_of_it[-1].append(Path(str(entry.sender), tuple(names)))
     return found["sessions"], [path for own in found["cross_traffic"] for path in own]
 
 
-def _walk(names: Sequence[str], sender: str, receiver: str, edges: dict[str, Edge], where: str) -> None:
-    """Raises :class:`BadInput` where the links do not lead from sender to receiver."""
+def _break(names: Sequence[str], sender: str, receiver: str, edges: dict[str, Edge]) -> Message | None:
+    """The place where the links do not lead from sender to receiver."""
     at, been = sender, [sender]
     for name in names:
         if name not in edges:
-            raise BadInput.of(unknown("topology.path-link-unknown", "link", name, edges).at(where))
-        edge = edges[name]
-        if at not in (edge.a, edge.b):
+            return unknown("topology.path-link-unknown", "link", name, edges)
+        a, b = edges[name].a, edges[name].b
+        if at not in (a, b):
             here = ", ".join(known.name for known in edges.values() if at in (known.a, known.b))
-            raise BadInput(
+            return Message(
                 "topology.path-broken",
-                "{where}: {link} is between {a} and {b}, and the path is at {at}: {here}",
-                where=where,
+                "{link} is between {a} and {b}, and the path is at {at}: {here}",
                 link=name,
-                a=edge.a,
-                b=edge.b,
+                a=a,
+                b=b,
                 at=at,
                 here=here,
             )
-        at = edge.b if at == edge.a else edge.a
+        at = b if at == a else a
         if at in been:
-            raise BadInput(
+            return Message(
                 "topology.path-loops",
-                "{where}: {link} leads back to {at}; a path may visit each node only once",
-                where=where,
+                "{link} leads back to {at}; a path may visit each node only once",
                 link=name,
                 at=at,
             )
         been.append(at)
-    if at != receiver:
-        raise BadInput(
-            "topology.path-ends-elsewhere",
-            "{where}: it ends at {at}, and the receiver is {receiver}",
-            where=where,
-            at=at,
-            receiver=receiver,
-        )
+    if at == receiver:
+        return None
+    return Message(
+        "topology.path-ends-elsewhere", "it ends at {at}, and the receiver is {receiver}", at=at, receiver=receiver
+    )
 
 
 def _layout(scenario: Scenario, graph: Graph, edges: tuple[Edge, ...], paths: list[Path]) -> Layout:
@@ -262,27 +264,24 @@ def _layout(scenario: Scenario, graph: Graph, edges: tuple[Edge, ...], paths: li
 
 
 def _link(link: Link, paths: Sequence[Path], layout: Layout, file: FilePath) -> Link:
-    where = f"{file}: links.{link.name}"
     crossing = [path for path in paths if link.name in path.edges]
     if not crossing:
-        raise BadInput(
-            "topology.link-unused",
-            "{where}: no path crosses it; add it to one, or leave it out of the topology",
-            where=where,
+        raise _unfit(
+            f"links.{link.name}",
+            Message("topology.link-unused", "no path crosses it; add it to one, or leave it out of the topology"),
         )
     forwards = {node.name for node in layout.nodes if node.forwards}
     for path in crossing:
         if inner := [node for node in _inside(path, layout) if node not in forwards]:
-            raise BadInput(
+            said = Message(
                 "topology.path-through-host",
-                "{file}: sessions: the path {path} goes through {host}, which sends or receives itself; only other "
-                "nodes pass packets on",
-                file=file,
+                "the path {path} goes through {host}, which sends or receives itself; only other nodes pass packets on",
                 path=", ".join(path.edges),
                 host=inner[0],
             )
+            raise _unfit("sessions", said)
     at_senders = all(path.edges[0] == link.name for path in crossing)
-    return link if at_senders else queued_in_the_middle(link, where)
+    return link if at_senders else queued_in_the_middle(link, f"{file}: links.{link.name}")
 
 
 def _inside(path: Path, layout: Layout) -> Iterator[str]:

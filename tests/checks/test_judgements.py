@@ -202,7 +202,7 @@ def test_an_untrusted_run_is_no_pass_and_its_failure_stays_visible(tmp_path):
     ("change", "says"),
     [
         ({"to": "1s"}, "later than from"),
-        ({"from": 1}, "1 has no unit; write for example 1s"),
+        ({"from": 1}, "1 has no unit; write for example 50ms, 2s"),
         ({"tolerance": 3}, "less than 1"),
         ({"series": "windows"}, "there is no series 'windows'"),
         ({"tolerence": 0.1}, "Extra inputs are not permitted"),

@@ -95,7 +95,7 @@ def test_named_links_may_come_in_any_order(tmp_path: Path) -> None:
 
 def test_options_are_the_classes_arguments_and_names_its_own(tmp_path: Path) -> None:
     message = refusal(write(tmp_path), "topology.options={middle: 3}")
-    Said("topology.link-not-described", where=Containing("links"), links="up-3, down-3").check(message)
+    Said("topology.link-not-described", place=Containing("links"), links="up-3, down-3").check(message)
 
 
 def test_cross_traffic_has_hosts_and_a_path(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_a_shared_link_is_halved_between_its_connections() -> None:
             "[up-2, down-1]",
             Said(
                 "topology.path-broken",
-                where=Containing("paths.2"),
+                place=Containing("paths.2"),
                 link="down-1",
                 a="s1",
                 b="h2",
@@ -190,20 +190,20 @@ def test_a_shared_link_is_halved_between_its_connections() -> None:
         (
             "[up-2, down-2]",
             "[up-2]",
-            Said("topology.path-ends-elsewhere", where=Containing("sessions.s1.paths.2"), at="s2", receiver="h2"),
+            Said("topology.path-ends-elsewhere", place=Containing("sessions.s1.paths.2"), at="s2", receiver="h2"),
         ),
         (
             "[up-2, down-2]",
             "[up-2, up-2]",
-            Said("topology.path-loops", where=Containing("paths.2"), link="up-2", at="h1"),
+            Said("topology.path-loops", place=Containing("paths.2"), link="up-2", at="h1"),
         ),
-        (", [up-2, down-2]", "", Said("topology.link-unused", where=Containing("links.up-2"))),
+        (", [up-2, down-2]", "", Said("topology.link-unused", place=Containing("links.up-2"))),
         (", paths: [[up-1, down-1], [up-2, down-2]]", "", Said("topology.no-paths", where="sessions.s1", key="paths")),
         ("receiver: h2", "receiver: h2, connections: 2", Said("topology.connections-given")),
         (
             "name: up-2",
             "name: up-3",
-            Said("topology.no-such-link", where=Containing("links"), link="up-3", known=Containing("up-1 (h1–s1)")),
+            Said("topology.no-such-link", place=Containing("links"), link="up-3", known=Containing("up-1 (h1–s1)")),
         ),
         (
             "rate: 512pps, delay: 5ms}\n  - {name: up",
@@ -240,7 +240,7 @@ def test_mistakes_are_named(tmp_path: Path, old: str, new: str, says: Said) -> N
         (
             '"h2"KEY_B)',
             '"h2"KEY_B)\n        self.addLink("h1", "h2", key="x")',
-            Said("topology.link-not-described", where=Containing("links"), links="x"),
+            Said("topology.link-not-described", place=Containing("links"), links="x"),
         ),
         (
             'self.addHost("h2")',

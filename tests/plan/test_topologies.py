@@ -341,7 +341,7 @@ def test_links_tell_their_ends_in_a_graph(tmp_path: Path) -> None:
             "[h1, r2]",
             "[h1, r3]",
             Said(
-                "topology.path-broken", where=Containing("paths.2"), link="down-2", a="h2", b="r2", at="r3", here="up-2"
+                "topology.path-broken", place=Containing("paths.2"), link="down-2", a="h2", b="r2", at="r3", here="up-2"
             ),
         ),
         (

@@ -103,7 +103,7 @@ def test_a_queue_of_one_bdp_holds_rate_times_rtt() -> None:
     [
         (parse_rate, 1024, Said("quantity.number-without-unit", number=1024, example=Containing("1024pps"))),
         (parse_rate, "1024", Said("quantity.no-unit")),
-        (parse_rate, "8furlong", Said("quantity.unknown-rate-unit", unit="furlong")),
+        (parse_rate, "8furlong", Said("quantity.unknown-unit", unit="furlong", known=Containing("pps, bit"))),
         (parse_rate, "0pps", Said("quantity.not-above-zero")),
         (parse_rate, "-1mbit", Said("quantity.not-above-zero")),
         (parse_delay_ms, "-5ms", Said("quantity.negative-duration")),

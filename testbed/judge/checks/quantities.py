@@ -17,7 +17,7 @@ def _seconds(value: Any, info: ValidationInfo) -> float:
     resolved = bool(info.context and info.context.get("resolved"))
     if resolved and isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(value)
-    return units.parse_duration_s(value, example="1s, 500ms or 2min")
+    return units.parse_duration_s(value)
 
 
 Seconds = Annotated[
