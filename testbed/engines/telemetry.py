@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import heapq
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from testbed.errors import RunFailed
 from testbed.message import Message
 from testbed.runtime.processes import Supervised
 from topologies.fabric import MANAGEMENT_GATEWAY, Fabric
@@ -42,13 +40,7 @@ class Gateway:
             ),
             Supervised.start("telemetry gateway", outside, log),
         ]
-        deadline = time.monotonic() + 5
-        while not bridge.exists():
-            if failure := self.failure():
-                raise RunFailed.of(failure)
-            if time.monotonic() > deadline:
-                raise RunFailed("telemetry.gateway-not-up", "the telemetry gateway does not start; see {log}", log=log)
-            time.sleep(0.02)
+        self._ends[1].await_ready(bridge.exists, 5)
 
     def failure(self) -> Message | None:
         """The end of a socat that nobody ended, or None."""

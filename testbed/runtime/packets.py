@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 
 from testbed.errors import RunFailed
-from testbed.runtime.processes import Supervised, last_words
+from testbed.runtime.processes import Supervised
 
 START_S = 10.0
 SETTLE_S = 0.2
@@ -47,14 +46,7 @@ class Capture:
 
     def await_ready(self) -> None:
         """Wait until frames are captured; raises :class:`RunFailed`."""
-        deadline = time.monotonic() + START_S
-        while "listening on" not in self._log.read_text(errors="replace"):
-            if failure := self._process.failure():
-                raise RunFailed.of(failure)
-            if time.monotonic() > deadline:
-                name, said = self._process.name, last_words(self._log)
-                raise RunFailed("process.not-started", "{process} did not start{said}", process=name, said=said)
-            time.sleep(0.01)
+        self._process.await_ready(lambda: "listening on" in self._log.read_text(errors="replace"), START_S)
 
     def stop(self) -> None:
         """End the capture; safe to repeat."""

@@ -7,7 +7,8 @@ import os
 import resource
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from testbed.errors import RunFailed
@@ -74,6 +75,15 @@ class Supervised:
                 with contextlib.suppress(ProcessLookupError):  # it has ended
                     resource.prlimit(process.pid, kind, (most, most))
         return Supervised(name, process, log)
+
+    def await_ready(self, ready: Callable[[], bool], timeout_s: float) -> None:
+        """Wait until the process is ready; raises :class:`RunFailed` where it ends or takes too long."""
+        deadline = time.monotonic() + timeout_s
+        while not ready():
+            if self.has_ended() or time.monotonic() > deadline:
+                name, said = self.name, last_words(self.log)
+                raise RunFailed("process.not-started", "{process} did not start{said}", process=name, said=said)
+            time.sleep(0.02)
 
     def failure(self) -> Message | None:
         """The end of the process that nobody ended, or None while it runs."""
