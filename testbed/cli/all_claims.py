@@ -13,8 +13,7 @@ from testbed.cli.options import LinkOption, ResumeOption
 from testbed.cli.where import HOSTS, ClusterOption, runs_made
 from testbed.errors import BadInput
 from testbed.judge.status import verdict_of
-from testbed.plan.default_engine import DEFAULT
-from testbed.plan.engines import ENGINES
+from testbed.plan.engines import DEFAULT, ENGINES
 from testbed.runtime.progress import Progress
 
 if TYPE_CHECKING:

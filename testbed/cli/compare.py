@@ -30,8 +30,7 @@ from testbed.engines import Options
 from testbed.errors import BadInput
 from testbed.exit_codes import OF_VERDICT
 from testbed.judge.status import Status, verdict_of
-from testbed.plan import default_engine
-from testbed.plan.engines import ENGINES
+from testbed.plan.engines import COMPARE, ENGINES
 from testbed.results.folder import make_latest
 from testbed.scenario.files import scenarios
 
@@ -60,7 +59,7 @@ def compare_groups(
         list[str] | None, typer.Option("--commit", metavar="REV", help="A commit's agent; . is the checkout as it is.")
     ] = None,
     seeds: Annotated[int, typer.Option("--seeds", help="Runs of each version.", min=1)] = 10,
-    engine: EngineOption = default_engine.COMPARE,
+    engine: EngineOption = COMPARE,
     set_: SetOption = [],  # noqa: B006 (typer copies it)
     quick: QuickOption = False,
     runtime: RuntimeOption = "docker",

@@ -8,7 +8,7 @@ import typer
 
 from testbed.exit_codes import Exit
 from testbed.machine.finding import Finding
-from testbed.plan.default_engine import DEFAULT
+from testbed.plan.engines import DEFAULT
 
 
 def register(app: typer.Typer) -> None:

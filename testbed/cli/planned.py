@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from testbed import engines
-from testbed.plan.default_engine import DEFAULT
+from testbed.plan.engines import DEFAULT
 from testbed.plan.model import Plan
 from testbed.planning.resolve import Choices, new_run_id, resolve
 from testbed.runtime.progress import Progress

@@ -127,10 +127,9 @@ def _named(context: typer.Context, option: str) -> bool:
 def _engine_here(loaded: LoadedScenario) -> Engine:
     """The engine for a user who names none."""
     from testbed import engines
-    from testbed.plan.default_engine import DEFAULT, default_engine
-    from testbed.plan.engines import ENGINES
+    from testbed.plan.engines import DEFAULT
 
-    chosen = default_engine(loaded, map(engines.named, ENGINES))  # none is loaded that comes after the one
+    chosen = engines.default_for(loaded)
     if chosen.name != DEFAULT:
         print(f"without root: --engine {chosen.name} ({chosen.facts.title})", file=sys.stderr)
     return chosen

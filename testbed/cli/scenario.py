@@ -80,7 +80,7 @@ def _validate_table(name: str, assignments: list[str]) -> None:
 
 def _validate_sweep(name: str, assignments: list[str]) -> None:
     """Every run of it, quick and not."""
-    from testbed.plan.default_engine import SWEEP
+    from testbed.plan.engines import SWEEP
     from testbed.study.kinds.sweep_file import load, planned
 
     sweeps = [load(name, assignments, quick=quick) for quick in (False, True)]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from testbed import engines
 from testbed.engines import Programs
-from testbed.plan.default_engine import DEFAULT
 from testbed.plan.duration import expected_transfer_s
+from testbed.plan.engines import DEFAULT
 from testbed.planning.resolve import Choices, resolve
 from testbed.planning.sessions import PolicyFacts
 from testbed.runtime.progress import Progress

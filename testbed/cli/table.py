@@ -10,7 +10,7 @@ from testbed import paths
 from testbed.cli import events
 from testbed.cli.options import EngineOption, LinkOption, QuickOption, ResumeOption, RuntimeOption, SetOption
 from testbed.cli.where import ClusterOption, runs_made
-from testbed.plan.default_engine import DEFAULT
+from testbed.plan.engines import DEFAULT
 
 if TYPE_CHECKING:
     from pathlib import Path

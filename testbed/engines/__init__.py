@@ -11,8 +11,9 @@ from typing import Any
 
 from testbed.engines.engine import Engine, Options, Programs, Run
 from testbed.plan import engines as facts
+from testbed.scenario.load import LoadedScenario
 
-__all__ = ["Engine", "Options", "Programs", "Run", "every", "named", "of"]
+__all__ = ["Engine", "Options", "Programs", "Run", "default_for", "every", "named", "of"]
 
 
 def named(name: str) -> Engine:
@@ -22,6 +23,18 @@ def named(name: str) -> Engine:
     """
     engine: Engine = importlib.import_module(f"testbed.engines.{facts.named(name).name}.engine").ENGINE
     return engine
+
+
+def default_for(scenario: LoadedScenario) -> Engine:
+    """The engine for a user who names none: the first that this user may use, that needs no building first and supports
+    the scenario; else the first that could be built. Engines after it are not loaded."""
+    able: list[Engine] = []
+    for engine in map(named, facts.ENGINES):
+        if engine.for_this_user() and engine.supports(scenario):
+            able.append(engine)
+            if engine.is_available():
+                return engine
+    return able[0]
 
 
 def of(plan: Mapping[str, Any]) -> Engine:

@@ -10,8 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from testbed.errors import BadInput
-from testbed.plan.default_engine import DEFAULT
+from testbed.message import unknown
 
+DEFAULT = "mininet"
+"""Engine of verbs, and of documents that name none."""
+SWEEP = "sim"
+"""A sweep's only one."""
+COMPARE = "sim"
+REPEATABLE = "vkernel"
+"""The only engine of ``repeatable``, whose runs are repeated to be compared byte for byte."""
 MODEL_OF_A_GUEST = "network-only model: one core, CPU free"
 
 
@@ -61,15 +68,13 @@ ENGINES: Mapping[str, EngineFacts] = {
     )
 }
 """Engines by name, in the order in which they are tried for a user who names none
-(:mod:`testbed.plan.default_engine`)."""
+(:func:`testbed.engines.default_for`)."""
 
 
 def named(name: str) -> EngineFacts:
     """Raises :class:`BadInput` where there is no such engine."""
     if name not in ENGINES:
-        raise BadInput(
-            "engine.unknown", "engine {engine!r}: should be {engines}", engine=name, engines=", ".join(ENGINES)
-        )
+        raise BadInput.of(unknown("engine.unknown", "engine", name, ENGINES))
     return ENGINES[name]
 
 

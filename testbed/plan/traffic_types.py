@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from testbed.errors import BadInput
+from testbed.message import unknown
 from testbed.plan.model import Plan
 
 
@@ -62,7 +63,5 @@ def sent_by(plan: Plan) -> TrafficFacts:
 def named(name: str) -> TrafficFacts:
     """Raises :class:`BadInput` where there is no such traffic."""
     if name not in TRAFFIC:
-        raise BadInput(
-            "traffic.unknown", "traffic {traffic!r}: should be {known}", traffic=name, known=", ".join(TRAFFIC)
-        )
+        raise BadInput.of(unknown("traffic.unknown", "traffic", name, TRAFFIC))
     return TRAFFIC[name]

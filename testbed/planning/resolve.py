@@ -7,13 +7,14 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from testbed import confine
 from testbed.errors import BadInput
 from testbed.message import unknown
 from testbed.plan import model
-from testbed.plan.default_engine import DEFAULT
 from testbed.plan.duration import at_full_rate_s
+from testbed.plan.engines import DEFAULT
 from testbed.plan.model import SCHEMA, Action, Middle, Plan, Runtime, Session, Traces
 from testbed.plan.place import middles, placed
 from testbed.plan.read import valid
@@ -118,7 +119,7 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
         "cross_traffic": cross_traffic_of(scenario, topology),
         "telemetry": {"interval_ms": TELEMETRY_INTERVAL_MS, "url": MANAGEMENT_URL, "database": DATABASE},
         "checks": [check.model_dump(mode="json") for check in scenario.checks],
-        "limits": _limits(scenario, limit_s),
+        "limits": cast(model.Limits, {**scenario.limits.model_dump(), "transfer_s": limit_s}),
     }
     if choices.traces:
         plan["traces"] = _traces(choices.traces, plan)
@@ -210,19 +211,6 @@ def _topology(loaded: LoadedScenario) -> model.Topology:
         return {"name": requested.kind}
     file = str((loaded.path.parent / requested.file).resolve())
     return {"name": requested.kind, "file": file, "class": requested.class_name, "options": requested.options}
-
-
-def _limits(scenario: Scenario, transfer_s: float) -> model.Limits:
-    requested = scenario.limits
-    return {
-        "rate_error": requested.rate_error,
-        "delay_error_ms": requested.delay_error_ms,
-        "lateness_p99_ms": requested.lateness_p99_ms,
-        "lateness_max_ms": requested.lateness_max_ms,
-        "cpu_idle": requested.cpu_idle,
-        "cpu_busy_s": requested.cpu_busy_s,
-        "transfer_s": transfer_s,
-    }
 
 
 def _timeline(loaded: LoadedScenario, topology: Topology, connections: int) -> list[Action]:

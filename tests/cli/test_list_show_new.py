@@ -16,8 +16,8 @@ from testbed.cli.scenario_seconds import seconds as seconds_by_plans
 from testbed.cli.terminal import AS_ASCII, fitted, speaks_unicode
 from testbed.errors import BadInput
 from testbed.judge.checks.result import Verdict
-from testbed.plan.default_engine import DEFAULT
 from testbed.plan.drawing import drawing
+from testbed.plan.engines import DEFAULT
 from testbed.plan.model import Plan
 from testbed.planning.resolve import Choices, resolve
 from testbed.runtime.progress import QuietProgress

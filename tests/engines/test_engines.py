@@ -25,9 +25,9 @@ def test_each_has_a_file_of_its_name_and_facts() -> None:
 
 
 def test_one_that_there_is_not_is_told_with_those_that_there_are() -> None:
-    with raises(BadInput, "engine.unknown", engine="ns3", engines="mininet, vkernel, sim"):
+    with raises(BadInput, "engine.unknown", name="ns3", guess=" (known: mininet, vkernel, sim)"):
         engines.named("ns3")
-    with raises(BadInput, "engine.unknown", engine="ns3"):
+    with raises(BadInput, "engine.unknown", name="ns3"):
         engines.of({"engine": "ns3"})
 
 

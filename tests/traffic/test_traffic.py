@@ -30,7 +30,7 @@ def test_what_takes_ncps_place_is_planned_as_ncp_is() -> None:
     assert not sent_by(plan).windows
     before: Any = {"sessions": [{}]}
     assert sent_by(before).name == "ncp", "in plans from when there was no other"
-    with raises(BadInput, "traffic.unknown", traffic="quic", known="ncp, tcp, ndn, program, mptcp"):
+    with raises(BadInput, "traffic.unknown", name="quic", guess=" (known: ncp, tcp, ndn, program, mptcp)"):
         traffic.of(before | {"traffic": "quic"})
 
 

@@ -22,8 +22,7 @@ from testbed.judge.figures import unit_of, with_unit
 from testbed.judge.intervals import Interval
 from testbed.judge.status import BEST_FIRST, Status, summary_of, verdict_of, worst
 from testbed.message import InvalidValue, Message
-from testbed.plan.default_engine import DEFAULT
-from testbed.plan.engines import named
+from testbed.plan.engines import DEFAULT, named
 from testbed.scenario.quantities import Fraction
 from testbed.scenario.section import Section
 from testbed.series.line import Line

@@ -23,7 +23,7 @@ from testbed.judge.status import Status
 from testbed.judge.verify import read_verdict
 from testbed.machine import Need
 from testbed.message import Message
-from testbed.plan.default_engine import DEFAULT, SWEEP
+from testbed.plan.engines import DEFAULT, SWEEP
 from testbed.planning.traffic import runtime_of
 from testbed.runtime.interrupts import Interrupted
 from testbed.runtime.progress import Progress, QuietProgress

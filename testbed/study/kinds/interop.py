@@ -20,7 +20,7 @@ from testbed.judge.checks.result import Trust
 from testbed.judge.status import Status, verdict_of
 from testbed.machine import Need
 from testbed.message import Message
-from testbed.plan.default_engine import DEFAULT
+from testbed.plan.engines import DEFAULT
 from testbed.planning.resolve import Choices
 from testbed.runtime.progress import Progress, Step
 from testbed.study.cell import Cell, ScenarioCell, ready

@@ -16,7 +16,7 @@ from testbed.errors import BadInput, CannotRun, RunFailed
 from testbed.judge.status import Status
 from testbed.judge.verify import read_verdict
 from testbed.message import Message
-from testbed.plan.default_engine import REPEATABLE
+from testbed.plan.engines import REPEATABLE
 from testbed.runtime.progress import Progress
 from testbed.scenario.files import is_table
 from testbed.scenario.load import LoadedScenario, load

@@ -27,8 +27,8 @@ from testbed.judge.ncp_figures import measure, rules
 from testbed.judge.status import Status
 from testbed.judge.verify import differences, read_verdict
 from testbed.message import Message
-from testbed.plan.default_engine import SWEEP
 from testbed.plan.duration import expected_transfer_s
+from testbed.plan.engines import SWEEP
 from testbed.plan.model import Plan
 from testbed.results.folder import make_latest
 from testbed.runtime.progress import Progress, QuietProgress

@@ -19,7 +19,7 @@ from testbed.errors import BadInput
 from testbed.judge.checks.planned import bound_bps
 from testbed.judge.ncp_figures import FIGURES
 from testbed.message import InvalidValue
-from testbed.plan.default_engine import SWEEP
+from testbed.plan.engines import SWEEP
 from testbed.plan.model import Plan
 from testbed.planning.resolve import Choices
 from testbed.planning.sessions import PolicyFacts

@@ -20,8 +20,8 @@ from testbed.judge.expected_failures import ExpectedFailure
 from testbed.judge.figures import GOODPUT, unit_of
 from testbed.judge.status import Status
 from testbed.machine import Need
-from testbed.plan.default_engine import DEFAULT
 from testbed.plan.duration import expected_transfer_s
+from testbed.plan.engines import DEFAULT
 from testbed.plan.model import Plan
 from testbed.planning.resolve import Choices
 from testbed.planning.sessions import PolicyFacts

@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from testbed.judge.status import Status
-from testbed.plan.default_engine import DEFAULT
-from testbed.plan.engines import ENGINES
+from testbed.plan.engines import DEFAULT, ENGINES
 from testbed.study.checks.better import (
     NOT_SHOWN,
     Comparison,
