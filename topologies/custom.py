@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 from mininet.topo import Topo
 
-from testbed.message import InvalidValue
+from testbed.message import InvalidValue, unknown
 from topologies.emulated_link import EmulatedLink
 from topologies.hosts import RoutedHost
 from topologies.layout import Edge, Graph, Layout, Node
@@ -142,16 +141,7 @@ def _class(file: Path, name: str, text: str | None) -> type[Topo]:
     names = _carried_out(file, text)
     topos = [key for key, value in names.items() if _is_topo(value) and value is not Topo]
     if name not in names:
-        near = difflib.get_close_matches(name, topos, n=1)
-        guess = f"; did you mean {near[0]!r}?" if near else ""
-        raise TopoClassError(
-            "topology.no-such-class",
-            "{file} has no class {topology!r}{guess} (its Topo classes: {known})",
-            file=file,
-            topology=name,
-            guess=guess,
-            known=", ".join(topos) or "none",
-        )
+        raise TopoClassError.of(unknown("topology.no-such-class", "Topo class", name, topos).at(f"{file}"))
     if not _is_topo(names[name]):
         raise TopoClassError(
             "topology.no-topo",

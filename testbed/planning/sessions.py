@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from testbed.errors import BadInput
 from testbed.message import unknown
@@ -18,6 +19,11 @@ from topologies.link import rate_pps
 FIRST_PORT = 30001
 
 PolicyFacts = dict[str, Policy]
+PARAMETERS = (
+    *("transport", "congestion_control", "transfer_bytes", "send_window_bytes", "mtu_bytes", "initial_windows"),
+    *("ack_interval_ms", "max_ack_ranges", "ack_repeats", "timeout_check_ms", "linger_ms"),
+)
+"""Keys of a session in the plan that are the scenario's; ``congestion_control`` is TCP's alone."""
 
 
 def sessions_of(loaded: LoadedScenario, topology: Topology, policies: PolicyFacts, seed: int) -> list[model.Session]:
@@ -86,32 +92,20 @@ def _session(
     facts = _policy(loaded, entry, policies)
     assert loaded.scenario.ncp is not None
     ncp = _parameters(loaded.scenario.ncp, entry)
-    session: model.Session = {
+    session = {
         "name": entry.name,
         "start_s": entry.start_s,
         "sender_host": paths[0].sender,
         "receiver_host": topology.layout.receiver(paths[0]),
         "policy": ncp.policy,
         "policy_facts": facts,
-        "transport": ncp.transport,
-        "congestion_control": ncp.congestion_control,
-        "transfer_bytes": ncp.transfer_bytes,
-        "send_window_bytes": ncp.send_window_bytes,
-        "mtu_bytes": ncp.mtu_bytes,
-        "initial_windows": ncp.initial_windows,
-        "ack_interval_ms": ncp.ack_interval_ms,
-        "max_ack_ranges": ncp.max_ack_ranges,
-        "ack_repeats": ncp.ack_repeats,
-        "timeout_check_ms": ncp.timeout_check_ms,
-        "linger_ms": ncp.linger_ms,
+        **{key: getattr(ncp, key) for key in PARAMETERS if key != "congestion_control" or ncp.transport == "tcp"},
         "connections": [
             connection_of(topology, path, number, (first_port + number - 1,) * 2)
             for number, path in enumerate(paths, start=1)
         ],
     }
-    if ncp.transport != "tcp":
-        del session["congestion_control"]
-    return session
+    return cast(model.Session, session)
 
 
 def connection_of(topology: Topology, path: Path, number: int, ports: Sequence[int]) -> Connection:

@@ -125,7 +125,7 @@ def test_a_shared_link_is_halved_between_its_connections() -> None:
         (
             "class: Diamond",
             "class: Dimond",
-            Said("topology.no-such-class", topology="Dimond", guess="; did you mean 'Diamond'?", known="Diamond"),
+            Said("topology.no-such-class", name="Dimond", guess="; did you mean 'Diamond'?"),
         ),
         ("class: Diamond", "class: NoTopo", Said("topology.no-topo", field="topology.class", topology="NoTopo")),
         ("{file: diamond.py, class: Diamond}", "{file: diamond.py}", Said("topology.file-and-class")),
