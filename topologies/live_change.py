@@ -56,7 +56,7 @@ def set_carrier(fabric: Fabric, link: Link, *, up: bool, at_unix_ns: int = 0) ->
     return _at_its_time(fabric.path, f"link set group {FIRST_GROUP + link['index']} {word}", at_unix_ns)
 
 
-def set_plug(namespace: str, interface: str, at_unix_ns: int, *, up: bool) -> int:
+def set_tunnel_carrier(namespace: str, interface: str, at_unix_ns: int, *, up: bool) -> int:
     """Take an end of a tunnel in a network namespace (by path) down, or up again; returns the time."""
     word = "off" if up else "on"
     return _at_its_time(namespace, f"link set {interface} protodown {word}", at_unix_ns).to_unix_ns

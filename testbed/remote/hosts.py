@@ -36,7 +36,7 @@ from testbed.runtime.watch import watch_list
 from topologies import shaper
 from topologies.fabric import Tunnel, namespace_of
 from topologies.link import Link, LinkEnd, burst_bytes_at, shaped_at_hosts
-from topologies.live_change import set_plug
+from topologies.live_change import set_tunnel_carrier
 from topologies.units import whole_bps
 
 RELAY_PLAN = "relay-plan.json"
@@ -287,7 +287,7 @@ class InventoryHosts(RemoteHosts):
                 done.append(self._change(at, end, at_unix_ns, up=up))
             else:
                 path = namespaces[end["host"]]
-                done.append(self._changes.submit(set_plug, path, end["interface"], at_unix_ns, up=up))
+                done.append(self._changes.submit(set_tunnel_carrier, path, end["interface"], at_unix_ns, up=up))
         return done
 
     def _change(

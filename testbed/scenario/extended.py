@@ -50,31 +50,24 @@ def extended(
         last, requested = chain[-1][0], chain[-1][1][KEY]
         lines = chain[-1][1].lc.data
         where = f"{last}:{lines[KEY][0] + 1}: {KEY}" if KEY in lines else f"{last}: {KEY}"
-        if not isinstance(requested, str):
-            raise BadInput(
-                "scenario.bad-extends",
-                "{where}: {value!r} is not right: write a scenario's name, or a file beside this one",
-                where=where,
-                value=requested,
-            )
         try:
+            if not isinstance(requested, str):
+                raise BadInput(
+                    "scenario.bad-extends",
+                    "{value!r} is not right: write a scenario's name, or a file beside this one",
+                    value=requested,
+                )
             found = read(requested, last)
+            if any(found[0].resolve() == other.resolve() for other, _ in chain):
+                raise BadInput(
+                    "scenario.extends-itself",
+                    "{name} extends this one in turn; one of them has to stand by itself",
+                    name=requested,
+                )
+            if len(chain) == MOST_FILES:
+                raise BadInput("scenario.extends-too-deep", "more than {most} files in a row", most=MOST_FILES)
         except BadInput as error:
             raise error.at(where) from error
-        if any(found[0].resolve() == other.resolve() for other, _ in chain):
-            raise BadInput(
-                "scenario.extends-itself",
-                "{where}: {name} extends this one in turn; one of them has to stand by itself",
-                where=where,
-                name=requested,
-            )
-        if len(chain) == MOST_FILES:
-            raise BadInput(
-                "scenario.extends-too-deep",
-                "{where}: more than {most_files} files in a row",
-                where=where,
-                most_files=MOST_FILES,
-            )
         chain.append(found)
     base_file, merged = chain.pop()
     _name_files_from(merged, base_file.parent, path.parent)

@@ -14,17 +14,8 @@ from testbed.message import unknown
 from testbed.scenario import bounded
 
 # Optional keys that a file need not spell out and that people set by their short name.
-OPTIONAL = {
-    "seed": "seed",
-    "initial_windows": "ncp.initial_windows",
-    "send_window": "ncp.send_window",
-    "mtu": "ncp.mtu",
-    "ack_interval": "ncp.ack_interval",
-    "max_ack_ranges": "ncp.max_ack_ranges",
-    "ack_repeats": "ncp.ack_repeats",
-    "transport": "ncp.transport",
-    "transfer_time": "limits.transfer_time",
-}
+_OF_NCP = ("initial_windows", "send_window", "mtu", "ack_interval", "max_ack_ranges", "ack_repeats", "transport")
+OPTIONAL = {"seed": "seed", **{key: f"ncp.{key}" for key in _OF_NCP}, "transfer_time": "limits.transfer_time"}
 
 WHOLE = ("limits", "place")
 """Sections that a file need not have."""
@@ -43,23 +34,28 @@ def split_assignment(text: str) -> tuple[str, Any]:
 
 def apply_override(document: dict[str, Any], key: str, value: Any, *, origin: str) -> str:
     """Set ``key`` in ``document`` and return its full path; raises :class:`BadInput` if it names nothing."""
-    steps = _full_path(document, key, origin)
+    try:
+        return _applied(document, key, value)
+    except BadInput as error:
+        raise error.at(f"{origin} {key}") from error
+
+
+def _applied(document: dict[str, Any], key: str, value: Any) -> str:
+    steps = _full_path(document, key)
     node: Any = document
     for step in steps[:-1]:
-        node = _child(node, step, key, origin)
+        node = _child(node, step)
     last = steps[-1]
     if isinstance(node, list):
-        node[_index(node, last, key, origin)] = value
+        node[_index(node, last)] = value
     elif isinstance(node, dict):
         node[last] = value  # whether the key may exist is the model's to say, with its own message
     else:
-        raise BadInput(
-            "set.no-parts", "{origin} {key}: {part} has no parts", origin=origin, key=key, part=".".join(steps[:-1])
-        )
+        raise BadInput("set.no-parts", "{part!r} has no parts", part=".".join(steps[:-1]))
     return ".".join(steps)
 
 
-def _full_path(document: dict[str, Any], key: str, origin: str) -> list[str]:
+def _full_path(document: dict[str, Any], key: str) -> list[str]:
     steps = key.split(".")
     if len(steps) > 1 or key in document:
         return steps
@@ -68,17 +64,11 @@ def _full_path(document: dict[str, Any], key: str, origin: str) -> list[str]:
         return matches[0]
     if len(matches) > 1:
         options = ", ".join(".".join(path) for path in matches)
-        raise BadInput(
-            "set.ambiguous",
-            "{origin} {key}: several values have that name; write one of {options}",
-            origin=origin,
-            key=key,
-            options=options,
-        )
+        raise BadInput("set.ambiguous", "several values have that name; write one of {options}", options=options)
     if key in OPTIONAL:
         return OPTIONAL[key].split(".")
     names = sorted({path[-1] for path in paths_of(document)} | set(OPTIONAL))
-    raise BadInput.of(unknown("set.no-such-value", "value", key, names).at(f"{origin} {key}"))
+    raise BadInput.of(unknown("set.no-such-value", "value", key, names))
 
 
 def paths_of(node: Any, prefix: tuple[str, ...] = ()) -> Iterator[list[str]]:
@@ -93,24 +83,24 @@ def paths_of(node: Any, prefix: tuple[str, ...] = ()) -> Iterator[list[str]]:
             yield from paths_of(value, (*prefix, label))
 
 
-def _child(node: Any, step: str, key: str, origin: str) -> Any:
+def _child(node: Any, step: str) -> Any:
     if isinstance(node, list):
-        return node[_index(node, step, key, origin)]
+        return node[_index(node, step)]
     if isinstance(node, dict):
         if step not in node:
             if step in WHOLE:
                 node[step] = {}
             else:
-                raise BadInput.of(unknown("set.no-such-part", "value", step, node).at(f"{origin} {key}"))
+                raise BadInput.of(unknown("set.no-such-part", "value", step, node))
         return node[step]
-    raise BadInput("set.part-without-parts", "{origin} {key}: {part!r} has no parts", origin=origin, key=key, part=step)
+    raise BadInput("set.no-parts", "{part!r} has no parts", part=step)
 
 
-def _index(items: list[Any], step: str, key: str, origin: str) -> int:
+def _index(items: list[Any], step: str) -> int:
     labels = [str(item.get("name")) if isinstance(item, dict) else "" for item in items]
     if step in labels:
         return labels.index(step)
     if step.isdigit() and 1 <= int(step) <= len(items):
         return int(step) - 1
     known = [label for label in labels if label] or range(1, len(items) + 1)
-    raise BadInput.of(unknown("set.no-such-entry", "entry", step, known).at(f"{origin} {key}"))
+    raise BadInput.of(unknown("set.no-such-entry", "entry", step, known))

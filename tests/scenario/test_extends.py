@@ -120,7 +120,7 @@ def test_files_are_those_beside_the_file_that_names_them(tmp_path: Path) -> None
         (
             BASE,
             CHILD.replace("base.yaml", "[base.yaml]"),
-            Said("scenario.bad-extends", where=Containing("child.yaml:2: extends"), value=["base.yaml"]),
+            Said("scenario.bad-extends", place=Containing("child.yaml:2: extends"), value=["base.yaml"]),
         ),
         (
             BASE,
@@ -130,12 +130,12 @@ def test_files_are_those_beside_the_file_that_names_them(tmp_path: Path) -> None
         (
             BASE + "extends: child.yaml\n",
             CHILD,
-            Said("scenario.extends-itself", where=Containing("base.yaml:10: extends"), name="child.yaml"),
+            Said("scenario.extends-itself", place=Containing("base.yaml:10: extends"), name="child.yaml"),
         ),
         (
             BASE,
             CHILD.replace("base.yaml", "child.yaml"),
-            Said("scenario.extends-itself", where=Containing("child.yaml:2: extends"), name="child.yaml"),
+            Said("scenario.extends-itself", place=Containing("child.yaml:2: extends"), name="child.yaml"),
         ),
     ],
 )
