@@ -39,11 +39,8 @@ def to(*folders: Path, trust_code: bool = False) -> Iterator[None]:
 
     Inside another one, the folders are added to those of that one, which decides whether code is trusted.
     """
-    before = _now.get()
-    known = () if before is None else before.folders
-    trust = trust_code if before is None else before.trust_code
-    own = OWN_FILES if before is None else before.own
-    token = _now.set(_Confined((*known, *map(_real, folders)), trust, own))
+    before = _now.get() or _Confined((), trust_code)
+    token = _now.set(replace(before, folders=(*before.folders, *map(_real, folders))))
     try:
         yield
     finally:
