@@ -81,7 +81,7 @@ class HostLoad(threading.Thread):
                 spool.write(make_lines({"points": points}).encode())
 
     def cost(self) -> dict[str, str | int | float]:
-        """Its points and its cost, in the form of ``ncp-collect``."""
+        """Points and cost of the sampler, in the form of ``ncp-collect``."""
         return {"collector": "host", "samples": self._samples, "cpu_s": self._cpu_s, "duration_s": self._duration_s}
 
     def _own_cost(self, cpu: float, late_s: float, now_ns: int) -> dict[str, Any]:

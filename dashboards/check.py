@@ -1,7 +1,7 @@
 """``python -m dashboards.check [FOLDER]``: opens every dashboard in a real Grafana, as a user would.
 
 Grafana is the one at ``NCP_TESTBED_GRAFANA_URL``. Each dashboard is opened with nothing chosen, in both themes, at 1280
-and 1920 pixels; when its panels have what they asked for a picture goes to FOLDER. It fails on any panel with an error,
+and 1920 pixels; when its panels have their data a picture goes to FOLDER. It fails on any panel with an error,
 and on any without data that should have some. Exit 0: all is well; 1: not so; 4: no Grafana answers, or no browser.
 """
 
@@ -143,12 +143,12 @@ def _loaded(page: Page) -> list[Seen]:
 def _has_runs(base: str, name: str) -> bool:
     """Whether the list of runs has one that the dashboard shows."""
     query = f'SELECT "run_id" FROM "{MEASUREMENT}" WHERE "choices" =~ / {LATEST}:{name} / LIMIT 1'
-    asked = {
+    query = {
         "from": "0",
         "to": str(time.time_ns() // 1_000_000),
         "queries": [source.InfluxQuery(query, "A", result_format="table").to_json()],
     }
-    answer = requests.post(f"{base}/api/ds/query", json=asked, timeout=30)
+    answer = requests.post(f"{base}/api/ds/query", json=query, timeout=30)
     answer.raise_for_status()
     frames = answer.json()["results"]["A"].get("frames", [])
     return any(column for frame in frames for column in frame["data"]["values"])

@@ -96,7 +96,7 @@ def lines(
     """A plot over time of (query, alias) pairs.
 
     Series whose name ends in a connection's index have its colour, unless ``by_connection`` is False: runs side by side
-    are told apart by colour themselves. Series whose name matches the regular expression
+    are distinguished by colour themselves. Series whose name matches the regular expression
     ``asked`` (the law, a configured rate) are drawn thin, grey and dashed. With ``bands`` the space between the series
     "low <i>" and "high <i>" is filled. ``limit`` is a red line; ``least`` and ``most`` bound the axis, ``soft_most`` is
     what it shows at the least.

@@ -34,8 +34,8 @@ class _AsWritten(GenerateJsonSchema):
 
 def documents() -> dict[str, dict[str, Any]]:
     """Each schema by its name."""
-    # What stands below a key becomes its description. Runs don't wait for that: it is asked for before the models are
-    # made, which is why they are imported here.
+    # A key's docstring becomes its description. Runs don't wait for that: it is switched on before the models are made,
+    # which is why they are imported here.
     Section.model_config["use_attribute_docstrings"] = True
     CheckParameters.model_config["use_attribute_docstrings"] = True
     from testbed.engines.events import Event

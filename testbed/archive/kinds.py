@@ -187,7 +187,7 @@ def _take_runs(verified: Verification, folder: Path, runs: Runs) -> None:
     if same := sum(any(note.code == "rerun.same-bytes" for note in runs[run].notes) for run in again):
         verified.notes.append(
             Message(
-                "verify.runs-made-again", "{runs} runs were made again: all of their data are the same bytes", runs=same
+                "verify.runs-made-again", "{runs} runs were repeated: all of their data are the same bytes", runs=same
             )
         )
 

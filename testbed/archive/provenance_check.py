@@ -68,7 +68,7 @@ def scenario_again(folder: Path, plan: Plan) -> list[LoadedScenario]:
     if extended.KEY in parse(file, file.read_text(encoding="utf-8"), "a scenario is a mapping"):
         raise BadInput(
             "verify.extends-another",
-            "{file}: extends another scenario; a result's is whole, and no other file is read for it",
+            "{file}: extends another scenario; a result has the whole scenario, and no other file is read for it",
             file=file.name,
         )
     overrides = [str(text) for text in plan.get("overrides", [])]
@@ -135,9 +135,7 @@ def _plan_again(folder: Path, plan: Plan, verified: Verification) -> tuple[Plan,
     except (BadInput, KeyError, TypeError, ValueError) as error:
         what = f"no {error}" if isinstance(error, KeyError) else error
         verified.differences.append(
-            Message(
-                "plan.can-not-be-made-again", "plan.json: can't be made again from scenario.yaml: {what}", what=what
-            )
+            Message("plan.can-not-be-made-again", "plan.json: can't be rederived from scenario.yaml: {what}", what=what)
         )
         return None
     recorded = read_json(folder / "plan.json")

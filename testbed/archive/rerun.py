@@ -38,7 +38,7 @@ def rerun(folder: Path, verified: Verification) -> None:
     if why := _why_not(plan, recorded):
         verified.unchecked.append(why.at("rerun"))
         return
-    made = provenance_check.plan_again(folder, plan, Verification("", ""))  # what differs is told of already
+    made = provenance_check.plan_again(folder, plan, Verification("", ""))  # the differences are reported already
     if made is None:
         verified.unchecked.append(Message("rerun.no-plan", "rerun: there is no plan to run"))
         return
@@ -120,7 +120,7 @@ def _tell(both: Repetition, run: Run, engine: Engine, recorded: dict[str, Any], 
         verified.notes.append(
             Message(
                 "rerun.same-bytes",
-                "made again by {here}: all {files} files of data are the same bytes ({digest:.16})",
+                "repeated by {here}: all {files} files of data are the same bytes ({digest:.16})",
                 here=here,
                 files=len(both.runs[0]),
                 digest=both.digest,

@@ -1,6 +1,6 @@
 """Puts the verbs together; ``./run.sh SCENARIO`` is short for ``./run.sh run SCENARIO``.
 
-For the sake of start-up time only the verb that is asked for is imported, and a scenario's kind told by its file alone:
+For the sake of start-up time only the requested verb is imported, and a scenario's kind follows from its file alone:
 all verbs together import most of the testbed, Matplotlib and Docker's client included. A verb that does several things
 imports inside its function what only one of them needs, for the same reason.
 """

@@ -1,7 +1,7 @@
 """``compare``: groups of runs, engines or repetitions side by side. The last two are verbs of their own, too, as they
 were before there was one: ``cross-check`` and ``repeatable``.
 
-What compares is imported when it is asked for: SciPy alone takes longer than all else that the help needs.
+The comparison is imported when it is needed: SciPy alone takes longer than all else that the help needs.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Check this machine, and say what is missing and how to fix it.
 
-        Ends with 4 if a run would not work: as root on real packets, else in virtual time; or if what --build asked
-        for can't be built.
+        Ends with 4 if a run would not work: as root on real packets, else in virtual time; or if --build can't
+        build something.
         """
         from testbed import engines
         from testbed.machine import Need, lacking, make_ready, probe_all

@@ -62,7 +62,7 @@ class HostLinks(BaseModel):
         return found
 
     def text(self) -> str:
-        """Its figures in a line."""
+        """The figures in a line."""
         figures = {name: "none" if value is None else _told(name, value) for name, value in self.figures().items()}
         return (
             f"RTT off by {figures['rtt_mean_error_ms']}, p99 {figures['rtt_p99_error_ms']}; "

@@ -12,7 +12,7 @@ from testbed.documents import read_json
 
 
 def call(program: Path, *arguments: str, leaves: str, **environment: str) -> dict[str, Any]:
-    """Its document of that name, from a temporary folder."""
+    """The program's document of that name, from a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="ncp-bench-") as results:
         command = [str(program), *arguments, "--dir", results]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env={**os.environ, **environment})

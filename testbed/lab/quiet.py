@@ -34,7 +34,7 @@ class HostLoad:
         return max(self.busy, default=0.0) > BUSY_SHARE
 
     def as_json(self) -> dict[str, Any]:
-        """Its entry in ``bench.json``."""
+        """The entry in ``bench.json``."""
         return {"busy": self.busy, "was_busy": self.was_busy}
 
     def __str__(self) -> str:

@@ -70,7 +70,7 @@ class Loader(threading.Thread):
             if self._stopped.wait(max(0.0, due_s)):
                 return
             self.load = telemetry_load.run(endpoint, self._push, RATE_PPS, self._phases.loaded_s, self._stopped)
-        except Exception as error:  # told with the result: the transfer goes on whatever became of the load
+        except Exception as error:  # reported with the result: the transfer goes on, whether or not the load failed
             self.error = Message("bench.load-broke", "{error}", error=error)
 
     def stop(self) -> None:

@@ -68,7 +68,7 @@ class FromInflux:
 
     def count_points(self) -> int:
         """See :meth:`testbed.series.reader.Reader.count_points`."""
-        # Whole rows are asked for: count() counts values of one field, and no field is in every point.
+        # Whole rows are requested: count() counts values of one field, and no field is in every point.
         text = f"SELECT * FROM /.*/ WHERE {influxql.tag_is('run', self._run)} GROUP BY *"
         return sum(
             len(part.columns["time"]) for part in self._client.query(text) if part.name not in DERIVED_MEASUREMENTS

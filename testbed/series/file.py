@@ -153,7 +153,7 @@ class FromFile:
     def _read(self, tagged: _Tagged) -> None:
         """Read what was put off."""
         lines, tagged.unread = tagged.unread, []
-        if len(lines) >= WORTHWHILE and tagged.measurement != "event":  # whose texts are asked for
+        if len(lines) >= WORTHWHILE and tagged.measurement != "event":  # whose texts are requested
             from testbed.series.block import Block  # not loaded without need: in a guest it would show
 
             if block := Block.read([rest for _, rest in lines]):
@@ -245,7 +245,7 @@ class FromFile:
 
     @cached_property
     def _points(self) -> dict[str, list[Point]]:
-        # Seldom asked for: the file is read once more.
+        # Seldom requested: the file is read once more.
         found: dict[tuple[int, int], dict[str, Any]] = {}
         points: dict[str, list[Point]] = defaultdict(list)
         for number, line in self._lines():

@@ -74,7 +74,7 @@ class Traffic(ABC):
         return HostsTcp()
 
     def places(self, own: Path, credentials: Path | None) -> list[AgentPlace]:
-        """Its agents, in the order of their start; none where no agent sends. ``own`` is the run's folder of control
+        """Agents, in the order of their start; none where no agent sends. ``own`` is the run's folder of control
         sockets."""
         return []
 

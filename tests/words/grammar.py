@@ -23,9 +23,9 @@ def lint(texts: Sequence[Text], folder: Path) -> Iterator[tuple[Text, str]]:
     """Texts with a mistake, and the mistake. ``folder`` gets the document that is checked."""
     document = folder / "prose.md"
     document.write_text("\n\n".join(text.paragraph for text in texts))
-    words = VOCABULARY.read_text().split()
+    words = {form for word in VOCABULARY.read_text().split() for form in (word, word[0].upper() + word[1:])}
     vocabulary = folder / "vocabulary.txt"
-    vocabulary.write_text("\n".join(form for word in words for form in (word, f"{word}'s")))
+    vocabulary.write_text("\n".join(f"{word}\n{word}'s" for word in sorted(words)))
     command: list[str | Path] = [Path(sys.executable).with_name("harper"), "lint", "--quiet", "--no-color"]
     command += ["--format=json", "--dialect=british", f"--only={','.join(RULES)}", f"--user-dict-path={vocabulary}"]
     done = subprocess.run([*command, document], capture_output=True, text=True, check=False)

@@ -16,10 +16,12 @@ from typing import Literal
 CHECKOUT = Path(__file__).resolve().parents[2]
 WITHOUT = ("tests/", "examples/", "docs/", "data/")
 """Folders whose prose is not read."""
-DIRECTIVE = re.compile(r"(//(go:|nolint|line |export )|# ?(noqa|type:|mypy:|!|yamllint|shellcheck))")
+DIRECTIVE = re.compile(
+    r"(//(go:|nolint|line |export )|# ?(noqa|type:|mypy:|!|yamllint|shellcheck|yaml-language-server))"
+)
 CODE = re.compile(
     r"(:[a-z]+:)?``?.*?``?('s)?"  # marked as such
-    r"|\{[^{}]*\}"  # a value that a text is filled in with
+    r"|\{[^{}]*\}('s)?"  # a value that a text is filled in with
     r"|[\w./:-]*(\w[_./:=]+\w|[a-z][A-Z]|\d)[\w./:=-]*('s)?"  # names in camel or snake case, paths, with digits
     r"|(?<!['\w])([A-Z]{2,}\w*|µ?\w\.?)('s)?(?!['\w])",  # abbreviations, constants, letters
     re.DOTALL,

@@ -72,7 +72,7 @@ class EmulatedRun:
 
     def without_database(self, database_points: int | None) -> Verdict:
         """Refuse: no run on real packets is like another."""
-        raise CannotRun("run.not-repeatable", "a run on real packets can't be made again: it would be another run")
+        raise CannotRun("run.not-repeatable", "a run on real packets can't be repeated: it would be another run")
 
     def execute(self) -> Verdict:
         """Run to the verdict; raises :class:`TestbedError` where it could not be reached."""

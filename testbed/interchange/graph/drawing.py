@@ -144,7 +144,7 @@ def _pair(a: str, b: str) -> tuple[str, str]:
 
 
 def _lanes(links: Sequence[Link]) -> dict[tuple[str, str], list[str]]:
-    """The links between each two nodes."""
+    """The links between every two nodes."""
     found: dict[tuple[str, str], list[str]] = {}
     for link in links:
         found.setdefault(_pair(link["a"]["host"], link["b"]["host"]), []).append(link["name"])

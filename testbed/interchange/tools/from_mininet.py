@@ -1,4 +1,4 @@
-"""A Mininet ``Topo`` with what its ``addLink`` tells of a ``TCLink``: bw, delay, jitter, loss, max_queue_size."""
+"""A Mininet ``Topo`` with the options of its ``addLink`` for ``TCLink``: bw, delay, jitter, loss, max_queue_size."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def _of_session(trace: Trace, result: dict[str, Any]) -> Iterator[str]:
 def _of_capture(path: Path, host: str, link: Link, plan: Plan, folder: Path) -> Iterator[str]:
     """Differences between a capture of a link's end and the sending end's result.
 
-    What a host sends is all in its capture, but for what it sends while the link's plug is pulled.
+    What a host sends is all in its capture, but for packets that it sends while the link is down.
     """
     if any(action["kind"] == "carrier" and action["link"] == link["name"] for action in plan["timeline"]):
         return

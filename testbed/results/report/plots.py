@@ -23,7 +23,7 @@ from testbed.series.reader import start_of
 
 __all__ = ["Plot", "all_plots"]
 
-# What was asked for is drawn over what was measured, thin, so that both can be seen where they agree.
+# Expectations are drawn over measurements, thin, so that both can be seen where they agree.
 _ASKED: Any = {"color": style.INK, "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 3}
 
 PLOTS: Mapping[str, Callable[[ResultFolder, Evidence], list[Plot]]] = {"ndn": ndn_plots, "tcp": tcp_plots}

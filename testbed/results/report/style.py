@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from testbed.interchange.graph import colours
 
-# Okabe and Ito, "Color Universal Design" (2008): told apart with any kind of colour vision.
+# Okabe and Ito, "Color Universal Design" (2008): distinguishable with any kind of colour vision.
 SERIES_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 PAPER, INK, MUTED, GRID, SHADE = colours.PAPER, colours.INK, colours.MUTED, colours.GRID, colours.SHADE
 LINE_STYLES: tuple[Any, ...] = ("-", (0, (5, 1.2)), (0, (1.5, 1)), (0, (6, 1.5, 1.5, 1.5)))

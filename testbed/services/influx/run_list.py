@@ -1,7 +1,7 @@
 """The list of runs: one point for each, there from its start, at the time when it was begun.
 
-Dashboards find the latest run in it, and what a page has to know of the run that is chosen. A run's name does not tell
-its time (a simulated run's is made of its plan), so the point's own time is what orders them.
+Dashboards find the latest run in it, and the facts of the chosen run. A run's name does not have its time (that of a
+simulated run is made of its plan), so the point's own time orders them.
 """
 
 from __future__ import annotations

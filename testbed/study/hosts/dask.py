@@ -244,7 +244,7 @@ class DaskExecutor(Executor):
                 self.client.run(worker.forget, self.submitter, on_error="ignore")
         elif self.runs_by_host:
             hosts = ", ".join(f"{name} {count}" for name, count in sorted(self.runs_by_host.items()))
-            repeated = "".join(f"; {count} {why} and were made again" for why, count in self.repeated.items())
+            repeated = "".join(f"; {count} {why} and were repeated" for why, count in self.repeated.items())
             self.progress.say(f"  by host: {hosts}{repeated}")
         self._begin()
 

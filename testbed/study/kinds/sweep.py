@@ -245,7 +245,7 @@ def _rerun(folder: Path, loaded: LoadedSweep | None, found: Verification) -> Non
         found.notes.append(
             Message(
                 "sweep.not-made-again",
-                "not made again: it has no {file}, so the request is not known",
+                "not repeated: it has no {file}, so the request is not known",
                 file=SWEEP_REQUEST,
             )
         )
@@ -266,9 +266,7 @@ def _rerun(folder: Path, loaded: LoadedSweep | None, found: Verification) -> Non
     found.differences.extend(one.at("rerun") for one in differing)
     if not differing:
         found.notes.append(
-            Message(
-                "sweep.made-again", "{runs} runs were made again: all of their figures are the same", runs=len(rows)
-            )
+            Message("sweep.made-again", "{runs} runs were repeated: all of their figures are the same", runs=len(rows))
         )
 
 

@@ -35,7 +35,7 @@ class Evidence:
 
 
 def judge(evidence: Evidence) -> Judgement:
-    """The verdict of one pairing.
+    """The verdict of one pairing. Unknown packets leave it ``untrusted``, unless the ends themselves report a failure.
 
     Packets that can't be told leave it ``untrusted``, unless the ends themselves say that it failed.
     """

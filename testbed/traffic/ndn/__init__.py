@@ -80,7 +80,7 @@ class Ndn(Traffic):
         consumer = self._consumer(started)
         tell_to_start(consumer)
         self._watch(consumer, started, failures, step)
-        # The others answer until they are told to stop; then they push what telemetry they still have.
+        # The others answer until they are stopped; then they push what telemetry they still have.
         for agent in started:
             agent.stop()
             if agent.place.result() is None:

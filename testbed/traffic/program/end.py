@@ -74,7 +74,7 @@ class End:
 
     @property
     def who(self) -> str:
-        """Its name in messages."""
+        """The end's name in messages."""
         return f"the {self.part.role} of session {self.part.session['name']}"
 
     def has_ended(self) -> bool:

@@ -33,7 +33,7 @@ EXAMPLES = {
     "tiny.zip, 0.4 MiB\nTo check it": "tiny.zip, <size> MiB\nTo check it",
     "by a key (SHA256:VB252xiPObnZzST6F2NXBoC2B85TVE/gsfCKgMvcjLs)": "by a key (<key>)",
     "not checked commit: 1b4c8c313193 had changes": "not checked commit: <commit> had changes",
-    "made again by commit 1b4c8c313193 with changes that are not committed: all": "made again by commit <commit>: all",
+    "repeated by commit 1b4c8c313193 with changes that are not committed: all": "repeated by commit <commit>: all",
     "are the same bytes (2ba7851585878dca)": "are the same bytes (<digest>)",
     f"{HERE}/results and {HERE.parent}/state/cluster": "<here>/results and <state>/cluster",
     f"{paths.CHECKOUT}/scenarios/startup.yaml": "<checkout>/scenarios/startup.yaml",
