@@ -17,8 +17,8 @@ from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence, agent_results
 from testbed.judge.checks.expected import law_for
 from testbed.judge.checks.goodput import goodput_bps
+from testbed.judge.checks.parameters import RESOLVED
 from testbed.judge.checks.payload_intact import PayloadIntact, payload_intact
-from testbed.judge.checks.quantities import RESOLVED
 from testbed.judge.checks.ratio import Ratio, ratio
 from testbed.judge.checks.result import rounded
 from testbed.judge.checks.settles import TOLERANCE, Settles, settled_s, settles
@@ -81,7 +81,7 @@ def measure(plan: Plan, folder: Path) -> dict[str, Any]:
     session = planned.session_of(plan, None)
     intact = payload_intact(PayloadIntact(name="payload", judge="payload_intact"), evidence)
     if intact.status != Status.PASS:
-        raise CannotJudge(intact.said)
+        raise CannotJudge.of(intact.said)
     goodput = goodput_bps(evidence, session)
     bound = planned.bound_bps(plan, session)
     sender = next(r for r in evidence.results if r["role"] == "sender" and r["session"] == session["name"])

@@ -91,9 +91,9 @@ def worst(parts: Iterable[Status]) -> Status:
     return max(_counted(parts), key=BEST_FIRST.index, default=Status.MISSING)
 
 
-def each_of(asked: Iterable[Key], found: Mapping[Key, Status]) -> list[Status]:
+def each_of(requested: Iterable[Key], found: Mapping[Key, Status]) -> list[Status]:
     """One part for each that was requested, ``missing`` where it was not found."""
-    return [found.get(key, Status.MISSING) for key in asked]
+    return [found.get(key, Status.MISSING) for key in requested]
 
 
 def verdict_of(parts: Iterable[Status], *, may_stay_open: bool = False) -> Status:
@@ -110,7 +110,7 @@ def verdict_of(parts: Iterable[Status], *, may_stay_open: bool = False) -> Statu
     return Status.FAIL
 
 
-_TOLD: Mapping[str, str] = {
+_DESCRIPTIONS: Mapping[str, str] = {
     "xfail": "fails, as expected",
     Status.FAIL: "fails",
     "xpass": "holds, but was expected to fail",
@@ -138,7 +138,7 @@ def summary_of(parts: Iterable[tuple[str, Status | Literal["xfail", "xpass"]]], 
     outcomes."""
     counted = [(name, part) for name, part in parts if part != Status.SKIPPED]
     said = [f"{sum(part == Status.PASS for _, part in counted)} of {len(counted)} {what} hold"]
-    said += [f"“{name}” {told}" for status, told in _TOLD.items() for name, part in counted if part == status]
+    said += [f"“{name}” {text}" for status, text in _DESCRIPTIONS.items() for name, part in counted if part == status]
     return "; ".join(said) + "."
 
 

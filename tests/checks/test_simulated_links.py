@@ -22,9 +22,9 @@ FAST: Told = {
     "loss": 0.0,
     "backlog": 60_000.0,
     "drops": 0.0,
-    "loss asked": 0.0,
-    "delay asked": 50.0,
-    "rate asked": 8e6,
+    "loss as set": 0.0,
+    "delay as set": 50.0,
+    "rate as set": 8e6,
 }
 """1000 packets of 1000 bytes a second; 50 on the line, 10 in the queue."""
 
@@ -92,7 +92,7 @@ def test_links_as_planned_are_not_named_and_real_ones_not_asked() -> None:
 def test_times_are_those_since_the_first_session_that_started() -> None:
     plan = small_plan(engine="sim", sessions=[small_session("never"), small_session("s2"), small_session("s1")])
     t = ticks(9)
-    known: Any = {"rate": 8e6, "delay asked": lambda s: 50.0 if s >= 4 else 20.0}
+    known: Any = {"rate": 8e6, "delay as set": lambda s: 50.0 if s >= 4 else 20.0}
     plan["links"][0]["delay_ms"] = 20.0
     plan["timeline"] = [setting(4.0, delay_ms=50.0)]
     read: Any = {(f"any_link_{FIELDS[name]}", to_the("ab")): {"fast": at(t, value)} for name, value in known.items()}
@@ -152,14 +152,14 @@ LIMITS: dict[str, Any] = {"limits": {"rate_error": 0.25, "delay_error_ms": 1.0}}
         ({"backlog": 106_500.0}, None),
         ({"backlog": 106_501.0}, of_fast("link.holds-too-much", packets=106.501, room=106.5)),
         ({"backlog": lambda s: 999_000.0 if s <= 4.5 else 60_000.0}, None),
-        ({"loss asked": 0.1}, told_otherwise("loss", 0.1, 0.0)),
-        ({"loss asked": 2e-6}, told_otherwise("loss", 2e-06, 0.0)),
-        ({"loss asked": 0.9e-6}, None),
-        ({"delay asked": lambda s: 51.0 if s == 5 else 50.5}, told_otherwise("delay_ms", 51.0, 50.0)),
-        ({"delay asked": 49.0}, told_otherwise("delay_ms", 49.0, 50.0)),
-        ({"rate asked": 8_000_009.0}, told_otherwise("rate_bps", 8000010.0, 8000000.0)),
-        ({"rate asked": 8_000_008.0}, None),
-        ({"loss asked": None, "delay asked": None, "rate asked": None}, None),
+        ({"loss as set": 0.1}, told_otherwise("loss", 0.1, 0.0)),
+        ({"loss as set": 2e-6}, told_otherwise("loss", 2e-06, 0.0)),
+        ({"loss as set": 0.9e-6}, None),
+        ({"delay as set": lambda s: 51.0 if s == 5 else 50.5}, told_otherwise("delay_ms", 51.0, 50.0)),
+        ({"delay as set": 49.0}, told_otherwise("delay_ms", 49.0, 50.0)),
+        ({"rate as set": 8_000_009.0}, told_otherwise("rate_bps", 8000010.0, 8000000.0)),
+        ({"rate as set": 8_000_008.0}, None),
+        ({"loss as set": None, "delay as set": None, "rate as set": None}, None),
     ],
 )
 def test_each_property_at_its_limit(told: Told, says: Saying | None) -> None:
@@ -170,9 +170,9 @@ def test_a_link_of_the_simulator_is_told_whole_bits_per_second() -> None:
     links = small_plan()["links"]
     asked = {"links": [links[0] | {"rate_bps": 8_000_000.4}, *links[1:]], **LIMITS}
     slow = {**LIMITS, "links": [links[0] | {"rate_bps": 100.5}, *links[1:]]}
-    assert off({"rate asked": 8_000_000.0}, **asked) == []
-    assert off({"rate asked": 100.0, "rate": None}, **slow) == []
-    assert off({"rate asked": 100.5, "rate": None}, **slow) == [told_otherwise("rate_bps", 100.5, 100.0)]
+    assert off({"rate as set": 8_000_000.0}, **asked) == []
+    assert off({"rate as set": 100.0, "rate": None}, **slow) == []
+    assert off({"rate as set": 100.5, "rate": None}, **slow) == [told_otherwise("rate_bps", 100.5, 100.0)]
 
 
 @pytest.mark.parametrize(
@@ -183,17 +183,17 @@ def test_a_link_of_the_simulator_is_told_whole_bits_per_second() -> None:
         ({"loss": 0.01 - BY_CHANCE + 1e-5}, {}, None),
         ({"loss": 0.01 - BY_CHANCE - 1e-5}, {}, loss_off(0.01 - BY_CHANCE - 1e-5, 10_000.0, 0.01)),
         ({"loss": 0.0, "rate": 0.0}, {}, None),
-        ({"loss": 0.5, "loss asked": 1.0}, {"loss": 1.0}, None),
+        ({"loss": 0.5, "loss as set": 1.0}, {"loss": 1.0}, None),
         ({"loss": 0.01, "drops": lambda s: s}, {}, None),
         ({"loss": 0.01, "rate": 2e6}, {}, None),
-        ({"loss": 0.0, "loss asked": 0.0, "rate": 2e6}, {"loss": 0.0, "queue": {"mode": "drop-tail"}}, None),
-        ({"loss": 0.0, "loss asked": 0.0, "drops": lambda s: s}, {"loss": 0.0, "queue": {"mode": "drop-tail"}}, None),
+        ({"loss": 0.0, "loss as set": 0.0, "rate": 2e6}, {"loss": 0.0, "queue": {"mode": "drop-tail"}}, None),
+        ({"loss": 0.0, "loss as set": 0.0, "drops": lambda s: s}, {"loss": 0.0, "queue": {"mode": "drop-tail"}}, None),
         ({"backlog": 9e9, "loss": 0.01}, {"queue": {"mode": "drop-tail", "packets": 0}}, None),
         ({"backlog": 9e9, "loss": 0.01}, {"queue": {"mode": "backpressure"}}, None),
     ],
 )
 def test_what_chance_and_a_queue_of_another_kind_allow(told: Told, link: dict[str, Any], says: Saying | None) -> None:
-    found = off({"loss asked": 0.01, **told}, link={"loss": 0.01, **link}, **LIMITS)
+    found = off({"loss as set": 0.01, **told}, link={"loss": 0.01, **link}, **LIMITS)
     assert found == ([says] if says else [])
 
 
@@ -239,7 +239,7 @@ def test_a_queue_before_a_slower_link_may_be_empty_too_unless_it_lasts_until_the
     ],
 )
 def test_means_say_little_of_some_properties(link: dict[str, Any]) -> None:
-    assert off({"delay": 70.0, "rate asked": 1.0}, link=link) == []
+    assert off({"delay": 70.0, "rate as set": 1.0}, link=link) == []
 
 
 def setting(at_s: float, direction: str = "both", **properties: Any) -> dict[str, Any]:
@@ -250,17 +250,17 @@ def setting(at_s: float, direction: str = "both", **properties: Any) -> dict[str
 def test_after_a_change_the_new_properties_hold() -> None:
     slower = [setting(4.0, delay_ms=80.0)]
     # At 4 s the link may still say 50; a little later it may not; what is measured has time to settle.
-    told: Told = {"delay asked": lambda s: 80.0 if s >= 4.11 else 50.0, "delay": lambda s: 80.0 if s > 4.6 else 50.0}
+    told: Told = {"delay as set": lambda s: 80.0 if s >= 4.11 else 50.0, "delay": lambda s: 80.0 if s > 4.6 else 50.0}
     assert off({**told, "backlog": 90_000.0}, timeline=slower) == []
-    late: Told = {"delay asked": lambda s: 80.0 if s > 4.125 else 50.0, "delay": 80.0}
+    late: Told = {"delay as set": lambda s: 80.0 if s > 4.125 else 50.0, "delay": 80.0}
     assert off(late, timeline=slower) == [delay_off(80.0, 30.0, 50.0), told_otherwise("delay_ms", 50.0, 80.0)]
-    early: Told = {"delay asked": lambda s: 80.0 if s >= 3.875 else 50.0}
+    early: Told = {"delay as set": lambda s: 80.0 if s >= 3.875 else 50.0}
     assert off(early, timeline=slower) == [told_otherwise("delay_ms", 80.0, 50.0), delay_off(50.0, -30.0, 80.0)]
 
 
 @pytest.mark.parametrize(("direction", "changed"), [("both", True), ("ab", True), ("ba", False)])
 def test_a_change_is_of_a_direction(direction: str, changed: bool) -> None:
-    told: Told = {"loss asked": lambda s: 0.5 if s >= 4 else 0.0, "loss": lambda s: 0.5 if s >= 4 else 0.0}
+    told: Told = {"loss as set": lambda s: 0.5 if s >= 4 else 0.0, "loss": lambda s: 0.5 if s >= 4 else 0.0}
     found = off(told, timeline=[setting(4.0, direction, loss=0.5)])
     assert [said for said in found if said.parameters["place"] == "link fast ab"] == (
         [] if changed else [told_otherwise("loss", 0.5, 0.0), loss_off(0.379844961, 10_000.0, 0.0)]
@@ -271,7 +271,7 @@ def test_a_change_is_of_a_direction(direction: str, changed: bool) -> None:
 
 def test_a_new_loss_takes_the_place_of_bursts() -> None:
     bursts = {"gilbert_elliott": {"enter": 0.1}}
-    told: Told = {"loss asked": 0.7, "delay": 70.0}
+    told: Told = {"loss as set": 0.7, "delay": 70.0}
     assert off(told, link=bursts, timeline=[setting(4.0, delay_ms=50.0)]) == []
     assert off(told, link=bursts, timeline=[setting(4.0, loss=0.0)]) == [
         told_otherwise("loss", 0.7, 0.0),
@@ -280,7 +280,7 @@ def test_a_new_loss_takes_the_place_of_bursts() -> None:
 
 
 def test_an_unplugged_link_is_not_asked_until_it_is_back() -> None:
-    wrong: Told = {"delay": lambda s: 70.0 if 2 < s < 4 else 50.0, "rate asked": lambda s: 0.0 if 2 < s < 4 else 8e6}
+    wrong: Told = {"delay": lambda s: 70.0 if 2 < s < 4 else 50.0, "rate as set": lambda s: 0.0 if 2 < s < 4 else 8e6}
     unplugged = {"at_s": 2.0, "kind": "carrier", "link": "fast", "text": "", "up": False}
     back = {**unplugged, "at_s": 4.0, "up": True}
     assert off(wrong, timeline=[unplugged, back]) == []
@@ -317,7 +317,7 @@ def test_a_rate_is_that_of_whole_seconds() -> None:
 
 
 def test_figures_of_a_fast_link() -> None:
-    fast: Told = {"rate asked": 8e9, "backlog": 52.52e6}
+    fast: Told = {"rate as set": 8e9, "backlog": 52.52e6}
     link = {"rate_bps": 8_000_000_000}
     for rate, says in ((40e9, too_fast(40000.0, 8000.0)), (2e9, too_slow(2000.0, 8000.0))):
         (said,) = off({**fast, "rate": rate}, link=link)
@@ -326,7 +326,7 @@ def test_figures_of_a_fast_link() -> None:
 
 
 def test_from_its_first_sample_on_a_link_says_what_it_was_told() -> None:
-    told: Told = {"loss asked": lambda s: 0.1 if s < 0.15 else 0.0}
+    told: Told = {"loss as set": lambda s: 0.1 if s < 0.15 else 0.0}
     assert off(told, interval_ms=100) == [told_otherwise("loss", 0.1, 0.0)]
 
 
@@ -341,8 +341,8 @@ def test_what_was_lost_counts_by_the_packets_that_entered() -> None:
 
     told: Told = {"rate": lambda s: 12.8e6 if many(s) else 0.32e6, "loss": lambda s: 0.0 if many(s) else 0.5}
     wide: Any = {"limits": {"rate_error": 2.0, "delay_error_ms": 1.0}}
-    assert off({**told, "loss asked": 0.024}, link={"loss": 0.024}, **wide) == []
-    assert off({**told, "loss asked": 0.25}, link={"loss": 0.25}, **wide) != [], "as the mean of the parts has it"
+    assert off({**told, "loss as set": 0.024}, link={"loss": 0.024}, **wide) == []
+    assert off({**told, "loss as set": 0.25}, link={"loss": 0.25}, **wide) != [], "as the mean of the parts has it"
 
 
 def test_the_last_packet_before_a_pause_is_not_taken_for_all_that_leave_then() -> None:
@@ -353,8 +353,8 @@ def test_the_last_packet_before_a_pause_is_not_taken_for_all_that_leave_then() -
         "backlog": 0.0,
     }
     asked: Any = {"link": {"loss": 0.01}, "interval_ms": 100}
-    assert off({**pause, "loss asked": 0.01}, **asked) == []
-    assert len(off({**pause, "loss": 0.03, "loss asked": 0.01}, **asked)) == 1
+    assert off({**pause, "loss as set": 0.01}, **asked) == []
+    assert len(off({**pause, "loss": 0.03, "loss as set": 0.01}, **asked)) == 1
 
 
 def test_what_is_lost_may_be_looked_for_where_nobody_knows_the_packets() -> None:
@@ -364,10 +364,10 @@ def test_what_is_lost_may_be_looked_for_where_nobody_knows_the_packets() -> None
 
     told: Told = {"rate": lambda s: 8e6 if round(s * 10) % 2 else 80e3, "loss": lost, "backlog": 0.0}
     wide: Any = {"interval_ms": 100, "limits": {"rate_error": 2.0, "delay_error_ms": 1.0}}
-    assert off({**told, "loss asked": 0.1}, link={"loss": 0.1}, **wide) == []
-    assert len(off({**told, "loss asked": 0.3}, link={"loss": 0.3}, **wide)) == 1
+    assert off({**told, "loss as set": 0.1}, link={"loss": 0.1}, **wide) == []
+    assert len(off({**told, "loss as set": 0.3}, link={"loss": 0.3}, **wide)) == 1
 
 
 def test_a_delay_may_reach_beyond_the_last_sample() -> None:
-    far: Told = {"loss": 0.01, "loss asked": 0.01, "delay": 300.0, "delay asked": 300.0}
+    far: Told = {"loss": 0.01, "loss as set": 0.01, "delay": 300.0, "delay as set": 300.0}
     assert off(far, link={"loss": 0.01, "delay_ms": 300.0}) == []

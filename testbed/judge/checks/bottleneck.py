@@ -11,8 +11,7 @@ from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence, Timed
 from testbed.judge.checks.fair_share import jain
 from testbed.judge.checks.optimum import Capacity
-from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters
-from testbed.judge.checks.quantities import Seconds
+from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters, Seconds
 from testbed.judge.checks.result import CheckResult, rounded
 from testbed.judge.checks.round_trip import base_rtt_ms
 from testbed.judge.checks.together import flow_wire_rates_bps, rate_of, session_rates_bps
@@ -69,13 +68,11 @@ def bottleneck(parameters: Bottleneck, evidence: Evidence) -> CheckResult:
     carried_bps = (capacity.arrived_bits(to_s) - capacity.arrived_bits(from_s)) / (to_s - from_s)
     if not carried_bps:
         raise CannotJudge(
-            Message(
-                "bottleneck.carries-nothing",
-                "link {link} carries nothing from {from_s:g} s to {to_s:g} s",
-                link=link,
-                from_s=from_s,
-                to_s=to_s,
-            )
+            "bottleneck.carries-nothing",
+            "link {link} carries nothing from {from_s:g} s to {to_s:g} s",
+            link=link,
+            from_s=from_s,
+            to_s=to_s,
         )
     crossing = {session["name"]: session for session in evidence.plan["sessions"] if _connection(session, link)}
     payload = session_rates_bps(evidence, from_s, to_s)
@@ -85,8 +82,8 @@ def bottleneck(parameters: Bottleneck, evidence: Evidence) -> CheckResult:
     used = sum(everyone.values()) / carried_bps
     figures: dict[str, float] = {"utilization": used}
     queues_ms = [_queue_ms(evidence, session, link, from_s, to_s) for session in crossing.values()]
-    if told_ms := [queue_ms for queue_ms in queues_ms if queue_ms is not None]:
-        figures["queue_ms"] = max(told_ms)
+    if known_ms := [queue_ms for queue_ms in queues_ms if queue_ms is not None]:
+        figures["queue_ms"] = max(known_ms)
     if len(everyone) > 1:
         figures["jain"] = jain(list(everyone.values()))
     if rivals:
@@ -156,12 +153,10 @@ def _converged_s(
 ) -> float:
     if late not in crossing:
         raise CannotJudge(
-            Message(
-                "bottleneck.no-session",
-                "no session {session!r} crosses the link; sessions: {sessions}",
-                session=late,
-                sessions=", ".join(crossing),
-            )
+            "bottleneck.no-session",
+            "no session {session!r} crosses the link; sessions: {sessions}",
+            session=late,
+            sessions=", ".join(crossing),
         )
     start_s = _started_s(evidence, crossing[late])
     # Its rate was taken from them before.

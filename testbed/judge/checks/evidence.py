@@ -12,29 +12,23 @@ from typing import Any
 import numpy as np
 
 from testbed.errors import BadInput
-from testbed.message import Message
+from testbed.message import InvalidValue
 from testbed.plan.model import Plan
 from testbed.series import Event, Reader, Samples, named
 from testbed.series.reader import end_of, start_of
 
 
-class CannotJudge(Exception):
+class CannotJudge(InvalidValue):
     """Something a check needs is missing or broken; ``said`` says what."""
-
-    def __init__(self, said: Message) -> None:
-        super().__init__(said)
-        self.said = said
 
 
 def none_of(series: str, missing: Sequence[str]) -> CannotJudge:
     """The values of connections without samples of a series."""
     return CannotJudge(
-        Message(
-            "samples.none",
-            "there are no samples of {series} for connection {connections}",
-            series=series,
-            connections=", ".join(missing),
-        )
+        "samples.none",
+        "there are no samples of {series} for connection {connections}",
+        series=series,
+        connections=", ".join(missing),
     )
 
 
@@ -73,11 +67,9 @@ class Evidence:
         start = start_of(self.events, session)
         if start is None:
             raise CannotJudge(
-                Message(
-                    "session.never-started",
-                    "session {session} has no transfer_start event, so it has no t = 0",
-                    session=session,
-                )
+                "session.never-started",
+                "session {session} has no transfer_start event, so it has no t = 0",
+                session=session,
             )
         return start
 

@@ -7,8 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import AliasChoices, Field
 
 from testbed.judge.checks.evidence import CannotJudge, Evidence
-from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters
-from testbed.judge.checks.quantities import Seconds
+from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters, Seconds
 from testbed.judge.checks.result import CheckResult, rounded
 from testbed.judge.checks.together import flow_rates_bps, session_rates_bps
 from testbed.judge.status import Status
@@ -52,18 +51,16 @@ def fair_share(parameters: FairShare, evidence: Evidence) -> CheckResult:
     if parameters.sessions is not None:
         if unknown := set(parameters.sessions) - set(rates):
             raise CannotJudge(
-                Message(
-                    "fairness.no-session",
-                    "there is no session {session!r}; sessions: {sessions}",
-                    session=unknown.pop(),
-                    sessions=", ".join(rates),
-                )
+                "fairness.no-session",
+                "there is no session {session!r}; sessions: {sessions}",
+                session=unknown.pop(),
+                sessions=", ".join(rates),
             )
         rates = {name: rates[name] for name in parameters.sessions}
     if parameters.cross_traffic:
         rates |= flow_rates_bps(evidence, parameters.from_s, parameters.to_s)
     if len(rates) < 2:
-        raise CannotJudge(Message("fairness.alone", "one session alone has nobody to share with"))
+        raise CannotJudge("fairness.alone", "one session alone has nobody to share with")
     index = jain(list(rates.values()))
     even_bps = sum(rates.values()) / len(rates)
     poorest = min(rates, key=rates.__getitem__)

@@ -12,8 +12,7 @@ from testbed.judge.checks.coverage import NO_SAMPLES, cover
 from testbed.judge.checks.evidence import Evidence, Timed, none_of
 from testbed.judge.checks.expected import RatesOf, law_for
 from testbed.judge.checks.law import Law
-from testbed.judge.checks.parameters import CheckParameters
-from testbed.judge.checks.quantities import Seconds, SeriesName
+from testbed.judge.checks.parameters import CheckParameters, Seconds, SeriesName
 from testbed.judge.checks.result import CheckResult, rounded
 from testbed.judge.status import Status
 from testbed.message import Message

@@ -8,8 +8,7 @@ from pydantic import AliasChoices, Field, model_validator
 
 from testbed.judge.checks import explain, planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence
-from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters
-from testbed.judge.checks.quantities import Seconds
+from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters, Seconds
 from testbed.judge.checks.result import CheckResult, rounded
 from testbed.judge.status import Status
 from testbed.message import InvalidValue, Message
@@ -56,12 +55,10 @@ def goodput(parameters: Goodput, evidence: Evidence) -> CheckResult:
     known = {connection["link"] for connection in session["connections"]}
     if unknown := set(parameters.links or ()) - known:
         raise CannotJudge(
-            Message(
-                "goodput.no-link",
-                "no connection has link {link!r}; links: {links}",
-                link=unknown.pop(),
-                links=", ".join(sorted(known)),
-            )
+            "goodput.no-link",
+            "no connection has link {link!r}; links: {links}",
+            link=unknown.pop(),
+            links=", ".join(sorted(known)),
         )
     bound_bps = planned.bound_bps(evidence.plan, session, parameters.links)
     if parameters.from_s is None or parameters.to_s is None:
@@ -106,12 +103,10 @@ def goodput_bps(evidence: Evidence, session: Session) -> float:
     result = evidence.result_of(session["name"], "receiver")
     if result is None:
         raise CannotJudge(
-            Message("receiver.no-result", "the receiver of session {session} left no result", session=session["name"])
+            "receiver.no-result", "the receiver of session {session} left no result", session=session["name"]
         )
     if not result.get("goodput_bps"):
         raise CannotJudge(
-            Message(
-                "receiver.not-finished", "the receiver of session {session} did not finish", session=session["name"]
-            )
+            "receiver.not-finished", "the receiver of session {session} did not finish", session=session["name"]
         )
     return float(result["goodput_bps"])

@@ -9,8 +9,7 @@ from pydantic import AliasChoices, Field, model_validator
 from testbed.judge.checks import explain, planned
 from testbed.judge.checks.coverage import NO_SAMPLES, Coverage, cover
 from testbed.judge.checks.evidence import Evidence, Timed
-from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters, ConnectionIndex
-from testbed.judge.checks.quantities import Seconds, SeriesName
+from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters, ConnectionIndex, Seconds, SeriesName
 from testbed.judge.checks.result import CheckResult, rounded
 from testbed.judge.status import Status
 from testbed.message import InvalidValue, Message

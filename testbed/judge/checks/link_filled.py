@@ -7,8 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import AliasChoices, Field
 
 from testbed.judge.checks.evidence import Evidence
-from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters
-from testbed.judge.checks.quantities import Seconds
+from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters, Seconds
 from testbed.judge.checks.result import CheckResult, rounded
 from testbed.judge.checks.together import rate_of, wire_rates_bps
 from testbed.judge.status import Status

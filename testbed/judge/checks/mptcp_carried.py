@@ -33,7 +33,7 @@ def mptcp_carried(parameters: MptcpCarried, evidence: Evidence) -> CheckResult:
     session = planned.session_of(evidence.plan, parameters.session)
     sender = evidence.result_of(session["name"], "sender")
     if sender is None:
-        raise CannotJudge(Message("mptcp.no-result", "there is no result of the sender"))
+        raise CannotJudge("mptcp.no-result", "there is no result of the sender")
     acked = {c["link"]: 0 for c in session["connections"]}  # a link that the sender says nothing of carried nothing
     acked |= {c["link"]: int(c["acked_bytes"]) for c in sender["connections"]}
     idle = [link for link, count in acked.items() if count < parameters.min_bytes]

@@ -11,8 +11,7 @@ from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence
 from testbed.judge.checks.goodput import goodput_bps
 from testbed.judge.checks.optimum import Capacity, optimum_s
-from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters, ConnectionIndex
-from testbed.judge.checks.quantities import Seconds
+from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters, ConnectionIndex, Seconds
 from testbed.judge.checks.result import CheckResult, rounded
 from testbed.judge.checks.round_trip import base_rtt_ms
 from testbed.judge.checks.together import session_rates_bps
@@ -142,9 +141,7 @@ def _reused_s(evidence: Evidence, session: Session, connection: str, at_s: float
     after = found[connection].between(at_s, float("inf")) if connection in found else None
     if after is None or not after.t_s.size:
         raise CannotJudge(
-            Message(
-                "multipath.over-before", "the transfer was over before {at_s:g} s, when the path came back", at_s=at_s
-            )
+            "multipath.over-before", "the transfer was over before {at_s:g} s, when the path came back", at_s=at_s
         )
     used = after.t_s[after.values >= IN_USE * rate]
     return {"reused_s": float(used[0] if used.size else after.t_s[-1]) - at_s}

@@ -1,13 +1,54 @@
-"""Parameters that all checks have in common."""
+"""Parameters that all checks have in common, and their types: in a scenario with units, in a plan plain numbers."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
 from typing_extensions import Self
 
+from testbed import series
 from testbed.message import InvalidValue
+from topologies import units
+
+RESOLVED = {"resolved": True}
+"""The validation context for parameters that come from a plan, where durations are numbers of seconds."""
+
+
+def _seconds(value: Any, info: ValidationInfo) -> float:
+    resolved = bool(info.context and info.context.get("resolved"))
+    if resolved and isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value)
+    return units.parse_duration_s(value)
+
+
+Seconds = Annotated[
+    float,
+    Field(ge=0),
+    BeforeValidator(_seconds),
+    WithJsonSchema(
+        {"type": ["string", "number"], "description": "a duration with its unit, or 0", "examples": ["1s", "500ms", 0]}
+    ),
+]
+"""A duration: ``1s`` or ``500ms`` in a scenario, seconds in a plan."""
+
+
+def _known_series(name: str) -> str:
+    return series.named(name).name
+
+
+SeriesName = Annotated[str, AfterValidator(_known_series)]
+"""The name of a series of the catalogue."""
 
 
 def _one_or_more(value: Any) -> Any:
@@ -78,3 +119,19 @@ ConnectionIndex = Annotated[
     str, BeforeValidator(_index_text, json_schema_input_type=str | int), Field(pattern=r"^[0-9]+$")
 ]
 """A connection's index from 1, as its ``connection`` tags have it."""
+
+
+class OfTwo(CheckParameters):
+    """``series`` of the first of two connections over that of the second."""
+
+    series: SeriesName = "window_packets"
+    session: str | None = None
+    connections: list[ConnectionIndex] = Field(
+        ["1", "2"], min_length=2, max_length=2, validation_alias=AliasChoices("of", "connections")
+    )
+
+    @model_validator(mode="after")
+    def _two(self) -> Self:
+        if self.connections[0] == self.connections[1]:
+            raise InvalidValue("check.of-the-same", "of has to name two different ones, for example [1, 2]")
+        return self

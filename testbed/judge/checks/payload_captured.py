@@ -42,7 +42,7 @@ def payload_captured(parameters: PayloadCaptured, evidence: Evidence) -> CheckRe
     session = planned.session_of(evidence.plan, parameters.session)["name"]
     sender, receiver = (evidence.result_of(session, role) for role in ("sender", "receiver"))
     if sender is None or receiver is None or "captured" not in receiver:
-        raise CannotJudge(Message("captured.none", "the receiver's result has no captured packets"))
+        raise CannotJudge("captured.none", "the receiver's result has no captured packets")
     counted, sent = int(receiver["bytes"]), int(sender["bytes"])
     captured = int(receiver["captured"]["payload_bytes"])
     window = int(receiver["captured"]["largest_window_bytes"])

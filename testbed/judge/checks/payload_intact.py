@@ -38,9 +38,7 @@ def payload_intact(parameters: PayloadIntact, evidence: Evidence) -> CheckResult
     sender = _result(evidence, session["name"], "sender")
     receiver = _result(evidence, session["name"], "receiver")
     if "transfer_bytes" not in session and "payload_sha256" not in receiver:
-        raise CannotJudge(
-            Message("payload.unknown-length", "the run sends for a time, so its number of bytes is not known")
-        )
+        raise CannotJudge("payload.unknown-length", "the run sends for a time, so its number of bytes is not known")
     # Of what is sent for a time, it is known what any number of bytes has to be.
     wanted = int(session.get("transfer_bytes", sender["bytes"]))
     problems = []
@@ -105,23 +103,19 @@ def _result(evidence: Evidence, session: str, role: str) -> Mapping[str, Any]:
     result = evidence.result_of(session, role)
     if result is None:
         raise CannotJudge(
-            Message(
-                "payload.no-result",
-                "there is no result of the {role} of session {session}; the agent left none",
-                role=role,
-                session=session,
-            )
+            "payload.no-result",
+            "there is no result of the {role} of session {session}; the agent left none",
+            role=role,
+            session=session,
         )
     if not isinstance(result.get("bytes"), int) or not result.get("sha256"):
         error = result.get("error") or "it has no bytes and SHA-256"
         raise CannotJudge(
-            Message(
-                "payload.not-finished",
-                "the {role} of session {session} did not finish: {error}",
-                role=role,
-                session=session,
-                error=error,
-            )
+            "payload.not-finished",
+            "the {role} of session {session} did not finish: {error}",
+            role=role,
+            session=session,
+            error=error,
         )
     return result
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from testbed.message import Message
+from testbed.message import InvalidValue
 from testbed.plan.model import Connection, Plan, Session
 from topologies.link import Link, rate_pps
 from topologies.units import whole_bps
@@ -19,12 +19,8 @@ def as_configured(key: str, value: float) -> float:
     return float(whole_bps(value) if key == "rate_bps" else value)
 
 
-class NoSuchSession(ValueError):
+class NoSuchSession(InvalidValue):
     """A check names a session that the plan does not have."""
-
-    def __init__(self, said: Message) -> None:
-        super().__init__(said)
-        self.said = said
 
 
 def session_of(plan: Plan, name: str | None) -> Session:
@@ -34,9 +30,7 @@ def session_of(plan: Plan, name: str | None) -> Session:
             return session
     known = ", ".join(session["name"] for session in plan["sessions"])
     raise NoSuchSession(
-        Message(
-            "plan.no-session", "the plan has no session {session!r}; it has {sessions}", session=name, sessions=known
-        )
+        "plan.no-session", "the plan has no session {session!r}; it has {sessions}", session=name, sessions=known
     )
 
 

@@ -31,15 +31,13 @@ def points_stored(parameters: PointsStored, evidence: Evidence) -> CheckResult:
     Judging again from the folder alone can't ask the database, so it takes the count that was recorded.
     """
     if evidence.file_points is None:
-        raise CannotJudge(
-            Message("points.no-file", "the run's telemetry.lp was not given, so its points can't be counted")
-        )
+        raise CannotJudge("points.no-file", "the run's telemetry.lp was not given, so its points can't be counted")
     if evidence.database_points is None and engine_of(evidence.plan).virtual_time:
         said = Message("points.not-asked", "Skipped: no InfluxDB was up, and a run in virtual time needs none.")
         return CheckResult.of(parameters, Status.SKIPPED, said)
     if evidence.database_points is None:
         raise CannotJudge(
-            Message("points.not-counted", "no count of the database's points was recorded; the run had no database")
+            "points.not-counted", "no count of the database's points was recorded; the run had no database"
         )
     missing = evidence.file_points - evidence.database_points
     same = missing == 0

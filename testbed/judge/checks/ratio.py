@@ -10,9 +10,7 @@ from pydantic import AliasChoices, Field, model_validator
 from testbed.judge.checks import explain, planned
 from testbed.judge.checks.coverage import NO_PAIRS, Coverage, cover
 from testbed.judge.checks.evidence import Evidence, Timed
-from testbed.judge.checks.of_two import OfTwo
-from testbed.judge.checks.parameters import WITH_SESSIONS
-from testbed.judge.checks.quantities import Seconds
+from testbed.judge.checks.parameters import WITH_SESSIONS, OfTwo, Seconds
 from testbed.judge.checks.result import CheckResult, rounded
 from testbed.judge.status import Status
 from testbed.message import InvalidValue, Message

@@ -10,8 +10,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from testbed.errors import BadInput
 from testbed.judge.checks.evidence import Evidence
-from testbed.judge.checks.parameters import CheckParameters
-from testbed.judge.checks.quantities import RESOLVED
+from testbed.judge.checks.parameters import RESOLVED, CheckParameters
 from testbed.judge.checks.result import CheckResult
 
 NAMES = (

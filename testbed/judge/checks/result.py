@@ -165,19 +165,19 @@ class CheckResult(BaseModel):
                 "expected-failure.partly",
                 "Known to fail (claim {claim}), and only partly within what is measured: {measured}.",
                 claim=expected.claim,
-                measured=_told(expected),
+                measured=_describe(expected),
             )
             return self.saying(said.followed_by(self.said), status=Status.INCONCLUSIVE, xfail=expected)
         said = Message(
             "expected-failure.outside",
             "Known to fail (claim {claim}), but not like this: {measured}.",
             claim=expected.claim,
-            measured=_told(expected),
+            measured=_describe(expected),
         )
         return self.saying(said.followed_by(self.said), outcome="fail", xfail=expected)
 
 
-def _told(expected: ExpectedFailure) -> str:
+def _describe(expected: ExpectedFailure) -> str:
     """``rtt-100 cubic 6.1 to 6.4``."""
     if not expected.measured:
         return "nothing was measured on this engine in this form"

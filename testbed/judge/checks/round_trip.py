@@ -9,8 +9,7 @@ from pydantic import AliasChoices, Field
 from testbed.judge.checks import planned
 from testbed.judge.checks.coverage import cover
 from testbed.judge.checks.evidence import Evidence
-from testbed.judge.checks.parameters import CheckParameters
-from testbed.judge.checks.quantities import Seconds
+from testbed.judge.checks.parameters import CheckParameters, Seconds
 from testbed.judge.checks.result import CheckResult, rounded
 from testbed.judge.status import Status
 from testbed.message import Message

@@ -10,8 +10,7 @@ from pydantic import AliasChoices, Field, model_validator
 from testbed.judge.checks import explain, planned
 from testbed.judge.checks.coverage import NO_PAIRS, cover
 from testbed.judge.checks.evidence import Evidence
-from testbed.judge.checks.of_two import OfTwo
-from testbed.judge.checks.quantities import Seconds
+from testbed.judge.checks.parameters import OfTwo, Seconds
 from testbed.judge.checks.ratio import quotients
 from testbed.judge.checks.result import CheckResult, rounded
 from testbed.judge.status import Status

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from testbed.judge.checks.evidence import CannotJudge, Evidence, Timed
 from testbed.judge.checks.planned import flows_over, path_of
-from testbed.message import Message
 from testbed.series import Samples, named
 from topologies.link import Link
 
@@ -69,7 +68,7 @@ def rate_of(evidence: Evidence, link: str) -> float:
     names = [known["name"] for known in evidence.plan["links"]]
     if link not in names:
         raise CannotJudge(
-            Message("plan.no-link", "there is no link {link!r}; links: {links}", link=link, links=", ".join(names))
+            "plan.no-link", "there is no link {link!r}; links: {links}", link=link, links=", ".join(names)
         )
     return float(_link(evidence, link)["rate_bps"])
 
@@ -78,22 +77,19 @@ def _between(evidence: Evidence, samples: Samples | None, from_s: float, to_s: f
     """The samples in that time; CannotJudge where they do not reach from its start to its end."""
     start_ns = min(evidence.start_ns(session["name"]) for session in evidence.plan["sessions"])
     if samples is None:
-        raise CannotJudge(Message("samples.none-of", "there are no samples of {who}", who=who))
+        raise CannotJudge("samples.none-of", "there are no samples of {who}", who=who)
     t_s = samples.since(start_ns)
     part = Timed(t_s, samples.values).between(from_s, to_s)
     # iperf3 tells its goodput every half second, the agents every tenth.
     slack_s = 0.7
     if part.t_s.size < 2 or part.t_s[0] > from_s + slack_s or part.t_s[-1] < to_s - slack_s:
         raise CannotJudge(
-            Message(
-                "samples.do-not-cover",
-                "{who} does not cover {from_s:g} s to {to_s:g} s: it has samples from {first_s:.1f} s to {last_s:.1f} "
-                "s",
-                who=who,
-                from_s=from_s,
-                to_s=to_s,
-                first_s=t_s[0],
-                last_s=t_s[-1],
-            )
+            "samples.do-not-cover",
+            "{who} does not cover {from_s:g} s to {to_s:g} s: it has samples from {first_s:.1f} s to {last_s:.1f} s",
+            who=who,
+            from_s=from_s,
+            to_s=to_s,
+            first_s=t_s[0],
+            last_s=t_s[-1],
         )
     return part

@@ -55,7 +55,7 @@ def window_edges(parameters: WindowEdges, evidence: Evidence) -> CheckResult:
     session = planned.session_of(evidence.plan, parameters.session)
     sender = evidence.result_of(session["name"], "sender")
     if sender is None or "edges_met_bytes" not in sender:
-        raise CannotJudge(Message("edges.none", "the sender's result has no edges; only a download's has"))
+        raise CannotJudge("edges.none", "the sender's result has no edges; only a download's has")
     met: Sequence[int] = sender["edges_met_bytes"]
     rises = [after / before for before, after in pairwise(met)]
     fine = len(met) == parameters.count and all(parameters.min_rise <= r <= parameters.max_rise for r in rises)

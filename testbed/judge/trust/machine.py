@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import statistics
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +19,14 @@ from topologies.impairments import keys_that
 FABRIC = "fabric"
 """Name of the link emulators' namespace in :meth:`testbed.runtime.network.Network.qdiscs`."""
 DROPPING = keys_that("drops")
-"""Properties that have frames dropped in the middle."""
+"""Properties that have the link emulator drop frames."""
 HOST_LOAD = "host_load.csv"
 """The host's samples in the result folder: the seconds that each covers, and the idle part of them."""
 Spans = Sequence[tuple[float, float]]
 
 
 def lossy_interfaces(plan: Plan) -> set[str]:
-    """The middle's interfaces at which frames are to be lost at some time in the run, by a link's own loss or by
+    """The link emulator's interfaces at which frames are to be lost at some time in the run, by a link's own loss or by
     the timeline."""
     acted_on = {
         action["link"]
@@ -63,99 +63,99 @@ def violations(
     """``relay`` is the relay's own result (None with netem), ``qdiscs`` the counters at the transfer's end.
 
     ``idle`` are the shares of idle CPU time sampled during the transfer, ``longest_busy_s`` is the longest time
-    with less than :data:`collectors.host_load.BUSY` of it, ``lossy`` the middle's interfaces that are to lose
+    with less than :data:`collectors.host_load.BUSY` of it, ``lossy`` the link emulator's interfaces that are to lose
     frames (:func:`lossy_interfaces`), ``clock_step_s`` what the clock was set by (forward as positive).
     """
-    reasons: list[Message] = []
-    for link in (relay or {}).get("links", []):
+    return [
+        *_of_relay(limits, relay or {}),
+        *_of_queues(qdiscs, lossy),
+        *_of_cpu(limits, idle, longest_busy_s),
+        *_of_clock(clock_step_s),
+    ]
+
+
+def _of_relay(limits: Limits, relay: Mapping[str, Any]) -> Iterator[Message]:
+    for link in relay.get("links", []):
         late_ms = link["lateness_us"]["p99"] / 1000
         if late_ms > limits["lateness_p99_ms"]:
-            reasons.append(
-                Message(
-                    "link.late",
-                    "link {link} {direction}: 1% of the frames left more than {late_ms:.2f} ms late (limit "
-                    "{limit_ms:g} ms)",
-                    link=link["link"],
-                    direction=link["direction"],
-                    late_ms=late_ms,
-                    limit_ms=limits["lateness_p99_ms"],
-                )
+            yield Message(
+                "link.late",
+                "link {link} {direction}: 1% of the frames left more than {late_ms:.2f} ms late (limit "
+                "{limit_ms:g} ms)",
+                link=link["link"],
+                direction=link["direction"],
+                late_ms=late_ms,
+                limit_ms=limits["lateness_p99_ms"],
             )
         elif (longest_ms := link["lateness_us"]["max"] / 1000) > limits["lateness_max_ms"]:
-            reasons.append(
-                Message(
-                    "machine.stopped",
-                    "link {link} {direction}: the machine stopped: a frame left {late_ms:.0f} ms late (limit "
-                    "{limit_ms:g} ms)",
-                    link=link["link"],
-                    direction=link["direction"],
-                    late_ms=longest_ms,
-                    limit_ms=limits["lateness_max_ms"],
-                )
+            yield Message(
+                "machine.stopped",
+                "link {link} {direction}: the machine stopped: a frame left {late_ms:.0f} ms late (limit "
+                "{limit_ms:g} ms)",
+                link=link["link"],
+                direction=link["direction"],
+                late_ms=longest_ms,
+                limit_ms=limits["lateness_max_ms"],
             )
         if lost := sum(link["unasked_drops"].values()):
-            reasons.append(
-                Message(
-                    "relay.lost",
-                    "link {link} {direction}: the relay lost {frames} frames beyond the configured loss",
-                    link=link["link"],
-                    direction=link["direction"],
-                    frames=lost,
-                )
+            yield Message(
+                "relay.lost",
+                "link {link} {direction}: the relay lost {frames} frames beyond the configured loss",
+                link=link["link"],
+                direction=link["direction"],
+                frames=lost,
             )
-    if ring := (relay or {}).get("ring_drops"):
-        reasons.append(
-            Message(
-                "relay.too-slow",
-                "the relay was too slow for what arrived: the kernel dropped {frames} frames before it",
-                frames=ring,
-            )
+    if ring := relay.get("ring_drops"):
+        yield Message(
+            "relay.too-slow",
+            "the relay was too slow for what arrived: the kernel dropped {frames} frames before it",
+            frames=ring,
         )
+
+
+def _of_queues(qdiscs: Sequence[Mapping[str, Any]], lossy: Collection[str]) -> Iterator[Message]:
     for qdisc in qdiscs:
         if qdisc.get("drops") and not _may_drop(qdisc, lossy):
-            reasons.append(
-                Message(
-                    "queue.dropped",
-                    "{host} {dev}: the {kind} queue dropped {packets} packets",
-                    host=qdisc["host"],
-                    dev=qdisc["dev"],
-                    kind=qdisc["kind"],
-                    packets=qdisc["drops"],
-                )
+            yield Message(
+                "queue.dropped",
+                "{host} {dev}: the {kind} queue dropped {packets} packets",
+                host=qdisc["host"],
+                dev=qdisc["dev"],
+                kind=qdisc["kind"],
+                packets=qdisc["drops"],
             )
+
+
+def _of_cpu(limits: Limits, idle: Sequence[float], longest_busy_s: float) -> Iterator[Message]:
     if idle and statistics.fmean(idle) < limits["cpu_idle"]:
-        reasons.append(
-            Message(
-                "machine.starved",
-                "the machine was starved: {idle:.1%} of its CPU time was idle (limit {limit:.0%})",
-                idle=statistics.fmean(idle),
-                limit=limits["cpu_idle"],
-            )
+        yield Message(
+            "machine.starved",
+            "the machine was starved: {idle:.1%} of its CPU time was idle (limit {limit:.0%})",
+            idle=statistics.fmean(idle),
+            limit=limits["cpu_idle"],
         )
     if longest_busy_s > limits["cpu_busy_s"]:
-        reasons.append(
-            Message(
-                "machine.busy",
-                "the machine was starved: for {busy_s:.1f} s in a row less than {idle:.0%} of its CPU time was idle "
-                "(limit {limit_s:g} s)",
-                busy_s=longest_busy_s,
-                idle=BUSY,
-                limit_s=limits["cpu_busy_s"],
-            )
+        yield Message(
+            "machine.busy",
+            "the machine was starved: for {busy_s:.1f} s in a row less than {idle:.0%} of its CPU time was idle "
+            "(limit {limit_s:g} s)",
+            busy_s=longest_busy_s,
+            idle=BUSY,
+            limit_s=limits["cpu_busy_s"],
         )
+
+
+def _of_clock(clock_step_s: float) -> Iterator[Message]:
     if clock_step_s:
-        way = "forward" if clock_step_s > 0 else "back"
-        reasons.append(
-            Message(
-                "machine.clock-set",
-                "this machine's clock was set {way} by {by_s:.1f} s during the run, so its points are not at the "
-                "times at "
-                "which they were sampled",
-                way=way,
-                by_s=abs(clock_step_s),
-            )
+        direction = "forward" if clock_step_s > 0 else "back"
+        yield Message(
+            "machine.clock-set",
+            "this machine's clock was set {way} by {by_s:.1f} s during the run, so its points are not at the "
+            "times at "
+            "which they were sampled",
+            way=direction,
+            by_s=abs(clock_step_s),
         )
-    return reasons
 
 
 def lateness_lines(plan: Plan, relay_file: Path, at_ns: int) -> list[str]:

@@ -39,9 +39,9 @@ FIELDS = {
     "loss": "achieved_loss",
     "backlog": "backlog_bytes",
     "drops": "drops",
-    "loss asked": "loss",
-    "delay asked": "delay_ms",
-    "rate asked": "rate_bps",
+    "loss as set": "loss",
+    "delay as set": "delay_ms",
+    "rate as set": "rate_bps",
 }
 
 
@@ -123,15 +123,15 @@ def _goes_on_slower(plan: Plan, link: Link, rate_bps: float) -> bool:
         each.link["rate_bps"]
         for other in plan["links"]
         if other["name"] in after
-        for way in DIRECTIONS
-        for each in link_intervals(other, plan["timeline"], way)
+        for side in DIRECTIONS
+        for each in link_intervals(other, plan["timeline"], side)
     )
     return min(rates, default=rate_bps) < rate_bps
 
 
 def _configured(planned: Mapping[str, Any], part: Mapping[str, Array]) -> Iterator[Message]:
     """Properties that the link reports and that are not those of the plan."""
-    for name, key in (("loss asked", "loss"), ("delay asked", "delay_ms"), ("rate asked", "rate_bps")):
+    for name, key in (("loss as set", "loss"), ("delay as set", "delay_ms"), ("rate as set", "rate_bps")):
         reported = part.get(name, np.empty(0))
         expected = as_configured(key, planned[key])
         if reported.size and float(np.abs(reported - expected).max()) > 1e-6 * max(1.0, expected):

@@ -47,7 +47,7 @@ Array = NDArray[np.float64]
 
 
 def violations(evidence: Evidence) -> list[Message]:
-    """Reasons not to trust the telemetry, a sentence each; none where it is plausible."""
+    """Lists the contradictions between telemetry, results and plan; none where they agree."""
     sent = traffic_of(evidence.plan)
     if sent.captured:
         return [*_of_others(evidence), *words_and_packets(evidence), *_events(evidence)]
@@ -274,15 +274,15 @@ def _arrivals(evidence: Evidence, session: Session) -> Iterator[Message]:
 def _least_delay_ms(plan: Plan, link: Link) -> float:
     if _ever(plan, link, HASTENING):
         return 0.0
-    return min(float(asked["delay_ms"]) for asked in _asked(plan, link) if "delay_ms" in asked)
+    return min(float(settings["delay_ms"]) for settings in _settings(plan, link) if "delay_ms" in settings)
 
 
 def _ever(plan: Plan, link: Link, keys: Sequence[str]) -> bool:
     """Whether one of the properties is ever set."""
-    return any(asked.get(key) for asked in _asked(plan, link) for key in keys)
+    return any(settings.get(key) for settings in _settings(plan, link) for key in keys)
 
 
-def _asked(plan: Plan, link: Link) -> Iterator[Mapping[str, Any]]:
+def _settings(plan: Plan, link: Link) -> Iterator[Mapping[str, Any]]:
     """The properties of a link, at first and by the timeline."""
     yield link
     for action in plan["timeline"]:

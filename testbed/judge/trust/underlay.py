@@ -6,7 +6,7 @@ from __future__ import annotations
 import csv
 import json
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 from pathlib import Path
@@ -172,82 +172,64 @@ def _unknown(way: Way, samples: Sequence[Sample], span: tuple[int, int] | None) 
     )
 
 
-def _of_frames(limits: Limits, way: Way, samples: Sequence[Sample]) -> list[Message]:
+def _of_frames(limits: Limits, way: Way, samples: Sequence[Sample]) -> Iterator[Message]:
     """Reasons in the path's effect on frames of links, beyond the delay that is subtracted."""
     where = in_words(way)
     before, during = _parts(samples)
     begun, on = of(before), of(during)
-    reasons = []
     if (lost := begun.lost + on.lost) > MOST_LOST:
-        reasons.append(
-            Message(
-                "underlay.lost",
-                "underlay {where}: it lost {lost} of {samples} packets, for up to {gap_s:.1f} s, beyond the plan",
-                where=where,
-                lost=lost,
-                samples=len(samples),
-                gap_s=_longest_gap_s(during),
-            )
+        yield Message(
+            "underlay.lost",
+            "underlay {where}: it lost {lost} of {samples} packets, for up to {gap_s:.1f} s, beyond the plan",
+            where=where,
+            lost=lost,
+            samples=len(samples),
+            gap_s=_longest_gap_s(during),
         )
     if (change_ms := on.one_way_ms - begun.one_way_ms) and abs(change_ms) > limits["delay_error_ms"]:
-        reasons.append(
-            Message(
-                "underlay.delay-changed",
-                "underlay {where}: its one-way delay was {one_way_ms:.2f} ms during the run, {change_ms:+.2f} ms off "
-                "what was subtracted from the links' (limit ±{limit_ms:g} ms)",
-                where=where,
-                one_way_ms=on.one_way_ms,
-                change_ms=change_ms,
-                limit_ms=limits["delay_error_ms"],
-            )
+        yield Message(
+            "underlay.delay-changed",
+            "underlay {where}: its one-way delay was {one_way_ms:.2f} ms during the run, {change_ms:+.2f} ms off "
+            "what was subtracted from the links' (limit ±{limit_ms:g} ms)",
+            where=where,
+            one_way_ms=on.one_way_ms,
+            change_ms=change_ms,
+            limit_ms=limits["delay_error_ms"],
         )
     if (late_ms := on.one_way_p99_ms - on.one_way_ms) > limits["lateness_p99_ms"]:
-        reasons.append(
-            Message(
-                "underlay.late",
-                "underlay {where}: 1% of the packets came more than {late_ms:.2f} ms late (limit {limit_ms:g} ms)",
-                where=where,
-                late_ms=late_ms,
-                limit_ms=limits["lateness_p99_ms"],
-            )
+        yield Message(
+            "underlay.late",
+            "underlay {where}: 1% of the packets came more than {late_ms:.2f} ms late (limit {limit_ms:g} ms)",
+            where=where,
+            late_ms=late_ms,
+            limit_ms=limits["lateness_p99_ms"],
         )
-    return reasons
 
 
-def _of_machine(limits: Limits, machine: str, samples: Sequence[Sample]) -> list[Message]:
+def _of_machine(limits: Limits, machine: str, samples: Sequence[Sample]) -> Iterator[Message]:
     """Reasons in a machine's spare CPU time, and in the error of its clock."""
-    reasons = []
     if (idle := idle_share(_parts(samples)[1])) is None:
-        reasons.append(
-            Message(
-                "machine.cpu-unknown",
-                "{machine} does not tell its CPU time, so it may have been starved",
-                machine=machine,
-            )
+        yield Message(
+            "machine.cpu-unknown", "{machine} does not tell its CPU time, so it may have been starved", machine=machine
         )
     elif idle < limits["cpu_idle"]:
-        reasons.append(
-            Message(
-                "machine.elsewhere-starved",
-                "{machine} was starved: {idle:.1%} of its CPU time was idle (limit {limit:.0%})",
-                machine=machine,
-                idle=idle,
-                limit=limits["cpu_idle"],
-            )
+        yield Message(
+            "machine.elsewhere-starved",
+            "{machine} was starved: {idle:.1%} of its CPU time was idle (limit {limit:.0%})",
+            machine=machine,
+            idle=idle,
+            limit=limits["cpu_idle"],
         )
     uncertain_ms = clock_uncertainty_ms(samples)
     if uncertain_ms > CLOCK_LIMIT_MS:
-        reasons.append(
-            Message(
-                "machine.clock-unknown",
-                "{machine}: its clock is known to ±{uncertain_ms:.1f} ms only (limit ±{limit_ms:g} ms), so its points "
-                "are not at the times at which they were sampled",
-                machine=machine,
-                uncertain_ms=uncertain_ms,
-                limit_ms=CLOCK_LIMIT_MS,
-            )
+        yield Message(
+            "machine.clock-unknown",
+            "{machine}: its clock is known to ±{uncertain_ms:.1f} ms only (limit ±{limit_ms:g} ms), so its points "
+            "are not at the times at which they were sampled",
+            machine=machine,
+            uncertain_ms=uncertain_ms,
+            limit_ms=CLOCK_LIMIT_MS,
         )
-    return reasons
 
 
 def clock_uncertainty_ms(samples: Sequence[Sample]) -> float:

@@ -18,7 +18,6 @@ from testbed.judge.checks.ratio import quotients
 from testbed.judge.checks.settles import TOLERANCE, settled_s
 from testbed.judge.figures import title_of, unit_of
 from testbed.judge.status import Status, verdict_of
-from testbed.message import Message
 from testbed.plan.model import Session
 from testbed.results.report import words
 from testbed.results.report.plot import Plot
@@ -223,7 +222,7 @@ def _goodput(session: Session, first: Evidence, second: Evidence) -> Deviation:
     ends = [run.end_s(name) for run in (first, second)]
     if None in ends:
         raise CannotJudge(
-            Message("session.not-finished-on-both", "session {session} did not finish on both engines", session=name)
+            "session.not-finished-on-both", "session {session} did not finish on both engines", session=name
         )
     a, b = (session["transfer_bytes"] / end / 2**20 for end in ends if end)
     text = f"goodput: {a:.3f} and {b:.3f} MiB/s"
