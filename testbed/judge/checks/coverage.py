@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from testbed.judge.checks.evidence import Evidence, Timed
+from testbed.judge.checks.result import rounded
 from testbed.message import Message
 
 NO_SAMPLES = Message("samples.none-there", "no samples there")
@@ -23,6 +25,10 @@ class Coverage:
     to_s: float
     gap: Message | None = None
     shortened: bool = False
+
+    def figures(self, session: str) -> dict[str, Any]:
+        """The figures of every check that is judged over such a time."""
+        return {"session": session, "judged_from_s": rounded(self.from_s), "judged_to_s": rounded(self.to_s)}
 
 
 def cover(evidence: Evidence, samples: Mapping[str, Timed], from_s: float, to_s: float, at_least_s: float) -> Coverage:

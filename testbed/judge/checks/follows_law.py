@@ -89,9 +89,7 @@ def follows_law(parameters: FollowsLaw, evidence: Evidence) -> CheckResult:
         expected=0.0,
         tolerance=parameters.tolerance,
         figures={
-            "session": session["name"],
-            "judged_from_s": rounded(coverage.from_s),
-            "judged_to_s": rounded(coverage.to_s),
+            **coverage.figures(session["name"]),
             "samples": sum(int(s.t_s.size) for s in judged.values()),
             "worst_connection": None if worst is None else worst[0],
             "worst_at_s": None if worst is None else rounded(worst[2]),

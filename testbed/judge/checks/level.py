@@ -89,12 +89,7 @@ def level(parameters: Level, evidence: Evidence) -> CheckResult:
         said,
         measured=None if worst is None else rounded(worst[1]),
         expected=f"{parameters.min:g} to {parameters.max:g}",
-        figures={
-            "session": session["name"],
-            "judged_from_s": rounded(coverage.from_s),
-            "judged_to_s": rounded(coverage.to_s),
-            "samples": len(points),
-        },
+        figures={**coverage.figures(session["name"]), "samples": len(points)},
     )
 
 

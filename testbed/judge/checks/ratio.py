@@ -95,9 +95,7 @@ def ratio(parameters: Ratio, evidence: Evidence) -> CheckResult:
         measured=None if median is None else rounded(median) if np.isfinite(median) else "unbounded",
         expected=expected,
         figures={
-            "session": session["name"],
-            "judged_from_s": rounded(coverage.from_s),
-            "judged_to_s": rounded(coverage.to_s),
+            **coverage.figures(session["name"]),
             "samples": int(values.size),
             "median_first": rounded(float(np.median(first.values))) if first.values.size else None,
             "median_second": rounded(float(np.median(second.values))) if second.values.size else None,

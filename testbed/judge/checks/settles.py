@@ -103,19 +103,9 @@ def settles(parameters: Settles, evidence: Evidence) -> CheckResult:
         parameters,
         status,
         said,
-        measured="never"
-        if when_s is None and values.size
-        else None
-        if when_s is None
-        else rounded(when_s - parameters.from_s),
+        measured=("never" if values.size else None) if when_s is None else rounded(when_s - parameters.from_s),
         expected=f"at most {parameters.within_s:g} s",
-        figures={
-            "session": session["name"],
-            "judged_from_s": rounded(coverage.from_s),
-            "judged_to_s": rounded(coverage.to_s),
-            "target": rounded(target),
-            "samples": int(values.size),
-        },
+        figures={**coverage.figures(session["name"]), "target": rounded(target), "samples": int(values.size)},
     )
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
 from testbed.judge.checks.planned import as_configured
 from testbed.message import Message
 from testbed.plan.engines import engine_of
-from testbed.plan.model import Plan
+from testbed.plan.model import DIRECTIONS, Plan
 from topologies.impairments import keys_that
+from topologies.link import Link
 
 LOSING = keys_that("drops", "spoils")
 """Properties by which a link loses packets that the probe sends."""
@@ -26,53 +28,51 @@ CONFIGURED: dict[str, Literal["rate_bps", "delay_ms", "loss"]] = {
 
 
 def violations(plan: Plan, table: Path) -> list[Message]:
-    """Links that are off, a line each, by ``links.csv``; none in virtual time without packets."""
+    """Lists the links that ``links.csv`` shows to be off; none in virtual time, where there are no packets."""
     if not engine_of(plan).kernel or plan.get("middle") not in REAL_MIDDLES:
         return []
     if not table.is_file():
         return [Message("link.none-measured", "no link was measured before the run")]
     with table.open(newline="", encoding="utf-8") as file:
         rows = {(row["link"], row["direction"]): row for row in csv.DictReader(file)}
-    found = []
-    for link in plan["links"]:
-        for direction in ("ab", "ba"):
-            row = rows.get((link["name"], direction))
-            if row is None:
-                found.append(
-                    Message(
-                        "link.not-measured",
-                        "link {link} {direction} was not measured before the run",
-                        link=link["name"],
-                        direction=direction,
-                    )
-                )
-                continue
-            lost = int(row["sent"]) - int(row["received"])
-            if lost > MOST_LOST and not any(link.get(key) for key in LOSING):
-                found.append(
-                    Message(
-                        "link.lost-before",
-                        "link {link} {direction} lost {lost} of {sent} packets before the run, and is to lose none",
-                        link=link["name"],
-                        direction=direction,
-                        lost=lost,
-                        sent=row["sent"],
-                    )
-                )
-            for column, key in CONFIGURED.items():
-                planned = as_configured(key, link[key])
-                if abs(float(row[column]) - planned) > 1e-6 * max(1.0, planned):
-                    found.append(
-                        Message(
-                            "link.measured-for-another-plan",
-                            "link {link} {direction} was measured as if {key} {measured_for} had been planned; the "
-                            "plan "
-                            "has {planned:g}",
-                            link=link["name"],
-                            direction=direction,
-                            key=key,
-                            measured_for=row[column],
-                            planned=planned,
-                        )
-                    )
-    return found
+    return [
+        reason
+        for link in plan["links"]
+        for direction in DIRECTIONS
+        for reason in _of_direction(link, direction, rows.get((link["name"], direction)))
+    ]
+
+
+def _of_direction(link: Link, direction: str, row: Mapping[str, str] | None) -> Iterator[Message]:
+    name = link["name"]
+    if row is None:
+        yield Message(
+            "link.not-measured",
+            "link {link} {direction} was not measured before the run",
+            link=name,
+            direction=direction,
+        )
+        return
+    lost = int(row["sent"]) - int(row["received"])
+    if lost > MOST_LOST and not any(link.get(key) for key in LOSING):
+        yield Message(
+            "link.lost-before",
+            "link {link} {direction} lost {lost} of {sent} packets before the run, and is to lose none",
+            link=name,
+            direction=direction,
+            lost=lost,
+            sent=row["sent"],
+        )
+    for column, key in CONFIGURED.items():
+        planned = as_configured(key, link[key])
+        if abs(float(row[column]) - planned) > 1e-6 * max(1.0, planned):
+            yield Message(
+                "link.measured-for-another-plan",
+                "link {link} {direction} was measured as if {key} {measured_for} had been planned; the plan has "
+                "{planned:g}",
+                link=name,
+                direction=direction,
+                key=key,
+                measured_for=row[column],
+                planned=planned,
+            )
