@@ -1,4 +1,4 @@
-"""``cluster``: many machines for studies: made, looked at, taken down."""
+"""``cluster``: makes, shows and takes down a cluster of machines for studies."""
 
 from __future__ import annotations
 
@@ -77,18 +77,16 @@ def register(app: typer.Typer) -> None:
 
         load(name, set_, quick=quick)  # bad input ends here
         if files.is_path(name):
-            raise BadInput(
-                "cluster.pods-need-a-sweep",
-                "{name}: should be the name of a sweep of the checkout, as pods have nothing else",
-                name=name,
-            )
-        request = kubernetes.Request(parts, cores, memory, image or kubernetes.IMAGE, claim)
+            text = "{name}: should be the name of a sweep of the checkout, as pods have nothing else"
+            raise BadInput("cluster.pods-need-a-sweep", text, name=name)
         options = [*(f"--set={assignment}" for assignment in set_), *(["--quick"] if quick else [])]
-        print(kubernetes.manifest(name, options, deploy.head_commit(), request), end="")
+        commit, image = deploy.head_commit(), image or kubernetes.IMAGE
+        size = {"parts": parts, "cores": cores}
+        print(kubernetes.manifest(name, options, commit, **size, memory=memory, claim=claim, image=image), end="")
 
     @verb.command("down")
     def down(keep_going: KeepGoing = False) -> None:
-        """Stop the services on all hosts and remove what `up` put there, and only that."""
+        """Stop the services on all hosts and remove the files that `up` put there, and only those."""
         from testbed.study.hosts import deploy
 
         print(f"the hosts are as before; {deploy.down(Progress(), go_on=keep_going)} tasks changed something")

@@ -1,7 +1,6 @@
-"""The place of a verb's runs: this machine, or with ``--cluster`` many.
+"""``--cluster``: makes the runs of a verb on many machines.
 
-Also what a machine of a site is called with that makes one part of them alone (``--cluster part:of=8,cores=2``), which
-nobody types: ``cluster manifest`` writes it."""
+``--cluster part:of=8,cores=2``, written by ``cluster manifest``, makes one part of the runs on this machine."""
 
 from __future__ import annotations
 
@@ -27,20 +26,16 @@ ClusterOption = Annotated[
     ),
 ]
 HOSTS, SLURM, PART = "hosts", "slurm", "part"
-"""The meaning of ``--cluster`` without a value, and its other values."""
+"""The value of a bare ``--cluster``, and its other values."""
 INDEX = "JOB_COMPLETION_INDEX"
-"""Kubernetes tells a pod of an Indexed Job so which one it is."""
+"""Variable of Kubernetes with the number of a pod of an Indexed Job."""
 
 
 @contextmanager
 def runs_made(cluster: str, *, parts: bool = False) -> Iterator[None]:
-    """The executor by the value of ``--cluster``; "" is here. A verb's runs that can be made in ``parts`` are: one of
-    them, and the command ends.
-
-    Raises:
-        BadInput: it says nothing that there is.
-        CannotRun: there is no cluster, or the packages that speak to one may not be installed.
-    """
+    """Make runs where the value of ``--cluster`` says; "" is this machine. A verb whose runs can be made in ``parts``
+    ends after one of them. Raises BadInput for an unknown value, CannotRun without a cluster or the packages for
+    one."""
     kind, _, options = cluster.partition(":")
     if not cluster:
         yield
@@ -55,14 +50,12 @@ def runs_made(cluster: str, *, parts: bool = False) -> Iterator[None]:
         with _many_machines(kind, options) as executor, run_by(executor):
             yield
     else:
-        raise BadInput(
-            "cluster.bad-target",
-            "--cluster {cluster!r}: should stand alone, or be followed by slurm or slurm:KEY=VALUE,…",
-            cluster=cluster,
-        )
+        text = "--cluster {cluster!r}: should stand alone, or be followed by slurm or slurm:KEY=VALUE,…"
+        raise BadInput("cluster.bad-target", text, cluster=cluster)
 
 
 def _many_machines(kind: str, options: str) -> AbstractContextManager[Executor]:
+    # Imported here, as they need packages that nothing else does.
     from testbed.machine import make_ready
     from testbed.runtime.progress import Progress
     from testbed.study.hosts import cluster as clusters
@@ -70,7 +63,6 @@ def _many_machines(kind: str, options: str) -> AbstractContextManager[Executor]:
     if kind == HOSTS:
         clusters.read()
     make_ready(Progress(), "cluster")
-    # Below, as they need packages that nothing else does.
     if kind == SLURM:
         from testbed.study.hosts.slurm import parse_request, slurm_executor
 
@@ -84,12 +76,6 @@ def _part(options: str) -> Part:
     request = re.fullmatch(r"of=([1-9][0-9]{0,5}),cores=([1-9][0-9]{0,3})", options)
     number = os.environ.get(INDEX, "")
     if request is None or not number.isdecimal() or int(number) >= int(request[1]):
-        raise BadInput(
-            "cluster.bad-part",
-            "--cluster part:{options} with {index}={number!r}: should be part:of=PARTS,cores=CORES, and the index a "
-            "number below PARTS",
-            options=options,
-            index=INDEX,
-            number=number,
-        )
+        text = "--cluster part:{options} with {index}={number!r}: should be part:of=PARTS,cores=CORES, a smaller index"
+        raise BadInput("cluster.bad-part", text, options=options, index=INDEX, number=number)
     return Part(int(number), int(request[1]), int(request[2]))

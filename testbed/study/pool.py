@@ -1,20 +1,20 @@
-"""Does jobs of one kind, several at a time, each in a process of its own."""
+"""Runs jobs of one kind in parallel, each in a process of its own."""
 
 from __future__ import annotations
 
 import contextlib
 import multiprocessing
 import os
+import pickle
 import signal
+import threading
 import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from importlib import import_module
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import ForkServerProcess
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from testbed.errors import RunFailed
 from testbed.runtime.interrupts import interruptible, uninterruptible
@@ -26,11 +26,11 @@ PRELOADED = [
     "testbed.engines.sim.engine",
     "testbed.cli",
 ]
-"""Modules of jobs, loaded once, before they are forked. The last is the program's own first import: each job imports it
-as well, which takes longer than a short run. The forking server skips modules that it can't import, so each job imports
-them again, where a wrong name is an error."""
+"""Modules that the fork server loads once, before it forks jobs. ``testbed.cli`` is what the program begins with: each
+job would import it, which takes longer than a short run. The server skips modules that it can't import, so each job
+imports them again, where a wrong name is an error."""
 LOOK_S = 0.5
-"""Interval of looks at other work."""
+"""Interval at which other work gets its turn."""
 
 Job = TypeVar("Job")
 Found = TypeVar("Found")
@@ -40,54 +40,101 @@ class InJob(Exception):
     """The traceback of an error, from the job's own process."""
 
 
+class Child(Generic[Found]):
+    """A function that is called in a process of its own. The process ends with this one, however that ends."""
+
+    _starting = threading.Lock()
+
+    def __init__(self, name: object, do: Callable[..., Found], *given: Any, **environment: str) -> None:
+        """``name`` is for messages; ``environment`` is set beside that of this process."""
+        self.name, self.begun_s = name, time.monotonic()
+        # The server that forks it has no threads: a fork of a process with threads might hang.
+        context = multiprocessing.get_context("forkserver")
+        self.pipe, self._other_end = context.Pipe()
+        arguments = (do, given, self._other_end, {**os.environ, **environment}, PRELOADED)
+        self.process = context.Process(target=_child, args=arguments, daemon=True)
+
+    def start(self) -> None:
+        """Begin the process; it may be interrupted and waited for before, too."""
+        with self._starting:  # one thread starts the server
+            multiprocessing.get_context("forkserver").set_forkserver_preload(PRELOADED)
+            self.process.start()
+        self._other_end.close()
+
+    def found(self) -> Found:
+        """Wait for the function's return value; raises its error."""
+        try:
+            found, error, trace = self.pipe.recv()
+        except EOFError:
+            self.process.join()
+            raise RunFailed(
+                "run.process-ended",
+                "{job}: its process ended ({exitcode}) without a message",
+                job=self.name,
+                exitcode=self.process.exitcode,
+            ) from None
+        self.process.join()
+        if error is not None:
+            raise error from InJob(trace)
+        return found  # type: ignore[no-any-return]
+
+    def interrupt(self) -> None:
+        """Send it what Ctrl-C sends."""
+        if self.process.pid is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.process.pid, signal.SIGINT)
+
+    def join(self, timeout_s: float | None = None) -> None:
+        """Wait for the end of the process, if it has begun."""
+        if self.process.pid is not None:
+            self.process.join(timeout_s)
+
+
 class Pool(Generic[Job, Found]):
-    """Jobs that run; ``do`` is what is done with each, and must be picklable. No ``ProcessPoolExecutor``: that can't
-    interrupt one process, and one that dies breaks it."""
+    """Jobs in progress; ``do`` is called with each, and must be picklable. ``ProcessPoolExecutor`` can't interrupt one
+    process, and breaks when one dies."""
 
     def __init__(self, do: Callable[[Job], Found]) -> None:
         self.do = do
-        self._running: dict[Connection, _Child[Job, Found]] = {}
+        self._running: dict[Connection, tuple[Job, Child[Found]]] = {}
 
     def __len__(self) -> int:
-        """The number of running jobs."""
+        """The number of jobs in progress."""
         return len(self._running)
 
     def start(self, job: Job) -> None:
-        """Run in a process of its own, forked from one without threads, which a fork of this one might hang on."""
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(PRELOADED)
-        ours, theirs = context.Pipe()
-        # A daemon: if all else fails, it ends with this process.
-        given = (self.do, job, theirs, dict(os.environ), PRELOADED)
-        process = context.Process(target=_child, args=given, daemon=True)
-        self._running[ours] = _Child(job, process, ours)
-        process.start()
-        theirs.close()
+        """Begin a job."""
+        child = Child(job, self.do, job)
+        self._running[child.pipe] = job, child
+        child.start()
 
     def wait(self, timeout_s: float) -> Iterator[tuple[Job, Found, float]]:
-        """Finished jobs, with their results and their seconds; raises the error of a job."""
+        """Jobs that are done, with their results and seconds; raises the error of a job."""
         for ready in wait(list(self._running), timeout_s):
-            child = self._running.pop(ready)  # type: ignore[call-overload]
-            yield child.job, child.found(), time.monotonic() - child.begun_s
+            job, child = self._running.pop(ready)  # type: ignore[call-overload]
+            yield job, child.found(), time.monotonic() - child.begun_s
 
     def running(self) -> dict[Job, float]:
-        """The jobs that run, with their seconds so far."""
+        """The jobs in progress, with their seconds so far."""
         now_s = time.monotonic()
-        return {child.job: now_s - child.begun_s for child in self._running.values()}
+        return {job: now_s - child.begun_s for job, child in self._running.values()}
 
     def end(self) -> None:
-        """Stop all, and wait until they have ended what they started."""
+        """Interrupt all jobs, and wait until they have ended what they started."""
         with uninterruptible():
-            _end(list(self._running.values()))
+            for _, child in self._running.values():
+                child.interrupt()
+            for _, child in self._running.values():
+                child.join()
             self._running.clear()
 
 
 def side_by_side(
     jobs: Iterable[Job], do: Callable[[Job], Found], done: Callable[[Job, Found, float], object], *, width: int
 ) -> None:
-    """Do every job, ``width`` at a time, begun in order; ``done`` gets each with what it found and its seconds.
+    """Do every job, ``width`` at a time, begun in order; ``done`` gets each with its result and seconds.
 
-    One at a time they are done in this process. An error of a job, and Ctrl-C, end all others and are raised.
+    A width of one uses this process. An error of a job, and Ctrl-C, end all others and are raised.
     """
     waiting = deque(jobs)
     if min(width, len(waiting)) <= 1:
@@ -107,54 +154,37 @@ def side_by_side(
             pool.end()
 
 
-@dataclass
-class _Child(Generic[Job, Found]):
-    """A job that runs."""
-
-    job: Job
-    process: ForkServerProcess
-    pipe: Connection
-    begun_s: float = field(default_factory=time.monotonic)
-
-    def found(self) -> Found:
-        """The job's result; raises its error."""
-        try:
-            found, error, trace = self.pipe.recv()
-        except EOFError:
-            self.process.join()
-            raise RunFailed(
-                "run.process-ended",
-                "{job}: its process ended ({exitcode}) without a message",
-                job=self.job,
-                exitcode=self.process.exitcode,
-            ) from None
-        self.process.join()
-        if error is not None:
-            raise error from InJob(trace)
-        return found  # type: ignore[no-any-return]
-
-
-def _end(children: Sequence[_Child[Job, Found]]) -> None:
-    started = [child.process for child in children if child.process.pid is not None]
-    for process in started:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process.pid or 0, signal.SIGINT)
-    for process in started:
-        process.join()
-
-
 def _child(
-    do: Callable[[Job], Found], job: Job, pipe: Connection, environment: Mapping[str, str], modules: Sequence[str]
+    do: Callable[..., Any],
+    given: Sequence[Any],
+    pipe: Connection,
+    environment: Mapping[str, str],
+    modules: Sequence[str],
 ) -> None:
-    """Run in its own session, so that Ctrl-C comes once, from the process that started it."""
+    """Call the function in a session of its own: Ctrl-C comes once, from the process that started it."""
     with interruptible():
         os.setsid()
         os.environ.clear()
         os.environ.update(environment)
+        threading.Thread(target=_end_with_parent, args=(pipe,), daemon=True).start()
         try:
             for module in modules:
                 import_module(module)
-            pipe.send((do(job), None, ""))
+            pipe.send((do(*given), None, ""))
         except BaseException as error:
-            with contextlib.suppress(BrokenPipeError):  # where the one that asked has ended
-                pipe.send((None, error, traceback.format_exc()))
+            with contextlib.suppress(BrokenPipeError):  # the parent has ended
+                pipe.send((None, _picklable(error), traceback.format_exc()))
+
+
+def _end_with_parent(pipe: Connection) -> None:
+    with contextlib.suppress(EOFError, OSError):
+        pipe.recv()  # the parent sends nothing
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _picklable(error: BaseException) -> BaseException:
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RunFailed("run.broke", "{error}", error=repr(error))
+    return error

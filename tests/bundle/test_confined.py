@@ -755,7 +755,7 @@ def test_code_comes_in_by_known_places_alone() -> None:
                     found.add(str(file.relative_to(paths.CHECKOUT)))
     assert found == {
         "testbed/study/hosts/transfer.py",  # what workers and submitters send each other
-        "testbed/study/hosts/worker.py",
+        "testbed/study/pool.py",  # errors of its own processes
         "testbed/scenario/bounded.py",  # copies of what it has read itself, in its own memory
         "testbed/scenario/call_scenario.py",
         "topologies/custom.py",

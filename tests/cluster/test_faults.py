@@ -96,7 +96,7 @@ def test_what_arrives_damaged_is_made_again(place: Place, by_one: Place, sweep: 
     cluster.start_worker("three", program=[str(UNSOUND / "damages.py")])
     said = place.run("there", "sweep", sweep, "--cluster")
     assert "arrived damaged, " in said
-    assert "3 arrived damaged and were made again" in said
+    assert "3 arrived damaged and were repeated" in said
     assert_whole(place, by_one)
 
 

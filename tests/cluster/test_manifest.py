@@ -29,7 +29,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 def job(**asked: Any) -> dict[str, Any]:
-    text = kubernetes.manifest("window-rtt", ["--quick"], COMMIT, kubernetes.Request(**asked))
+    text = kubernetes.manifest("window-rtt", ["--quick"], COMMIT, **asked)
     document: dict[str, Any] = YAML(typ="safe").load(text)
     return document
 
@@ -80,11 +80,11 @@ def test_what_kubernetes_would_refuse_is_named(asked: dict[str, str]) -> None:
 
 
 def test_what_a_shell_would_take_for_more_stays_an_option() -> None:
-    text = kubernetes.manifest("window-rtt", ["--set=title='a # b: $HOME'"], COMMIT, kubernetes.Request())
+    text = kubernetes.manifest("window-rtt", ["--set=title='a # b: $HOME'"], COMMIT)
     command = of_the_pod(YAML(typ="safe").load(text))["containers"][0]["command"][-1].splitlines()[-1]
     assert shlex.split(command)[3:5] == ["window-rtt", "--set=title='a # b: $HOME'"]
     with raises(BadInput, "cluster.several-lines"):
-        kubernetes.manifest("window-rtt", ["--set=title=a\nb"], COMMIT, kubernetes.Request())
+        kubernetes.manifest("window-rtt", ["--set=title=a\nb"], COMMIT)
 
 
 def test_the_verb_prints_it(place: Place) -> None:

@@ -1,4 +1,4 @@
-"""The cluster's file, ``cluster/cluster.json`` in the machine's state, and what its scheduler says of the hosts."""
+"""The cluster's file, ``cluster/cluster.json`` in the machine's state, and the status of its hosts."""
 
 from __future__ import annotations
 
@@ -6,43 +6,40 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from testbed.documents import explain
 from testbed.errors import BadInput, CannotRun
+from testbed.scenario.section import Section
 
 if TYPE_CHECKING:
     from distributed import Security
 
 REAL_PACKETS = "real-packets"
-"""Dask's resource of a worker that makes runs on real packets: one, as a host makes one such run at a time."""
+"""Dask's resource for runs on real packets. A worker has one, as a host makes one such run at a time."""
 CORE = "core"
-"""Dask's resource of which a worker has as many as it makes runs side by side."""
+"""Dask's resource for runs in parallel, one for each core of a worker."""
 WORDS = {
     "containers": "real packets in containers",
     "processes": "real packets as processes",
     "vkernel": "guest",
     "sim": "simulator",
 }
-"""What a host may be able to make runs in, as people call it."""
+"""Words for the kinds of runs that a host may be able to make."""
 DASK_CONFIG = Path(__file__).parent / "dask.yaml"
 TIMEOUT_S = 5
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Ssh(_Part):
-    """How set-up reaches a host; runs need none of it."""
+class Ssh(Section):
+    """Login to a host for set-up; runs need none of it."""
 
     port: Annotated[int, Field(ge=1, le=65535)] = 22
     user: str = "root"
     key: Path | None = None
 
 
-class Can(_Part):
-    """What a host makes runs in (:data:`WORDS`)."""
+class Can(Section):
+    """Kinds of runs that a host can make (:data:`WORDS`)."""
 
     containers: bool
     processes: bool
@@ -50,19 +47,19 @@ class Can(_Part):
     sim: bool
 
 
-class Host(_Part):
-    """One machine. ``why_not`` has what it lacks for each of ``can`` that is false."""
+class Host(Section):
+    """A machine. ``why_not`` has the missing requirements of each ``can`` that is false."""
 
     name: Annotated[str, Field(min_length=1)]
     address: str
     ssh: Ssh = Ssh()
     cores: Annotated[int, Field(ge=1)]
     can: Can
-    why_not: dict[str, str] = {}
+    why_not: dict[str, str] = Field(default_factory=dict)
 
 
-class Cluster(_Part):
-    """A scheduler and its hosts. ``ca``, ``cert`` and ``key`` are files of this machine, in PEM."""
+class Cluster(Section):
+    """Scheduler and hosts. ``ca``, ``cert`` and ``key`` are files of this machine, in PEM."""
 
     schema_: Annotated[Literal[2], Field(alias="schema")] = 2
     commit: str
@@ -73,7 +70,7 @@ class Cluster(_Part):
     hosts: Annotated[list[Host], Field(min_length=1)]
 
     def security(self) -> Security:
-        """TLS alone, among holders of a certificate of this cluster's authority."""
+        """Settings for TLS, among holders of a certificate of this cluster's authority."""
         from distributed import Security
 
         files = {"tls_ca_file": self.ca, "tls_client_cert": self.cert, "tls_client_key": self.key}
@@ -81,27 +78,18 @@ class Cluster(_Part):
 
 
 def file() -> Path:
-    """Where the cluster's file is; ``NCP_TESTBED_STATE`` moves it."""
+    """The path of the cluster's file; ``NCP_TESTBED_STATE`` moves it."""
     return Path(os.environ.get("NCP_TESTBED_STATE", "/var/lib/ncp-testbed")) / "cluster" / "cluster.json"
 
 
 def read() -> Cluster:
-    """This machine's cluster.
-
-    Raises:
-        CannotRun: there is none.
-        BadInput: the file is not one; names key, value and what would be right.
-    """
+    """Reads this machine's cluster; raises CannotRun where there is none, BadInput for a file with errors."""
     path = file()
     try:
         return Cluster.model_validate_json(path.read_bytes())
     except FileNotFoundError:
-        raise CannotRun(
-            "cluster.none",
-            "there is no cluster: {path} does not exist",
-            "Make one: ./run.sh cluster up INVENTORY (docs/cluster.md)",
-            path=path,
-        ) from None
+        hint = "Make one: ./run.sh cluster up INVENTORY (docs/cluster.md)"
+        raise CannotRun("cluster.none", "there is no cluster: {path} does not exist", hint, path=path) from None
     except ValidationError as error:
         raise BadInput("cluster.bad-state", "{path}: {why}", path=path, why=explain(error)) from error
 
@@ -125,8 +113,8 @@ def configure_dask() -> None:
 
 
 def status(cluster: Cluster) -> tuple[str, bool]:
-    """A line for each host, with its runs in progress and those that are queued there, and one for the scheduler; and
-    whether all are on."""
+    """Returns a table with a line for each host (running and queued runs among its columns) and one for the scheduler,
+    and whether all hosts are on."""
     from distributed import Client
 
     configure_dask()
@@ -135,7 +123,7 @@ def status(cluster: Cluster) -> tuple[str, bool]:
     try:
         with Client(cluster.scheduler, security=cluster.security(), timeout=TIMEOUT_S, set_as_default=False) as client:
             workers, held = client.scheduler_info(n_workers=-1)["workers"], client.processing()
-    except OSError as error:  # a timeout is one, too
+    except OSError as error:  # or a timeout, which is a subclass
         workers, held, last = {}, {}, f"the scheduler {cluster.scheduler} does not answer: {error}"
     for address, worker in workers.items():
         executing = int(worker.get("metrics", {}).get("executing", 0))

@@ -39,22 +39,22 @@ from testbed.study.pool import InJob
 from testbed.study.record import RunRecord
 
 ALLOWED_FAILURES = 3
-"""So many workers may be lost with a run, or send it damaged, before the study ends."""
+"""Failures of one run (a lost worker, a damaged result) that end the study."""
 CHUNK_S = 1.0
-"""Runs that are shorter go several at once, so that scheduling costs little beside them."""
+"""Shorter runs go several at once, so that scheduling costs little beside them."""
 AHEAD = 2
-"""So many chunks per core a worker has at hand, so that it need not wait for the next."""
+"""Chunks per core that a worker is given in advance."""
 RECENT = 0.3
-"""Weight of the last run in what one is taken to cost."""
+"""Weight of the last run in the estimate of a run's time."""
 AWAY_S = 600.0
 """Timeout of a scheduler, and of the first worker."""
 LOOK_S = 0.5
-"""How often the scheduler's list of workers is read."""
+"""Interval of reading the scheduler's list of workers."""
 POLL_S = 0.02
 FETCH_S = 120.0
 """Timeout of a result."""
 _AWAY = (OSError, TimeoutError, RuntimeError)
-"""What Dask raises where a scheduler is away."""
+"""Errors of Dask without a scheduler."""
 _CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 
 Item = TypeVar("Item", bound=Hashable)
@@ -62,35 +62,35 @@ Item = TypeVar("Item", bound=Hashable)
 
 @dataclass(frozen=True)
 class Site:
-    """A scheduler, and the size of its cluster."""
+    """Scheduler and size of a cluster."""
 
     scheduler: str
     security: Security
     cores: int
     real_packets: int
-    """Hosts that make runs on real packets."""
+    """Number of hosts for runs on real packets."""
     is_pending: Callable[[], bool] = lambda: False
-    """Whether a worker may come yet, where none has for ``patience_s``."""
+    """Whether a worker may still come, where none has for ``patience_s``."""
     patience_s: float = AWAY_S
     hint: str = "./run.sh cluster status"
 
 
 def own_site() -> Site:
-    """That of ``cluster up``; raises CannotRun where there is none."""
+    """The site of ``cluster up``; raises CannotRun where there is none."""
     found = cluster.read()
     cores, real = sum(host.cores for host in found.hosts), sum(host.can.processes for host in found.hosts)
     return Site(found.scheduler, found.security(), cores, real)
 
 
 class TaskQueue(Generic[Item]):
-    """Jobs that wait for a worker, failed ones first. Those that need a host ``alone`` go one by one."""
+    """Jobs that wait for a worker, failed ones first. Jobs that need a host ``alone`` go one by one."""
 
     def __init__(self, jobs: Iterable[Item] = (), alone: Callable[[Item], bool] = lambda _: False) -> None:
         self.jobs, self.alone = deque(jobs), alone
         self.failed_on: dict[Item, list[str]] = {}
-        """Hosts by which a job was lost, could not be done, or was sent damaged."""
+        """Hosts on which a job failed."""
         self.run_s: float | None = None
-        """What a run takes on its worker, as far as known."""
+        """Estimated time of a run on its worker; None before the first."""
 
     def requeue(self, jobs: Sequence[Item]) -> None:
         """Put jobs before all others."""
@@ -101,30 +101,24 @@ class TaskQueue(Generic[Item]):
         on = self.failed_on.setdefault(job, [])
         on.append(host)
         if len(on) >= ALLOWED_FAILURES:
-            raise RunFailed(
-                "cluster.gave-up",
-                "{name}: tried {times} times, on {hosts}; {why}",
-                "What is finished is kept.",
-                name=str(job),
-                times=len(on),
-                hosts=", ".join(on),
-                why=why,
-            )
+            text, hosts = "{name}: tried {times} times, on {hosts}; {why}", ", ".join(on)
+            hint = "Finished runs are stored."
+            raise RunFailed("cluster.gave-up", text, hint, name=str(job), times=len(on), hosts=hosts, why=why)
 
     def took(self, seconds: float) -> None:
-        """Learn from a run how long one takes."""
+        """Update the estimated time of a run."""
         self.run_s = seconds if self.run_s is None else (1 - RECENT) * self.run_s + RECENT * seconds
 
-    def chunk(self, host: str, cores: Mapping[str, int], at_hand: int = 0) -> list[Item]:
-        """The next jobs for a host that has so many chunks ``at_hand``, about :data:`CHUNK_S` of work; one that failed
-        before goes alone, and elsewhere if it can. ``cores`` has those of all fit hosts."""
+    def chunk(self, host: str, cores: Mapping[str, int], ahead: int = 0) -> list[Item]:
+        """Take the next jobs for a host that has ``ahead`` chunks already, about :data:`CHUNK_S` of work. A job that
+        failed before goes alone, and to another host if there is one. ``cores`` has the cores of all fit hosts."""
 
         def is_better_elsewhere(job: Item) -> bool:
             on = self.failed_on.get(job, ())
             return host in on and not set(cores) <= set(on)
 
         first = next((job for job in self.jobs if not is_better_elsewhere(job)), None)
-        if first is None or at_hand >= self._window(first, cores[host]):
+        if first is None or ahead >= self._window(first, cores[host]):
             return []
         chunk, size = [first], 1
         self.jobs.remove(first)
@@ -135,7 +129,7 @@ class TaskQueue(Generic[Item]):
         return chunk
 
     def _window(self, job: Item, cores: int) -> int:
-        """How many chunks a worker may have at hand."""
+        """Returns the number of chunks that a worker may have."""
         if self.alone(job):
             return 1
         return cores * (AHEAD if self.run_s is not None and self.run_s < 10 * CHUNK_S else 1)
@@ -146,7 +140,7 @@ class TaskQueue(Generic[Item]):
 
 @dataclass(eq=False)
 class Host:
-    """A worker that is there. One that starts anew has another address, and is tested anew."""
+    """A connected worker. After a restart it has another address, and is tested again."""
 
     name: str
     address: str
@@ -158,7 +152,7 @@ class Host:
 
 @dataclass
 class Task:
-    """What a worker was given: jobs, or without jobs a test of it."""
+    """A task of a worker: jobs, or without jobs a test of the worker."""
 
     host: Host
     jobs: Sequence[Job]
@@ -166,7 +160,7 @@ class Task:
 
 
 class DaskExecutor(Executor):
-    """On the workers of a cluster, which ``find`` gives as it is now; it raises CannotRun where there is none."""
+    """Executor on the workers of a cluster. ``find`` returns its current site, or raises CannotRun."""
 
     client: Client | None = None
 
@@ -180,49 +174,49 @@ class DaskExecutor(Executor):
         self.queue, self.targets, self.study = TaskQueue[Job](alone=_needs_host), set[Target](), Path()
         self.tasks: dict[Future, Task] = {}
         self.hosts: dict[str, Host] = {}
-        """By address."""
+        """Hosts by address."""
         self.unfit: dict[str, str] = {}
-        """Why, by name."""
+        """Reasons by name."""
         self.lost_tests: Counter[str] = Counter()
         self.waiting_for, self.waiting_since_s, self.looked_s = "", 0.0, float("-inf")
         self.begun_s = time.monotonic()
         self.runs_by_host: Counter[str] = Counter()
         self.repeated: Counter[str] = Counter()
-        """By reason."""
+        """Numbers of repeated runs by reason."""
 
     def slots(self, engine: Engine) -> int:
-        """A run per core where time is virtual, else one per host that can make such runs."""
+        """A run per core in virtual time, else one per host for runs on real packets."""
         return self.site.cores if engine.deterministic() else max(1, self.site.real_packets)
 
     def submit(self, job: Job, *, first: bool = False) -> None:
-        """Jobs go in chunks, each to one worker."""
+        """Queue a job."""
         self.study = job.study
         if job.cell.target not in self.targets:
             self.targets.add(job.cell.target)
-            self.hosts.clear()  # they are tested anew, and by this as well
+            self.hosts.clear()  # to be tested again, with the new target
         if first:
             self.queue.requeue([job])
         else:
             self.queue.jobs.append(job)
 
     def left(self) -> int:
-        """Those in the queue, and those that workers have."""
+        """The number of jobs in the queue and on workers."""
         return len(self.queue.jobs) + sum(len(task.jobs) for task in self.tasks.values())
 
     def running(self) -> dict[str, float]:
-        """Those that workers have."""
+        """Jobs on workers."""
         now_s = time.monotonic()
         return {str(job): now_s - task.begun_s for task in self.tasks.values() for job in task.jobs}
 
     def where(self) -> str:
-        """The fit hosts, and their rate."""
+        """Fit hosts, and their rate."""
         fit = sorted(host.name for host in self.hosts.values() if host.state == "fit")
         rate = self.runs_by_host.total() / (time.monotonic() - self.begun_s)
         hosts = ", ".join(fit) if len(fit) <= 4 else f"{', '.join(fit[:3])}, …"
         return f"{len(fit)} hosts ({hosts}), {rate:.1f} runs/s"
 
     def wait(self, timeout_s: float) -> Iterator[Done]:
-        """What has completed since."""
+        """Yield completed jobs."""
         try:
             self._connect()
             self._submit_next()
@@ -234,11 +228,11 @@ class DaskExecutor(Executor):
         while not (ready := [future for future in self.tasks if future.done()]) and time.monotonic() < until_s:
             time.sleep(POLL_S)
         for future in ready:
-            if task := self.tasks.get(future):  # else another host has it meanwhile
+            if task := self.tasks.get(future):  # else its jobs went to another host
                 yield from self._arrived(task, self._fetch(future, task))
 
     def close(self) -> None:
-        """End what workers still do."""
+        """End runs in progress on workers."""
         if self.left() and self.client is not None:
             with uninterruptible(), suppress(*_AWAY):
                 self.client.run(worker.forget, self.submitter, on_error="ignore")
@@ -249,7 +243,7 @@ class DaskExecutor(Executor):
         self._begin()
 
     def disconnect(self) -> None:
-        """Close the connection by which all futures were made; the scheduler forgets them, and their jobs wait."""
+        """Close the connection, by which the scheduler forgets all futures, and queue their jobs again."""
         for task in self.tasks.values():
             self.queue.requeue(task.jobs)
         self.tasks.clear()
@@ -260,17 +254,17 @@ class DaskExecutor(Executor):
                 client.close(timeout=1)
 
     def _connect(self) -> None:
-        """Connect where the connection was lost, and update the hosts.
+        """Connect again if necessary, and update the hosts.
 
         Raises:
             OSError, TimeoutError, RuntimeError: the scheduler does not answer.
-            CannotRun: all hosts are unfit, or none has come for long.
+            CannotRun: all hosts are unfit, or none has come within the timeout.
         """
         if self.client and (self.client.status != "running" or any(future.cancelled() for future in self.tasks)):
             self.disconnect()
         if self.client is None:
             with suppress(CannotRun):
-                self.site = self.find()  # there may be another scheduler meanwhile
+                self.site = self.find()  # the scheduler may be another one now
             self.client = Client(self.site.scheduler, security=self.site.security, timeout=5, set_as_default=False)
         elif time.monotonic() - self.looked_s < LOOK_S:
             return
@@ -287,41 +281,31 @@ class DaskExecutor(Executor):
         if any(host.state != "unfit" for host in self.hosts.values()):
             self.waiting_for = ""
         elif self.hosts:
-            raise CannotRun(
-                "cluster.no-fit-host",
-                "no host of the cluster is fit for this study\n{told}",
-                "./run.sh cluster up INVENTORY",
-                told="\n".join(f"{name}: {why}" for name, why in sorted(self.unfit.items())),
-            )
+            text, why = "no host of the cluster is fit for this study\n{told}", sorted(self.unfit.items())
+            told = "\n".join(f"{name}: {reason}" for name, reason in why)
+            raise CannotRun("cluster.no-fit-host", text, "./run.sh cluster up INVENTORY", told=told)
         else:
             self._be_patient("worker", "no worker is connected")
 
     @staticmethod
-    def _workers(client: Client) -> Mapping[str, Mapping[str, Any]]:
-        """The scheduler's, by address."""
-        workers: Mapping[str, Mapping[str, Any]] = client.sync(client.scheduler.identity, n_workers=-1)["workers"]
-        return workers
+    def _workers(client: Client) -> Any:
+        """Returns facts of the scheduler's workers, by address."""
+        return client.sync(client.scheduler.identity, n_workers=-1)["workers"]
 
     def _be_patient(self, awaited: str, why: str) -> None:
-        """Say what is waited for; raises CannotRun where that has been so for long."""
+        """Report what is awaited; raises CannotRun after the timeout."""
         now_s = time.monotonic()
         if awaited != self.waiting_for:
             self.progress.say(f"  {why}; waiting")
         elif now_s - self.waiting_since_s <= self.site.patience_s:
             return
         elif not self.site.is_pending():
-            raise CannotRun(
-                "cluster.no-worker",
-                "{why}, for {patience_s:.0f} s",
-                "{hint}",
-                why=why,
-                patience_s=self.site.patience_s,
-                hint=self.site.hint,
-            )
+            site, text = self.site, "{why}, for {patience_s:.0f} s"
+            raise CannotRun("cluster.no-worker", text, "{hint}", why=why, patience_s=site.patience_s, hint=site.hint)
         self.waiting_for, self.waiting_since_s = awaited, now_s
 
     def _lose(self, host: Host) -> None:
-        """Give a host's jobs to others; what it had not begun does not count as a failure."""
+        """Queue a host's jobs again; jobs that it had not begun don't count as failed."""
         self.hosts.pop(host.address, None)
         self.progress.say(f"  {host.name} is lost; other workers get its runs")
         self.lost_tests[host.name] += host.state == "testing"
@@ -335,21 +319,21 @@ class DaskExecutor(Executor):
                 self.queue.failed(job, host.name, "its worker was lost")
 
     def _submit_next(self) -> None:
-        """Test new hosts, and fill the windows of fit ones."""
+        """Test new hosts, and give jobs to fit ones."""
         cores = {host.name: host.cores for host in self.hosts.values() if host.state == "fit"}
-        at_hand = Counter(task.host for task in self.tasks.values())
+        ahead = Counter(task.host for task in self.tasks.values())
         for host in self.hosts.values():
             if host.state == "new":
                 host.state = "testing"
-                middle = min(self._middles(), default=None) if host.real_packets else None  # a command has one
+                middle = min(self._middles(), default=None) if host.real_packets else None  # one for all cells
                 self._submit(Task(host, ()), worker.examine, sorted(self.targets), middle, alone=middle is not None)
-            while host.state == "fit" and (chunk := self.queue.chunk(host.name, cores, at_hand[host])):
+            while host.state == "fit" and (chunk := self.queue.chunk(host.name, cores, ahead[host])):
                 packed = [dumps(job, paths.results()) for job in chunk]
                 self._submit(Task(host, chunk), worker.runs, packed, alone=_needs_host(chunk[0]))
-                at_hand[host] += 1
+                ahead[host] += 1
 
     def _middles(self) -> list[Middle]:
-        """Of links that carry the study's real packets; none where all time is virtual."""
+        """Link emulators of the study's runs on real packets."""
         return [target.middle for target in self.targets if not engines.named(target.engine).deterministic()]
 
     def _submit(self, task: Task, do: Callable[..., Any], *given: Any, alone: bool) -> None:
@@ -367,8 +351,8 @@ class DaskExecutor(Executor):
         self.tasks[future] = task
 
     def _fetch(self, future: Future, task: Task) -> Sequence[tuple[Answer, float]]:
-        """What came of a task, nothing where it is lost and its jobs wait again. A result that can't be had though
-        scheduler and worker are there is its host's failure."""
+        """Returns the answers of a task, none if it is lost and its jobs are queued again. An answer that can't be
+        read, though the scheduler is there, is a failure of its host."""
         answers: Sequence[tuple[Answer, float]]
         try:
             answers = future.result(timeout=FETCH_S)
@@ -376,7 +360,7 @@ class DaskExecutor(Executor):
             self._lose(task.host)
             return ()
         except _CANCELLED:
-            return ()  # with the connection, which is made anew
+            return ()  # with the connection
         except Exception as error:
             try:
                 self._workers(future.client)
@@ -396,7 +380,7 @@ class DaskExecutor(Executor):
                 yield Done(job, record, seconds)
 
     def _judge(self, host: Host, answer: Answer) -> None:
-        """Compare a host's environment and small runs with those of this machine, and its links with the limits."""
+        """Compare a host's environment and small runs with this machine's, and its links with the limits."""
         self.lost_tests[host.name] = 0
         if isinstance(answer, Failed):
             self._judged(host, [str(answer.error)])
@@ -417,7 +401,7 @@ class DaskExecutor(Executor):
         self._judged(host, why)
 
     def _fingerprint(self) -> Mapping[str, Any]:
-        """This machine's."""
+        """Returns this machine's fingerprint for the study's targets."""
         targets = frozenset(self.targets)
         if targets not in self._fingerprints:
             paths.results().mkdir(parents=True, exist_ok=True)
@@ -426,14 +410,14 @@ class DaskExecutor(Executor):
         return self._fingerprints[targets]
 
     def _judged(self, host: Host, why: Sequence[str], since: str = "") -> None:
-        """A host is fit, or is left out."""
+        """Set the state of a host: fit, or left out."""
         host.state = "unfit" if why else "fit"
         if why:
             self.unfit[host.name] = "; ".join(why)
             self.progress.say(f"  {host.name} is left out{since}: {self.unfit[host.name]}")
 
     def _record(self, host: Host, job: Job, answer: Answer) -> RunRecord | None:
-        """A job's, with its files in their place; None where it waits again."""
+        """Place the files of a job and return its record; returns None if it is queued again."""
         if isinstance(answer, Failed):
             if not answer.of_the_host:
                 raise answer.error from InJob(answer.trace)
@@ -455,21 +439,17 @@ class DaskExecutor(Executor):
 
 
 def _needs_host(job: Job) -> bool:
-    """Whether it has its host to itself: on real packets."""
+    """Whether a job has its host to itself, as runs on real packets do."""
     return not job.cell.engine.deterministic()
 
 
 @contextmanager
 def dask_executor(find: Callable[[], Site] = own_site) -> Iterator[DaskExecutor]:
-    """An executor for a study or several, on this machine's cluster or another site's.
-
-    Raises:
-        CannotRun: there is none.
-        BadInput: its file is not one.
-    """
+    """An executor on this machine's cluster or another site; raises CannotRun where there is none, BadInput for errors
+    in its file."""
     cluster.configure_dask()
     for name in ("distributed", "distributed.client"):  # the second has a level of its own
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters of it is told by the study
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # the study reports what matters
     executor = DaskExecutor(find)
     try:
         yield executor

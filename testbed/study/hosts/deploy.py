@@ -32,32 +32,31 @@ from testbed.study.hosts import fitness
 from testbed.study.hosts.cluster import Cluster, Host
 
 PORT = 8786
-"""The scheduler's."""
+"""Port of the scheduler."""
 TIME_LIMIT_S = 3600.0
 INVENTORY = "inventory.json"
-"""Beside the cluster's file, the hosts with all their variables, by which ``down`` finds them again; also where ``up``
-failed. It tells how to log in, so only its owner may read it."""
+"""Hosts with their variables, beside the cluster's file: ``down`` needs it, also after an ``up`` that failed. It has
+login data, so only its owner may read it."""
 COMMIT = "commit"
 
 
 @dataclass(frozen=True)
 class Deployed:
-    """What became of the hosts. ``off`` says of each that is left out why."""
+    """Result of ``up``."""
 
     cluster: Cluster | None
-    """None where nothing was to be done, but only told (``check``)."""
+    """None for a dry run (``check``)."""
     changed: int
     """Tasks that changed something, on all hosts."""
     off: dict[str, str]
+    """Hosts that are left out, with reasons."""
 
 
 def up(file: Path, progress: Progress, *, go_on: bool = False, check: bool = False) -> Deployed:
-    """Have the same testbed on all hosts, with scheduler and workers on, and write the cluster's file.
+    """Install the same testbed on all hosts, start scheduler and workers, and write the cluster's file.
 
-    Args:
-        file: an Ansible inventory.
-        go_on: without the hosts that can't be reached, differ or fail.
-        check: only tell what would be done.
+    ``file`` is an Ansible inventory; ``go_on`` leaves out hosts that can't be reached, differ or fail; ``check`` changes
+    nothing.
 
     Raises:
         BadInput: the inventory is wrong.
@@ -66,9 +65,9 @@ def up(file: Path, progress: Progress, *, go_on: bool = False, check: bool = Fal
     inventory = inventories.read(file)
     make_ready(progress, "cluster")
     own = clusters.file().parent
-    push, told = own / "push", own / "push" / "hosts"
-    shutil.rmtree(told, ignore_errors=True)
-    for folder in (own, own / "tls", push, told):
+    push, facts = own / "push", own / "push" / "hosts"
+    shutil.rmtree(facts, ignore_errors=True)
+    for folder in (own, own / "tls", push, facts):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     commit, wheels = _prepare(push, progress)
     _refuse_another(own, inventory, commit)
@@ -89,16 +88,11 @@ def up(file: Path, progress: Progress, *, go_on: bool = False, check: bool = Fal
     }
     off, changed = _play("cluster.yml", hosts_file, variables, progress, ["--check"] * check, all_or_none=not go_on)
     hosts = [
-        json.loads((told / f"{name}.json").read_text()) for name in inventory.hosts if name not in off and not check
+        json.loads((facts / f"{name}.json").read_text()) for name in inventory.hosts if name not in off and not check
     ]
     if off and not (go_on and (hosts or check)):
-        raise CannotRun(
-            "cluster.hosts-failed",
-            "{hosts}",
-            "--keep-going makes the cluster without them, if any host is left. Log: {log}",
-            hosts=_told(off),
-            log=LOG,
-        )
+        hint = "--keep-going makes the cluster without them, if any host is left. Log: {log}"
+        raise CannotRun("cluster.hosts-failed", "{hosts}", hint, hosts=_lines(off), log=LOG)
     if check:
         return Deployed(None, changed, off)
     tls = {"ca": own / "tls" / "ca.crt", "cert": own / "tls" / "submitter.crt", "key": own / "tls" / "submitter.key"}
@@ -110,34 +104,27 @@ def up(file: Path, progress: Progress, *, go_on: bool = False, check: bool = Fal
 
 
 def down(progress: Progress, *, go_on: bool = False) -> int:
-    """Stop the services on all hosts, remove what ``up`` put there, be it half done, then the cluster's own files here.
-
-    Returns how many tasks changed something.
+    """Stop the services on all hosts, remove files that ``up`` put there, also where it failed, then the cluster's own
+    files here; returns the number of tasks that changed something.
 
     Raises:
-        CannotRun: there is no cluster; or some hosts could not be cleaned: all stays as it is here, to try again,
-            unless ``go_on``.
+        CannotRun: there is no cluster; or some hosts could not be cleaned. Files here stay then, to try again, unless
+            ``go_on``.
     """
     own = clusters.file().parent
     inventory, authority = own / INVENTORY, own / "tls" / "ca.crt"
     if not inventory.exists():
-        clusters.read()  # which says that there is none
-        raise CannotRun(
-            "cluster.no-inventory", "{inventory} does not exist, so the hosts are not known", inventory=inventory
-        )
+        clusters.read()  # raises where there is none
+        text = "{inventory} does not exist, so the hosts are not known"
+        raise CannotRun("cluster.no-inventory", text, inventory=inventory)
     variables = {
         "commit": (own / COMMIT).read_text(),
         "authority": fitness.sha256(authority) if authority.exists() else "",
     }
     off, changed = _play("cluster-down.yml", inventory, variables, progress)
     if off and not go_on:
-        raise CannotRun(
-            "cluster.hosts-not-cleaned",
-            "{hosts}",
-            "They still have what `cluster up` put there: try again, or give them up with --keep-going. Log: {log}",
-            hosts=_told(off),
-            log=LOG,
-        )
+        hint = "They still have files of `cluster up`: try again, or give them up with --keep-going. Log: {log}"
+        raise CannotRun("cluster.hosts-not-cleaned", "{hosts}", hint, hosts=_lines(off), log=LOG)
     shutil.rmtree(own)
     return changed
 
@@ -151,8 +138,8 @@ def _play(
     *,
     all_or_none: bool = False,
 ) -> tuple[dict[str, str], int]:
-    """Hosts that were not reached, or failed, with the last thing that was said of each; and how many tasks changed
-    something. Raises CannotRun where the playbook failed, and on no host."""
+    """Run a playbook; returns unreachable and failed hosts with their last message, and the number of tasks that
+    changed something. Raises CannotRun where the playbook failed, but on no host."""
     arguments = ["-i", str(inventory), "-e", json.dumps(variables), *more]
     played = play(progress, playbook, arguments, TIME_LIMIT_S, all_or_none=all_or_none)
     said = {failure.host: failure.said for failure in played.errors}
@@ -163,33 +150,25 @@ def _play(
     return off, sum(end.changed for end in played.hosts.values())
 
 
-def _told(off: dict[str, str]) -> Lines:
+def _lines(off: dict[str, str]) -> Lines:
     return Lines(f"{name}: {reason}" for name, reason in off.items())
 
 
 def _refuse_another(own: Path, inventory: inventories.Inventory, commit: str) -> None:
-    """A cluster of another commit, or with other hosts, is taken down first: else it would be left on the hosts."""
+    """Raise CannotRun where there is a cluster of another commit, or with other hosts, which would stay on them."""
     if not (own / COMMIT).exists():
         return
     there, gone = (own / COMMIT).read_text(), sorted(inventories.names(own / INVENTORY) - set(inventory.hosts))
     if there != commit or gone:
-        raise CannotRun(
-            "cluster.exists",
-            "there is a cluster {what} already",
-            "Take it down first: ./run.sh cluster down",
-            what=f"of commit {there[:12]}" if there != commit else f"with {', '.join(gone)}",
-        )
+        what = f"of commit {there[:12]}" if there != commit else f"with {', '.join(gone)}"
+        hint = "Take it down first: ./run.sh cluster down"
+        raise CannotRun("cluster.exists", "there is a cluster {what} already", hint, what=what)
 
 
 def _prepare(folder: Path, progress: Progress) -> tuple[str, Path]:
-    """Make a bundle of the commit in ``folder``, an archive of wheels in this user's cache, and the Go programs.
-
-    Returns commit and archive.
-
-    Raises:
-        CannotRun: files of the checkout are changed, so that the hosts would not run what is here; or the registry of
-            packages can't be reached.
-    """
+    """Make a bundle of the commit in ``folder``, an archive of wheels in this user's cache, and the Go programs;
+    returns commit and archive. Raises CannotRun where the checkout has uncommitted changes, or the registry of packages
+    can't be reached."""
     commit, bundle = head_commit(), folder / "commit.bundle"
     with progress.step("bundle of the commit") as step:
         _git("bundle", "create", "--quiet", str(bundle), "HEAD")
@@ -203,38 +182,31 @@ def _prepare(folder: Path, progress: Progress) -> tuple[str, Path]:
 
 
 def head_commit() -> str:
-    """The checkout's, by its full name; raises :class:`CannotRun` where files of it are changed."""
+    """Full name of the checkout's commit; raises :class:`CannotRun` where the checkout has uncommitted changes."""
     if changed := _git("status", "--porcelain", "--untracked-files=no"):
         names = ", ".join(line.split()[-1] for line in changed.splitlines()[:3])
-        raise CannotRun(
-            "cluster.uncommitted-changes",
-            "the checkout has uncommitted changes ({names}), and hosts get a commit",
-            "Commit them.",
-            names=names,
-        )
+        text = "the checkout has uncommitted changes ({names}), and hosts get a commit"
+        raise CannotRun("cluster.uncommitted-changes", text, "Commit them.", names=names)
     return _git("rev-parse", "HEAD")
 
 
 def _wheels() -> Path:
-    """An archive of the packages for these locks and this Python, fetched where there is none yet."""
+    """Archive of the packages for these locks and this Python, downloaded once."""
     key = hashlib.sha256(sys.version.encode() + packages.OF_UV.read_bytes() + packages.LOCK.read_bytes()).hexdigest()
     archive = guest_kernel.own_cache() / "wheels" / f"{key[:16]}.tar"
     if archive.exists():
         return archive
     archive.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=archive.parent) as folder:
-        wanted, fetched, packed = Path(folder, "packages.txt"), Path(folder, "wheels"), Path(folder, "wheels.tar")
-        wanted.write_text(packages.export(*fitness.GROUPS, hashes=True))
+        listed, fetched, packed = Path(folder, "packages.txt"), Path(folder, "wheels"), Path(folder, "wheels.tar")
+        listed.write_text(packages.export(*fitness.GROUPS, hashes=True))
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(fetched)]
         command += ["--only-binary", ":all:", "--require-hashes", "--disable-pip-version-check", "--retries", "2"]
-        command += ["--requirement", str(packages.OF_UV), "--requirement", str(wanted)]
+        command += ["--requirement", str(packages.OF_UV), "--requirement", str(listed)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise CannotRun(
-                "cluster.packages-not-fetched",
-                "the packages could not be fetched: {stderr}",
-                stderr=done.stderr.strip()[-300:],
-            )
+            text, why = "the packages could not be fetched: {stderr}", done.stderr.strip()[-300:]
+            raise CannotRun("cluster.packages-not-fetched", text, stderr=why)
         with tarfile.open(packed, "w") as opened:
             opened.add(fetched, arcname="wheels")
         packed.rename(archive)
@@ -242,15 +214,10 @@ def _wheels() -> Path:
 
 
 def _git(*arguments: str) -> str:
-    """Git's answer about this checkout; raises :class:`CannotRun` where it is none of Git's."""
+    """Output of Git in this checkout; raises :class:`CannotRun` where Git fails."""
     done = git(*arguments)
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip()[-300:]
-        raise CannotRun(
-            "cluster.git-failed",
-            "git {verb}: {said}",
-            "A cluster is made from a clone with Git.",
-            verb=arguments[0],
-            said=said,
-        )
+        hint = "A cluster is made from a clone with Git."
+        raise CannotRun("cluster.git-failed", "git {verb}: {said}", hint, verb=arguments[0], said=said)
     return done.stdout.decode().strip()

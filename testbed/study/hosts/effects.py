@@ -1,4 +1,4 @@
-"""Whether it shows in a table's figures which host of a cluster made a run."""
+"""Effects of the hosts of a cluster on a table's figures."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from typing import Any
 from testbed.judge.status import Status
 
 LEVEL = 0.01
-"""An effect is told where chance alone would show one so large more seldom, of all figures together."""
+"""Level of significance, over all figures together."""
 LEAST_N = 3
-"""So many values a host must have for a figure, to be compared in it."""
+"""Least number of a host's values of a figure."""
 
 Outcomes = Sequence[Mapping[str, Any]]
-"""Entries of ``outcomes`` in a ``table.json``."""
 
 
 @dataclass(frozen=True)
 class Effect:
-    """On a figure. ``p`` is adjusted for the number of figures; ``shifts`` has, by host, the median of its runs'
-    distances from the median of their cell, in parts of that."""
+    """Effect on a figure. ``p`` is adjusted for the number of figures; ``shifts`` has, by host, the median of its runs'
+    relative distances from the median of their cell."""
 
     figure: str
     p: float
@@ -35,17 +34,17 @@ class Effect:
 
 
 def runs_by_host(outcomes: Outcomes) -> dict[str, int]:
-    """How many each made; empty where no row tells a host."""
+    """Counts the runs of each host; empty for a table of one machine."""
     return dict(sorted(Counter(found["host"] for found in outcomes if found.get("host")).items()))
 
 
 def effects(outcomes: Outcomes, figures: Sequence[str]) -> list[Effect]:
-    """For each figure that can be compared, by Kruskal and Wallis, adjusted by Benjamini and Hochberg.
+    """Test each figure with enough values, by Kruskal and Wallis, adjusted by Benjamini and Hochberg.
 
-    Cells differ by design, so what is compared is how far a run is from its cell's median; of a cell whose runs were
-    all made by one host nothing can be told.
+    Cells differ by design, so the test compares the distances of runs from their cell's median. A cell whose runs were
+    all made by one host has no part in it.
     """
-    from scipy import stats  # a table of one machine needs none of it
+    from scipy import stats  # slow to import; a table of one machine does without
 
     found = []
     for figure in figures:
@@ -68,13 +67,13 @@ def _distances(outcomes: Outcomes, figure: str) -> Iterator[tuple[str, float]]:
         if one.get("host") and one["verdict"] == Status.PASS and one["figures"].get(figure) is not None:
             cells[one["row"], one["column"]].append((one["host"], one["figures"][figure]))
     for runs in cells.values():
-        middle = statistics.median(value for _, value in runs)
-        if middle and len({host for host, _ in runs}) > 1:
-            yield from ((host, value / middle - 1) for host, value in runs)
+        median = statistics.median(value for _, value in runs)
+        if median and len({host for host, _ in runs}) > 1:
+            yield from ((host, value / median - 1) for host, value in runs)
 
 
 def describe(outcomes: Outcomes, figures: Sequence[str]) -> list[str]:
-    """Sentences for the page; none where no row tells a host."""
+    """Sentences for the page; none for a table of one machine."""
     runs = runs_by_host(outcomes)
     if not runs:
         return []

@@ -1,7 +1,7 @@
-"""Whether a host may make a study's runs: its environment, its small runs and its links.
+"""Fitness of a host for a study's runs: its environment, its small runs and its links.
 
-``python -m testbed.study.hosts.fitness STATE [EXPECTED]`` prints as JSON what a host has; it ends with 1 and names each
-difference where ``EXPECTED`` (JSON, the submitter's) is not the same.
+``python -m testbed.study.hosts.fitness STATE [EXPECTED]`` prints a host's environment as JSON; it ends with 1 and names
+each difference from ``EXPECTED`` (JSON, the submitter's).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from packaging.utils import canonicalize_name
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from testbed import engines, paths
 from testbed.documents import explain, write_json
@@ -28,10 +28,11 @@ from testbed.machine.build import PROGRAMS
 from testbed.message import Message
 from testbed.runtime.progress import QuietProgress
 from testbed.scenario.load import load
+from testbed.scenario.section import Section
 from testbed.study.cell import Target
 
 GROUPS = ("setup", "testbed", "cluster")
-"""Of dependencies: the packages of a host."""
+"""Dependency groups installed on a host."""
 WORDS = {
     "code": "sources",
     "python": "Python",
@@ -40,24 +41,24 @@ WORDS = {
     "kernel": "guest kernel",
     "engines": "small run on",
 }
-"""What is called otherwise than its key."""
+"""Words for keys of the environment."""
 TARGETS = {
     "containers": Target("mininet", "docker"),
     "processes": Target("mininet", "process"),
     "vkernel": Target("vkernel"),
     "sim": Target("sim"),
 }
-"""What each field of :class:`testbed.study.hosts.cluster.Can` requires of a host."""
+"""Requirements of each field of :class:`testbed.study.hosts.cluster.Can`."""
 SCENARIO, SETTINGS = "startup", ("transfer=1MiB",)
-"""The small run's; every host makes it in the simulator, whatever the study's engine."""
+"""The small run, which every host makes in the simulator, whatever the study's engine."""
 POSSIBLE = "possible"
-"""In place of a digest, of an engine of which no two runs are the same bytes."""
+"""Stands for a digest where an engine is not deterministic."""
 HOSTS_FILE = "hosts.json"
 
 
 def environment() -> dict[str, Any]:
-    """This machine's ``commit`` (40 hexadecimal digits), ``code`` (changes with what plans, judges and reports),
-    ``python``, ``machine`` (its processor) and ``packages`` (name → version, of those in :data:`GROUPS`)."""
+    """Returns this machine's ``commit`` (40 hexadecimal digits), ``code`` (digest of the code that plans, judges and
+    reports), ``python``, ``machine`` (its processor) and ``packages`` (name → version, of those in :data:`GROUPS`)."""
     facts = provenance.of_machine_and_code()
     installed = {canonicalize_name(name): version for name, version in facts["packages"].items()}
     pinned = {canonicalize_name(line.split("==")[0]) for line in packages.export(*GROUPS).splitlines()}
@@ -66,8 +67,8 @@ def environment() -> dict[str, Any]:
 
 
 def mismatches(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
-    """A phrase for each value of ``ours`` that ``theirs`` lacks or has otherwise; of values by name, also for those
-    that are only there."""
+    """Returns a phrase for each value of ``ours`` that ``theirs`` lacks or has otherwise, and for each name that a
+    mapping has only there."""
     found = []
     for key, here in ours.items():
         there, word = theirs.get(key) or type(here)(), WORDS.get(key, key)
@@ -83,8 +84,9 @@ def mismatches(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
 
 
 def fingerprint(targets: Sequence[Target], results: Path) -> dict[str, Any]:
-    """What must be the same on all hosts of a study: the environment and, by ``engines``, the digest of a small run in
-    ``results``, :data:`POSSIBLE`, or why there is none. Builds programs, and removes what killed runs left."""
+    """Returns values that must be the same on all hosts of a study: the environment and, by ``engines``, the digest of
+    a small run in ``results``, :data:`POSSIBLE`, or the reason for none. Builds programs, and removes leftovers of
+    killed runs."""
     found = {}
     for name, runtime in {"sim": "virtual", **{target.engine: target.runtime for target in targets}}.items():
         try:
@@ -95,7 +97,7 @@ def fingerprint(targets: Sequence[Target], results: Path) -> dict[str, Any]:
 
 
 def _small_run(name: str, runtime: str, folder: Path) -> str:
-    """The digest of its telemetry."""
+    """Returns the digest of a small run's telemetry."""
     engine = engines.named(name)
     engine.refuse_user("cluster")
     progress = QuietProgress()
@@ -111,19 +113,19 @@ def _small_run(name: str, runtime: str, folder: Path) -> str:
 
 
 def sha256(path: Path) -> str:
-    """Of a file's bytes, in hexadecimal."""
+    """SHA-256 of a file, in hexadecimal."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def versions() -> dict[str, Any]:
-    """The environment, with digests of the Go ``programs`` and the guest ``kernel``, "" where there is none."""
+    """Returns the environment, with digests of the Go ``programs`` and the guest ``kernel`` ("" without one)."""
     kernel, built = guest_kernel.built(), [paths.BINARIES / name for name in sorted(PROGRAMS)]
     programs = {path.name: sha256(path)[:16] for path in built if path.exists()}
     return {**environment(), "programs": programs, "kernel": sha256(kernel)[:16] if kernel else ""}
 
 
 def abilities() -> dict[str, Any]:
-    """``cores`` that may be used, what the host ``can`` make runs in, and ``why_not``."""
+    """Returns the host's usable ``cores``, the kinds of runs that it ``can`` make, and ``why_not`` the others."""
     why_not = {}
     for name, target in TARGETS.items():
         engine = engines.named(target.engine)
@@ -136,29 +138,27 @@ def abilities() -> dict[str, Any]:
     return {"cores": len(os.sched_getaffinity(0)), "can": can, "why_not": why_not}
 
 
-class _Document(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Measurement(_Document):
-    """Of a host's links before a study, with what follows from it: ``figures``, and ``off``, why it was left out."""
+class Measurement(Section):
+    """Measurement of a host's links before a study, with derived values: ``figures``, and ``off``, reasons to leave the
+    host out."""
 
     host: Annotated[str, Field(min_length=1)]
     figures: dict[str, float | None]
     off: list[str]
     links: HostLinks
     sha256: str
-    """Of host and links."""
+    """Digest of host and links."""
 
     @classmethod
     def of(cls, host: str, links: HostLinks) -> Measurement:
-        """With what follows."""
+        """Derives the other fields."""
         digest = hashlib.sha256(f"{host} {links.model_dump_json()}".encode()).hexdigest()
         return cls(host=host, figures=links.figures(), off=links.off(), links=links, sha256=digest)
 
 
-class Measurements(_Document):
-    """``hosts.json`` of a study on real packets, in time order: a host again where it came again, or on resume."""
+class Measurements(Section):
+    """``hosts.json`` of a study on real packets, in time order: a host has another entry whenever it comes back, and
+    after resume."""
 
     schema_: Annotated[Literal[1], Field(alias="schema")] = 1
     limits: dict[str, float]
@@ -166,50 +166,40 @@ class Measurements(_Document):
 
 
 def add_measurement(folder: Path, host: str, links: HostLinks) -> None:
-    """Append one to a study's ``hosts.json``."""
+    """Append a measurement to a study's ``hosts.json``."""
     every = Measurements(limits=LIMITS, hosts=[*measurements(folder).hosts, Measurement.of(host, links)])
     write_json(folder / HOSTS_FILE, every.model_dump(by_alias=True))
 
 
 def measurements(folder: Path) -> Measurements:
-    """Those of a study, none without a file; raises :class:`BadInput` where the file is damaged."""
+    """Reads a study's measurements, none without a file; raises :class:`BadInput` where the file is damaged."""
     file = folder / HOSTS_FILE
     try:
         return Measurements.model_validate_json(file.read_bytes())
     except FileNotFoundError:
         return Measurements(limits=LIMITS, hosts=[])
     except ValidationError as error:
-        raise BadInput(
-            "cluster.bad-hosts-file",
-            "{file}: {why}",
-            "It is what {name} of a cluster's study is not: damaged, or another.",
-            file=file,
-            why=explain(error),
-            name=HOSTS_FILE,
-        ) from error
+        hint = "It is damaged, or no hosts.json of a cluster's study."
+        raise BadInput("cluster.bad-hosts-file", "{file}: {why}", hint, file=file, why=explain(error)) from error
 
 
 def verify_measurements(folder: Path, outcomes: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
-    """What does not follow from what was measured, and hosts that made runs (``host`` of ``outcomes``) without a
-    measurement that says they were fit; raises :class:`BadInput` where the file is damaged."""
+    """Yields derived values that don't follow from the measurements, and hosts that made runs (``host`` of
+    ``outcomes``) without a measurement that finds them fit; raises :class:`BadInput` where the file is damaged."""
     recorded = measurements(folder)
     again = Measurements(limits=LIMITS, hosts=[Measurement.of(one.host, one.links) for one in recorded.hosts])
-    # Fractions as texts, as they come from no other arithmetic than the recorded ones.
+    # Fractions compare as texts: both come from the same arithmetic.
     yield from differences(
         HOSTS_FILE, *(json.loads(one.model_dump_json(), parse_float=str) for one in (recorded, again))
     )
     fit = {one.host for one in again.hosts if not one.off}
     for host in sorted({str(found["host"]) for found in outcomes if found.get("host")} - fit):
-        yield Message(
-            "hosts.not-measured",
-            "{file}: {host} made runs, and no measurement there says that its links were fit for them",
-            file=HOSTS_FILE,
-            host=host,
-        )
+        text = "{file}: {host} made runs, and no measurement there says that its links were fit for them"
+        yield Message("hosts.not-measured", text, file=HOSTS_FILE, host=host)
 
 
 def main(arguments: list[str]) -> int:
-    """Print what this host has; returns the exit code."""
+    """Print this host's environment; returns the exit code."""
     os.environ["NCP_TESTBED_NO_BUILD"] = "1"
     kernel = Path(arguments[0]) / "linux"
     if kernel.exists():

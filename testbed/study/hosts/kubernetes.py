@@ -1,7 +1,7 @@
-"""A sweep as an Indexed Job of Kubernetes: each index makes a part of the runs and keeps it on a volume that all share.
+"""A sweep as an Indexed Job of Kubernetes: each index makes a part of the runs and stores it on a shared volume.
 
-No part knows of another, and nothing is scheduled here: Kubernetes makes a part that failed again. The submitter puts
-the parts together by their lists of finished runs, and knows by them what is finished.
+No part knows of another, and nothing is scheduled here: Kubernetes repeats a part that failed. The submitter joins the
+ledgers of the parts, and resumes by them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from string import Template
 
@@ -20,53 +19,38 @@ from testbed.errors import BadInput
 TEMPLATE = Path(__file__).with_suffix(".yaml")
 IMAGE = f"python:{sys.version_info.major}.{sys.version_info.minor}-bookworm"
 """Has git and Python; the testbed sets up all else."""
-
-
-@dataclass(frozen=True)
-class Request:
-    """For the pods of a Job."""
-
-    parts: int = 8
-    cores: int = 1
-    """Of each part."""
-    memory: str = "1Gi"
-    image: str = IMAGE
-    claim: str = "ncp-testbed"
-    """A claim of a volume that many may write to (ReadWriteMany)."""
-
-
 RULES = {
     "claim": (r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", "a claim's name: small letters, digits, '-' and '.'"),
     "memory": (r"[1-9][0-9]*([kMGT]i?)?", "an amount of memory, as 512Mi or 2Gi"),
     "image": (r"\S+", "the name of an image"),
 }
-"""What Kubernetes takes, and how that is said."""
+"""Patterns of Kubernetes, and their descriptions."""
 
 
-def manifest(sweep: str, options: Sequence[str], commit: str, request: Request) -> str:
-    """The Job, in YAML, with what the submitter does with it as comments.
+def manifest(
+    sweep: str,
+    options: Sequence[str],
+    commit: str,
+    *,
+    parts: int = 8,
+    cores: int = 1,
+    memory: str = "1Gi",
+    claim: str = "ncp-testbed",
+    image: str = IMAGE,
+) -> str:
+    """Returns the Job, in YAML, with the submitter's part as comments.
 
-    Args:
-        sweep: its name.
-        options: more of the command line, as the submitter will give them, too.
-        commit: 40 hexadecimal digits.
-        request: what the site gives.
-
-    Raises:
-        BadInput: a name or an amount that Kubernetes would refuse, or an option of several lines.
+    ``options`` are more of the command line, the same for the submitter; ``cores`` and ``memory`` are for each pod;
+    ``claim`` is of a volume that many may write to (ReadWriteMany). Raises BadInput for a name or an amount that
+    Kubernetes would refuse, and for an option of several lines.
     """
-    values = asdict(request)
-    for name, (pattern, should_be) in RULES.items():
-        if not re.fullmatch(pattern, values[name]):
-            raise BadInput(
-                "cluster.bad-manifest-value",
-                "--{name}: {value!r} should be {should_be}",
-                name=name,
-                value=values[name],
-                should_be=should_be,
-            )
+    values = {"parts": parts, "cores": cores, "memory": memory, "claim": claim, "image": image}
+    for name, (pattern, expected) in RULES.items():
+        if not re.fullmatch(pattern, value := str(values[name])):
+            text = "--{name}: {value!r} should be {expected}"
+            raise BadInput("cluster.bad-manifest-value", text, name=name, value=value, expected=expected)
     command = shlex.join(["./run.sh", "sweep", sweep, *options])
     if "\n" in command:
         raise BadInput("cluster.several-lines", "{command!r}: should be one line", command=command)
-    values |= {"image": json.dumps(request.image), "sweep": sweep, "commit": commit, "command": command}
+    values |= {"image": json.dumps(image), "sweep": sweep, "commit": commit, "command": command}
     return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(values)

@@ -1,5 +1,5 @@
-"""A cluster for as long as a command takes: jobs of a site's Slurm, each with one worker, by dask-jobqueue. The
-scheduler is in the submitter's own process; checkout and keys reach the nodes by a file system that all share."""
+"""A cluster for the duration of a command: jobs of a site's Slurm, each with one worker, by dask-jobqueue. The
+scheduler is in the submitter's own process; checkout and keys reach the nodes by a shared file system."""
 
 from __future__ import annotations
 
@@ -15,33 +15,32 @@ from typing import Annotated, Any
 import dask.config
 from dask_jobqueue.slurm import SLURMCluster
 from distributed import Security
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from testbed import paths
 from testbed.documents import explain
 from testbed.errors import BadInput, CannotRun
 from testbed.machine import guest_kernel
 from testbed.machine.build import build_programs
+from testbed.scenario.section import Section
 from testbed.study.hosts.cluster import CORE, configure_dask
 from testbed.study.hosts.dask import DaskExecutor, Site, dask_executor
 
 FOLDER = paths.CHECKOUT / ".build" / "slurm"
-"""Keys while they are needed, and what the jobs said."""
+"""Keys while they are needed, and the output of jobs."""
 PATIENCE_S = 15.0
-"""So long no worker and no job may be there."""
+"""Timeout without a worker and without a job."""
 
 Number = Annotated[int, Field(ge=1, le=4096)]
 Text = Annotated[str, Field(min_length=1)]
 
 
-class Request(BaseModel):
-    """For jobs; "" is as the site's configuration of dask-jobqueue or Slurm itself has it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class Request(Section):
+    """Options of jobs; "" leaves one to the site's configuration of dask-jobqueue or Slurm."""
 
     jobs: Number = 1
     cores: Number = 1
-    """Of each job: so many runs go side by side there."""
+    """Cores of each job: the number of its runs in parallel."""
     partition: Text = ""
     time: Text = ""
     """The limit of each job, as ``sbatch --time`` has it."""
@@ -49,32 +48,21 @@ class Request(BaseModel):
 
 
 def parse_request(text: str) -> Request:
-    """``jobs=4,cores=8,partition=short,time=2:00:00,account=me``, all of it optional; raises BadInput."""
+    """Parses ``jobs=4,cores=8,partition=short,time=2:00:00,account=me``, all of it optional; raises BadInput."""
     try:
         return Request.model_validate(dict(part.partition("=")[::2] for part in text.split(",")) if text else {})
     except ValidationError as error:
-        raise BadInput(
-            "slurm.bad-option",
-            "--cluster slurm: {why}; there should be KEY=VALUE,… with {keys} as keys",
-            why=explain(error),
-            keys=", ".join(Request.model_fields),
-        ) from error
+        text = "--cluster slurm: {why}; there should be KEY=VALUE,… with {keys} as keys"
+        raise BadInput("slurm.bad-option", text, why=explain(error), keys=", ".join(Request.model_fields)) from error
 
 
 @contextmanager
 def slurm_executor(request: Request) -> Iterator[DaskExecutor]:
-    """Workers in jobs of Slurm for a study or several; the jobs are cancelled in the end.
-
-    Raises:
-        CannotRun: there is no Slurm here, or it takes no such jobs.
-    """
+    """Workers in jobs of Slurm, which are cancelled in the end; raises CannotRun where there is no Slurm, or it refuses
+    the jobs."""
     if missing := [program for program in ("sbatch", "squeue", "scancel") if shutil.which(program) is None]:
-        raise CannotRun(
-            "slurm.not-here",
-            "--cluster slurm: {missing}: not here",
-            "Give the command where jobs are submitted: on a login node of a site with Slurm.",
-            missing=", ".join(missing),
-        )
+        hint = "Give the command where jobs are submitted: on a login node of a site with Slurm."
+        raise CannotRun("slurm.not-here", "--cluster slurm: {missing}: not here", hint, missing=", ".join(missing))
     configure_dask()
     build_programs()
     FOLDER.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -83,7 +71,7 @@ def slurm_executor(request: Request) -> Iterator[DaskExecutor]:
         try:
             _refuse_where_slurm_does(jobs.job_script(), Path(folder))
             jobs.scale(jobs=request.jobs)
-            cores, hint = request.jobs * request.cores, f"What the jobs said: {FOLDER}"
+            cores, hint = request.jobs * request.cores, f"Output of the jobs: {FOLDER}"
             site = Site(jobs.scheduler_address, jobs.security, cores, 0, lambda: _is_queued(jobs), PATIENCE_S, hint)
             with dask_executor(lambda: site) as executor:
                 yield executor
@@ -92,7 +80,7 @@ def slurm_executor(request: Request) -> Iterator[DaskExecutor]:
 
 
 def _cluster(request: Request, folder: Path) -> SLURMCluster:
-    """dask-jobqueue's. It wants to know a worker's memory, which nobody here limits: Slurm gives what is usual."""
+    """The cluster of dask-jobqueue. It requires a worker's memory, which is not limited here: Slurm has its default."""
     given: dict[str, Any] = {"queue": request.partition, "walltime": request.time, "account": request.account}
     given = {name: value for name, value in given.items() if value}  # the site's configuration may have the others
     if not dask.config.get("jobqueue.slurm.memory", None):
@@ -114,8 +102,8 @@ def _cluster(request: Request, folder: Path) -> SLURMCluster:
 
 
 def _prologue(folder: Path) -> list[str]:
-    """Lines of a job's script before its worker: everything is there already, and what it makes is the node's own. The
-    shell outlives a worker that Slurm ends."""
+    """Lines of a job's script before its worker: everything is built already, and results stay on the node. The shell
+    outlives a worker that Slurm ends."""
     lines = [
         "export NCP_TESTBED_NO_SETUP=1 NCP_TESTBED_NO_BUILD=1 PYTHONUTF8=1",
         f"export PYTHONPATH={shlex.quote(str(paths.CHECKOUT))}",
@@ -130,21 +118,17 @@ def _prologue(folder: Path) -> list[str]:
 
 
 def _refuse_where_slurm_does(script: str, folder: Path) -> None:
-    """A job that Slurm does not take is told by its own words, not found out by waiting."""
+    """Raise CannotRun with Slurm's own words where it refuses the job, instead of waiting for workers."""
     file = folder / "job.sh"
     file.write_text(script)
     done = subprocess.run(["sbatch", "--test-only", str(file)], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise CannotRun(
-            "slurm.job-refused",
-            "Slurm refuses the job: {stderr}",
-            "sinfo shows what there is.",
-            stderr=done.stderr.strip()[-300:],
-        )
+        text, hint = "Slurm refuses the job: {stderr}", "sinfo shows what there is."
+        raise CannotRun("slurm.job-refused", text, hint, stderr=done.stderr.strip()[-300:])
 
 
 def _is_queued(jobs: SLURMCluster) -> bool:
-    """Whether a job of ours waits or is running."""
+    """Whether one of the jobs waits or is running."""
     numbers = [str(job.job_id) for job in jobs.workers.values() if job.job_id]
     if not numbers:
         return bool(jobs.worker_spec)

@@ -1,4 +1,4 @@
-"""Serialization of runs and results. Paths below checkout and results go by name, as they are elsewhere there."""
+"""Serialization of runs and results. Paths below checkout and results are relative, as both are elsewhere on hosts."""
 
 from __future__ import annotations
 
@@ -18,10 +18,14 @@ RUN = "plan.json"
 """A folder with this file is a run's: it is replaced as a whole."""
 
 
+def _roots(results: Path) -> dict[str, Path]:
+    return {"results": results, "checkout": paths.CHECKOUT}
+
+
 class _Pickler(pickle.Pickler):
     def __init__(self, file: io.BytesIO, results: Path) -> None:
         super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
-        self.roots = {"results": results, "checkout": paths.CHECKOUT}
+        self.roots = _roots(results)
 
     def persistent_id(self, obj: Any) -> tuple[str, str] | None:
         if isinstance(obj, Path):
@@ -34,42 +38,42 @@ class _Pickler(pickle.Pickler):
 class _Unpickler(pickle.Unpickler):
     def __init__(self, file: io.BytesIO, results: Path) -> None:
         super().__init__(file)
-        self.roots = {"results": results, "checkout": paths.CHECKOUT}
+        self.roots = _roots(results)
 
     def persistent_load(self, pid: tuple[str, str]) -> Path:
         return self.roots[pid[0]] / pid[1]
 
 
 def dumps(value: Any, results: Path) -> bytes:
-    """Pickle a value, with paths below results and checkout by their names."""
+    """Pickle a value, with paths relative to results and checkout."""
     file = io.BytesIO()
     _Pickler(file, results).dump(value)
     return file.getvalue()
 
 
 def loads(data: bytes, results: Path) -> Any:
-    """Unpickle a value, with paths below the results and the checkout of this process."""
+    """Unpickle a value, with paths in the results and the checkout of this process."""
     return _Unpickler(io.BytesIO(data), results).load()
 
 
 class Damaged(Exception):
-    """What arrived is not what was sent."""
+    """Data that is not as it was sent."""
 
 
 @dataclass(frozen=True)
 class Packed:
-    """Bytes with the SHA-256 that they had where they were packed."""
+    """Bytes with their SHA-256 at the sender."""
 
     body: bytes
     sha256: str
 
     @classmethod
     def of(cls, body: bytes) -> Packed:
-        """Sealed."""
+        """Computes the SHA-256."""
         return cls(body, hashlib.sha256(body).hexdigest())
 
     def checked(self) -> bytes:
-        """The bytes; raises :class:`Damaged` where they are others."""
+        """The bytes; raises :class:`Damaged` where their SHA-256 is another."""
         found = hashlib.sha256(self.body).hexdigest()
         if found != self.sha256:
             raise Damaged(f"{len(self.body)} bytes with SHA-256 {found[:12]}…, not {self.sha256[:12]}…")
@@ -77,7 +81,7 @@ class Packed:
 
 
 def pack(folder: Path) -> bytes:
-    """All that is in a folder; b"" where there is nothing."""
+    """Packs the contents of a folder; returns b"" for an empty one."""
     if not any(folder.iterdir()):
         return b""
     file = io.BytesIO()
@@ -87,7 +91,7 @@ def pack(folder: Path) -> bytes:
 
 
 def unpack(data: bytes, into: Path) -> None:
-    """Place each run's folder whole or not at all, instead of one of its name."""
+    """Place each run's folder whole or not at all, in place of one of its name."""
     if not data:
         return
     into.mkdir(parents=True, exist_ok=True)

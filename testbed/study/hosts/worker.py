@@ -1,27 +1,22 @@
-"""What a worker does: runs, one after the other, each in a process of its own, packed as soon as it is over.
+"""A Dask worker for studies: makes its runs one after the other, each in a process of its own, and packs their results
+at once.
 
-The worker itself is Dask's, with this module as ``--preload``.
+Dask loads this module by ``--preload``.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import multiprocessing
 import os
-import pickle
 import shutil
 import signal
 import sys
 import tempfile
-import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
-from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -31,14 +26,13 @@ from testbed.errors import CannotRun, RunFailed, of_the_machine
 from testbed.lab import measure_host
 from testbed.machine.build import build_programs
 from testbed.plan.model import Middle
-from testbed.runtime.interrupts import interruptible
 from testbed.runtime.progress import QuietProgress
 from testbed.study.cell import Target
 from testbed.study.hosts.cluster import configure_dask
 from testbed.study.hosts.fitness import POSSIBLE, fingerprint
 from testbed.study.hosts.transfer import Packed, dumps, loads, pack
 from testbed.study.job import when_free
-from testbed.study.pool import PRELOADED
+from testbed.study.pool import PRELOADED, Child, InJob
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -53,32 +47,27 @@ class Failed:
     of_the_host: bool
 
     @classmethod
-    def of(cls, error: BaseException) -> Failed:
-        """The one that is being handled."""
-        of_the_host = isinstance(error, CannotRun) or bool(of_the_machine(error)) or not isinstance(error, Exception)
-        trace = traceback.format_exc()
-        if isinstance(error, Exception):
-            with contextlib.suppress(Exception):
-                pickle.loads(pickle.dumps(error))
-                return cls(error, trace, of_the_host)
-        return cls(RunFailed("cluster.job-broke", "{error!r}", error=error), trace, of_the_host)
+    def of(cls, error: BaseException, *, of_the_host: bool = False) -> Failed:
+        """Wraps the error that is being handled."""
+        trace = str(error.__cause__) if isinstance(error.__cause__, InJob) else traceback.format_exc()
+        if not isinstance(error, Exception):
+            return cls(RunFailed("cluster.job-broke", "{error!r}", error=error), trace, of_the_host=True)
+        return cls(error, trace, of_the_host or isinstance(error, CannotRun) or bool(of_the_machine(error)))
 
 
 Answer = Packed | Failed
-"""Of one process: what it returned, or why it returned nothing."""
 
 
 @dataclass
 class State:
-    """Of this worker."""
+    """State of this worker."""
 
     name: str = ""
     scratch: Path = field(default_factory=Path)
-    running: dict[ForkServerProcess, str] = field(default_factory=dict)
-    """Processes, with their submitters."""
+    running: dict[Child[bytes], str] = field(default_factory=dict)
+    """Processes and their submitters."""
     gone: set[str] = field(default_factory=set)
-    """Submitters; "" where the worker itself ends."""
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    """Submitters that have ended; an empty name stands for all, as the worker itself ends."""
 
 
 STATE = State()
@@ -89,6 +78,7 @@ def main() -> None:
     from distributed.cli.dask_worker import main as dask_worker  # takes longer than all else
 
     configure_dask()
+    PRELOADED.append(__name__)
     options = ["--no-nanny", "--no-dashboard", "--dashboard-address=127.0.0.1:0", "--memory-limit=0"]
     code = 1
     try:
@@ -101,7 +91,7 @@ def main() -> None:
 
 
 def dask_setup(worker: Worker) -> None:
-    """Have runs in Dask's folder of this worker, which the next one removes if this one is killed."""
+    """Place runs in the folder that Dask has for this worker; the next worker removes it if this one is killed."""
     STATE.name, STATE.scratch = str(worker.name), Path(worker.local_directory)
     for number in (signal.SIGINT, signal.SIGTERM):  # Dask's own handler cancels a close that has begun, and then hangs
         asyncio.get_running_loop().add_signal_handler(number, _exit, 0)
@@ -120,7 +110,7 @@ async def dask_teardown(_: Worker) -> None:
 
 
 def runs(jobs: Sequence[bytes], submitter: str) -> list[tuple[Answer, float]]:
-    """Do jobs of a study; with the seconds of each."""
+    """Do jobs of a study; returns their answers and seconds."""
     found = []
     for job in jobs:
         begun_s = time.monotonic()
@@ -130,89 +120,51 @@ def runs(jobs: Sequence[bytes], submitter: str) -> list[tuple[Answer, float]]:
 
 
 def examine(targets: Sequence[Target], middle: Middle | None, submitter: str) -> list[tuple[Answer, float]]:
-    """This host's ``fingerprint`` and, where a ``middle`` is given and such runs can be made, its ``links`` as JSON
-    (:class:`HostLinks`), measured while no other run is in progress."""
+    """Returns this host's ``fingerprint`` and its ``links`` as JSON (:class:`HostLinks`).
+
+    Links are measured for a given ``middle`` while no run is in progress, if the host can carry real packets."""
     return [(_in_a_process(_examine, (tuple(targets), middle), submitter), 0.0)]
 
 
 def forget(submitter: str = "") -> None:
-    """End the runs of a submitter or, without one, every run, and begin no more; they tear down what they built."""
+    """End the runs of a submitter, without one every run, and begin no more; the runs tear down what they built."""
     STATE.gone.add(submitter)
-    for process, of in list(STATE.running.items()):
+    for child, of in list(STATE.running.items()):
         if submitter in ("", of):
-            with contextlib.suppress(ProcessLookupError, ValueError):
-                os.kill(process.pid or 0, signal.SIGINT)
+            child.interrupt()
 
 
 def end_runs() -> None:
     """End every run, and wait for it."""
-    processes = list(STATE.running)
+    running = list(STATE.running)
     forget()
-    for process in processes:
-        process.join(60)
+    for child in running:
+        child.join(60)
 
 
 def _in_a_process(do: Callable[..., bytes], given: tuple[Any, ...], submitter: str) -> Answer:
-    """What a function returns in a process of its own, with a folder of its own for results."""
-    process = place = None
-    context = multiprocessing.get_context("forkserver")
+    """Call a function in a process of its own, with a folder of its own for results."""
+    child = place = None
     try:
         if STATE.gone & {"", submitter}:
             raise CannotRun("cluster.submitter-gone", "the submitter or the worker ends")
         place = tempfile.mkdtemp(dir=STATE.scratch, prefix="run-")
-        ours, theirs = context.Pipe()
-        with ours:
-            with theirs, STATE.lock:  # the fork server is started by one thread
-                context.set_forkserver_preload([*PRELOADED, __name__])
-                process = context.Process(target=_child, args=(do, given, place, theirs, dict(os.environ)))
-                process.start()
-                STATE.running[process] = submitter
-            try:
-                answer: Answer = ours.recv()
-            except EOFError:
-                process.join()
-                code = process.exitcode
-                raise CannotRun(
-                    "cluster.job-silent", "its process ended ({code}) without a message", code=code
-                ) from None
-            process.join()
-            return answer
-    except (OSError, CannotRun) as error:  # no room, no more processes, or one that ended
-        return Failed(error, traceback.format_exc(), of_the_host=True)
+        # What a run needs is set up with the cluster, not in the midst of a study.
+        child = Child("the run", do, *given, NCP_TESTBED_RESULTS=place, NCP_TESTBED_NO_SETUP="1")
+        STATE.running[child] = submitter
+        child.start()
+        return Packed.of(child.found())
+    except BaseException as error:  # anything may end the process
+        # The process gives the traceback of its own errors. Others are of the host: no room, or a process that died.
+        return Failed.of(error, of_the_host=not isinstance(error.__cause__, InJob))
     finally:
-        if process is not None:
-            STATE.running.pop(process, None)
+        STATE.running.pop(child, None)  # type: ignore[arg-type]
         if place is not None:
             shutil.rmtree(place, ignore_errors=True)
 
 
-def _child(
-    do: Callable[..., bytes], given: tuple[Any, ...], place: str, pipe: Connection, environment: Mapping[str, str]
-) -> None:
-    """Run in a session of its own, which ends when its worker does, however that ends."""
-    with interruptible():
-        os.setsid()
-        os.environ.clear()
-        # What a run needs is set up with the cluster, not in the midst of a study.
-        os.environ.update(environment, NCP_TESTBED_RESULTS=place, NCP_TESTBED_NO_SETUP="1")
-        threading.Thread(target=_end_with_the_worker, args=(pipe,), daemon=True).start()
-        answer: Answer
-        try:
-            answer = Packed.of(do(*given))
-        except BaseException as error:
-            answer = Failed.of(error)
-        with contextlib.suppress(BrokenPipeError):
-            pipe.send(answer)
-
-
-def _end_with_the_worker(pipe: Connection) -> None:
-    with contextlib.suppress(EOFError, OSError):
-        pipe.recv()  # nothing is ever sent this way
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
 def _run(job: bytes, host: str) -> bytes:
-    """Do a job; returns its record, and the files."""
+    """Do a job; returns its record and files."""
     results = Path(os.environ["NCP_TESTBED_RESULTS"])
     provenance.worker = host  # before there is a page, which shows it
     record = loads(job, results).run(QuietProgress())
