@@ -77,8 +77,11 @@ def register(app: typer.Typer) -> None:
 
         load(name, set_, quick=quick)  # bad input ends here
         if files.is_path(name):
-            text = "{name}: should be the name of a sweep of the checkout, as pods have nothing else"
-            raise BadInput("cluster.pods-need-a-sweep", text, name=name)
+            raise BadInput(
+                "cluster.pods-need-a-sweep",
+                "{name}: should be the name of a sweep of the checkout, as pods have nothing else",
+                name=name,
+            )
         options = [*(f"--set={assignment}" for assignment in set_), *(["--quick"] if quick else [])]
         commit, image = deploy.head_commit(), image or kubernetes.IMAGE
         size = {"parts": parts, "cores": cores}

@@ -50,8 +50,11 @@ def runs_made(cluster: str, *, parts: bool = False) -> Iterator[None]:
         with _many_machines(kind, options) as executor, run_by(executor):
             yield
     else:
-        text = "--cluster {cluster!r}: should stand alone, or be followed by slurm or slurm:KEY=VALUE,…"
-        raise BadInput("cluster.bad-target", text, cluster=cluster)
+        raise BadInput(
+            "cluster.bad-target",
+            "--cluster {cluster!r}: should stand alone, or be followed by slurm or slurm:KEY=VALUE,…",
+            cluster=cluster,
+        )
 
 
 def _many_machines(kind: str, options: str) -> AbstractContextManager[Executor]:
@@ -76,6 +79,11 @@ def _part(options: str) -> Part:
     request = re.fullmatch(r"of=([1-9][0-9]{0,5}),cores=([1-9][0-9]{0,3})", options)
     number = os.environ.get(INDEX, "")
     if request is None or not number.isdecimal() or int(number) >= int(request[1]):
-        text = "--cluster part:{options} with {index}={number!r}: should be part:of=PARTS,cores=CORES, a smaller index"
-        raise BadInput("cluster.bad-part", text, options=options, index=INDEX, number=number)
+        raise BadInput(
+            "cluster.bad-part",
+            "--cluster part:{options} with {index}={number!r}: should be part:of=PARTS,cores=CORES, a smaller index",
+            options=options,
+            index=INDEX,
+            number=number,
+        )
     return Part(int(number), int(request[1]), int(request[2]))

@@ -105,13 +105,17 @@ def test_every_shipped_claim_points_at_a_run_and_a_check_that_exist() -> None:
         (
             "source: them, kind: claim",
             "source: us, kind: claim",
-            Said("claims.no-such-part", what="source", name="us", known="them"),
+            Said("claims.no-such-part", kind="source", name="us", guess=Containing("them")),
         ),
-        ("run: line, check", "run: lines, check", Said("claims.no-such-part", what="run", name="lines")),
+        (
+            "run: line, check",
+            "run: lines, check",
+            Said("claims.no-such-part", kind="run", name="lines", place=Containing("claims.slope.run")),
+        ),
         (
             "setup: equal, text: Eight",
             "setup: other, text: Eight",
-            Said("claims.no-such-part", what="setup", name="other", known="equal"),
+            Said("claims.no-such-part", kind="setup", name="other", guess=Containing("equal")),
         ),
         ("kind: claim, setup", "kind: changed, setup", Said("claims.beside-without-changed")),
         ("kind: claim, setup", "kind: changed, beside: ratio, setup", Said("claims.no-differs")),
@@ -125,7 +129,11 @@ def test_every_shipped_claim_points_at_a_run_and_a_check_that_exist() -> None:
             "kind: claim, differs: [{ours: a, theirs: b, keys: [tcp.window]}], setup",
             Said("claims.differs-elsewhere", claim="ratio", setup="equal", key="tcp.window"),
         ),
-        ("{source: them, text: Two", "{source: us, text: Two", Said("claims.no-source", setup="equal", source="us")),
+        (
+            "{source: them, text: Two",
+            "{source: us, text: Two",
+            Said("claims.no-such-part", kind="source", name="us", place=Containing("setups.equal.source")),
+        ),
         ("kind: claim, setup", "kind: clam, setup", Said("input.wrong-type", field="claims.ratio.kind", value="clam")),
         ("check: final window ratio,", "", Said("claims.check-or-judge")),
         ("why: so}", "why: so, cause: a cap}", Said("claims.cause-without-failure")),
@@ -158,7 +166,7 @@ def test_what_points_at_nothing_is_named(file: Path, old: str, new: str, says: S
 def test_only_some_claims_need_only_their_runs(file: Path) -> None:
     some = load(file, only=["slope"])
     assert (list(some.claims), list(some.runs)) == (["slope"], ["line"])
-    with raises(BadInput, "claims.no-such-claim", claim="slop", guess=Containing("; did you mean 'slope'")):
+    with raises(BadInput, "claims.no-such-claim", name="slop", guess=Containing("; did you mean 'slope'")):
         load(file, only=["slop"])
 
 

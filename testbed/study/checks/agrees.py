@@ -1,4 +1,4 @@
-"""Do engines agree? Two runs of one scenario, or two tables of runs, figure by figure, against what is allowed."""
+"""Agreement of engines: two runs of a scenario, or two tables of runs, figure by figure, within tolerances."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHARE_TOLERANCE = 0.03
 GOODPUT_TOLERANCE = 0.03
 CONVERGENCE_TOLERANCE = 0.10
 FIGURE_TOLERANCE = 0.05
-"""Of a figure, as a part of the first engine's; of one in percent, as a part of a hundred."""
+"""Tolerance of a figure, in parts of the first engine's; of a figure in percent, in parts of a hundred."""
 SAMPLED_WITHIN_S = 0.06
 DECIDED: tuple[Status, ...] = (Status.PASS, Status.FAIL, Status.ERROR, Status.MISSING, Status.UNTRUSTED)
 
@@ -38,7 +38,7 @@ Compared = TypeVar("Compared")
 
 @dataclass(frozen=True)
 class Deviation:
-    """One figure of one session on both engines; ``off`` and ``allowed`` are in the same measure."""
+    """Deviation of a session's figure between engines; ``off`` and ``allowed`` are in the same unit."""
 
     session: str
     figure: str
@@ -50,11 +50,11 @@ class Deviation:
 
     @property
     def same(self) -> bool:
-        """Whether the engines agree within what is allowed."""
+        """Whether the engines agree within the tolerance."""
         return self.off <= self.allowed
 
     def as_json(self) -> dict[str, Any]:
-        """For ``cross-check.json``: NaN and infinity, which JSON lacks, become null."""
+        """The entry in ``cross-check.json``, with null for NaN and infinity."""
         document = asdict(self) | {"same": self.same}
         return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in document.items()}
 
@@ -73,8 +73,8 @@ class AgreementEntry(TypedDict):
 
 @dataclass(frozen=True)
 class Agreement:
-    """One scenario or table on several engines. ``runs`` are the result folders by engine, ``untrusted`` the reasons
-    why one can't be trusted, ``broken`` why there is nothing to compare."""
+    """Comparison of a scenario or table on several engines. ``runs`` are the result folders by engine; ``untrusted``
+    are reasons not to trust one; ``broken`` is the reason for nothing to compare."""
 
     scenario: str
     title: str
@@ -84,7 +84,7 @@ class Agreement:
     untrusted: Sequence[str] = ()
     broken: str = ""
     runs_own: Mapping[str, Status] = field(default_factory=dict)
-    """By engine what its runs are worth: two that fail in the same fact are alike, and prove nothing."""
+    """Status of each engine's own runs: two that fail in the same fact are alike, and prove nothing."""
 
     @property
     def verdict(self) -> Status:
@@ -94,15 +94,15 @@ class Agreement:
         return verdict_of([*parts, *([Status.UNTRUSTED] if self.untrusted else [])])
 
     def lines(self) -> list[str]:
-        """What came out, for the terminal."""
-        told = [("same" if difference.same else "differs", difference.text) for difference in self.differences]
-        told += [(word, f"{engine}: its own runs") for engine, word in self.runs_own.items() if word != Status.PASS]
-        told += [(Status.UNTRUSTED, reason) for reason in self.untrusted]
-        told += [("broken", self.broken)] if self.broken else []
-        return [f"{self.scenario}: {self.verdict}", *(f"  {word:<11} {text}" for word, text in told)]
+        """Lines for the terminal."""
+        rows = [("same" if one.same else "differs", one.text) for one in self.differences]
+        rows += [(word, f"{engine}: its own runs") for engine, word in self.runs_own.items() if word != Status.PASS]
+        rows += [(Status.UNTRUSTED, reason) for reason in self.untrusted]
+        rows += [("broken", self.broken)] if self.broken else []
+        return [f"{self.scenario}: {self.verdict}", *(f"  {word:<11} {text}" for word, text in rows)]
 
     def as_json(self) -> AgreementEntry:
-        """For ``cross-check.json``."""
+        """The entry in ``cross-check.json``."""
         return {
             "scenario": self.scenario,
             "verdict": self.verdict,
@@ -120,13 +120,13 @@ class Document(TypedDict):
     schema: Literal[1]
     scenarios: list[AgreementEntry]
     refused: dict[str, str]
-    """Why an engine can't carry a scenario."""
+    """Reasons of engines that don't support a scenario."""
 
 
 def with_first(
     found: Mapping[str, Compared], compare: Callable[[Compared, Compared], Sequence[Deviation]]
 ) -> list[Deviation]:
-    """Each of the others beside the first; of more than two, each deviation says which ones it is of."""
+    """Compare each of the others with the first; with more than two, each deviation names its pair."""
     (first, baseline), *others = found.items()
     deviations = [(word, d) for word, other in others for d in compare(baseline, other)]
     if len(others) == 1:
@@ -135,7 +135,7 @@ def with_first(
 
 
 def compare_runs(first: Evidence, second: Evidence) -> list[Deviation]:
-    """Two runs of one plan with windows, session by session; raises CannotJudge where a run has no data."""
+    """Compare two runs of a plan with windows, session by session; raises CannotJudge where a run has no data."""
     found = []
     for session in first.plan["sessions"]:
         name = session["name"]
@@ -150,7 +150,7 @@ def compare_runs(first: Evidence, second: Evidence) -> list[Deviation]:
 
 
 def compare_figures(scenario: str, first: Mapping[str, float], second: Mapping[str, float]) -> list[Deviation]:
-    """Two runs by the figures of their verdicts; one that a run has not is as far off as can be."""
+    """Compare two runs by the figures of their verdicts; a figure of one run alone deviates infinitely."""
     return [
         _figure(scenario, name, *(Spread.of([run[name]] if name in run else []) for run in (first, second)))
         for name in dict.fromkeys([*first, *second])
@@ -158,7 +158,7 @@ def compare_figures(scenario: str, first: Mapping[str, float], second: Mapping[s
 
 
 def compare_tables(table: Table, first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Deviation]:
-    """Two ``table.json``: the medians of the cells that both have, and what the table's checks say of them."""
+    """Compare two ``table.json``: the medians of common cells, and the statuses of the table's checks."""
     ours, theirs = ({row.name: row for row in summaries_of(document)} for document in (first, second))
     rows = [name for name in ours if name in theirs]
     columns = [name for name in first["columns"] if name in second["columns"]]
@@ -171,8 +171,8 @@ def compare_tables(table: Table, first: Mapping[str, Any], second: Mapping[str, 
 
 
 def _sharing_links(session: Session) -> list[list[str]]:
-    """Connections, those together that share a link. What such a link carries is divided by the order in which their
-    packets come to it, and a microsecond of delay changes that: only what they have together is the same."""
+    """Groups connections that share a link. The order of their packets divides such a link among them, and a
+    microsecond of delay changes it: only their sum is the same on both engines."""
     groups: list[tuple[set[str], list[str]]] = []
     for connection in session["connections"]:
         links, names = set(planned.path_of(connection)), [str(connection["index"])]
@@ -184,7 +184,7 @@ def _sharing_links(session: Session) -> list[list[str]]:
 
 
 def _sum(connections: Sequence[Timed]) -> Timed:
-    """Of samples that were taken together."""
+    """Sum of simultaneous samples."""
     if not connections:
         return Timed(np.empty(0), np.empty(0))
     length = min(s.t_s.size for s in connections)
@@ -192,8 +192,8 @@ def _sum(connections: Sequence[Timed]) -> Timed:
 
 
 def _seconds(run: Evidence) -> dict[int, float]:
-    """Whole seconds, and when to look: where the timeline acts a sample's interval earlier, as windows jump there, and
-    which run took its sample after the jump says nothing."""
+    """Maps whole seconds to times of samples. At an event of the timeline it is a sample's interval earlier: windows
+    jump there, and either run may take its sample after the jump."""
     acts = {
         a["at_s"] + later for a in run.plan["timeline"] for later in (0, a["for_s"] if a["kind"] == "pause_read" else 0)
     }
@@ -204,7 +204,7 @@ def _seconds(run: Evidence) -> dict[int, float]:
 def _shares(
     session: str, connections: Sequence[str], seconds: Mapping[int, float], first: Timed, second: Timed
 ) -> Deviation:
-    """The largest difference at whole seconds, which both runs cover; between samples by the straight line."""
+    """Largest difference at whole seconds that both runs cover, with linear interpolation between samples."""
     seen = [
         (t_s, *(float(np.interp(look_s, run.t_s, run.values)) for run in (first, second)))
         for t_s, look_s in seconds.items()
@@ -234,7 +234,7 @@ def _convergence(session: Session, first: Evidence, second: Evidence) -> Deviati
     if a is None or b is None:
         off = 0.0 if a is b else math.inf
     else:
-        # One sample more or less is no difference.
+        # A difference of one sample does not count.
         off = max(0.0, abs(b - a) - first.interval_s) / max(a, first.interval_s)
     said = ["never" if t is None else f"{t:.1f} s" for t in (a, b)]
     text = f"converged within ±{TOLERANCE:.0%} for good: {said[0]} and {said[1]}"
@@ -242,7 +242,7 @@ def _convergence(session: Session, first: Evidence, second: Evidence) -> Deviati
 
 
 def _converged_s(session: Session, run: Evidence) -> float | None:
-    """When the last connection's window came to its ratio to the first's."""
+    """Time at which the last connection's window reached its ratio to the first's."""
     windows, rates = run.samples("window_packets", session["name"]), planned.rates_pps(run.plan, session)
     first, *others = windows
     times = []
@@ -265,7 +265,7 @@ def _figure(place: str, name: str, first: Spread, second: Spread) -> Deviation:
 
 
 def _shown(spread: Spread) -> str:
-    """With the range, where runs of one engine differ: it says how much a difference of medians does."""
+    """Formats a median, with the range if runs of the engine differ, as a scale for a difference of medians."""
     if spread.median is None or spread.low is None or spread.high is None:
         return "nothing"
     low, high = words.figure(spread.low), words.figure(spread.high)
@@ -275,14 +275,14 @@ def _shown(spread: Spread) -> str:
 def _checks(
     table: Table, documents: Sequence[Mapping[str, Any]], rows: Sequence[str], columns: Sequence[str]
 ) -> Iterator[Deviation]:
-    """What both decide, they must decide alike; few runs leave open what more decide."""
-    said: list[list[Status]] = []
+    """Compare checks that both tables decide; few runs leave open what more decide."""
+    statuses: list[list[Status]] = []
     for document in documents:
         summaries = [summary for summary in summaries_of(document) if summary.name in rows]
         cells = [cell for cell in results_of(document) if cell.at["row"] in rows]
         engine = document["engine"]
-        said.append([judge_one(c, summaries, list(columns), cells, engine=engine).status for c in table.checks])
-    for check, first, second in zip(table.checks, *said, strict=True):
+        statuses.append([judge_one(c, summaries, list(columns), cells, engine=engine).status for c in table.checks])
+    for check, first, second in zip(table.checks, *statuses, strict=True):
         differ = first in DECIDED and second in DECIDED and first != second
         text = f"“{check.name}” {words.STATUS[first]} and {words.STATUS[second]}"
         yield Deviation(check.name, "check", None, None, float(differ), 0.0, text)

@@ -1,4 +1,4 @@
-"""Did a change help? Groups of runs figure by figure: how large differences are, how sure, and whether for better."""
+"""Differences between groups of runs, figure by figure, with confidence intervals and directions."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from testbed.judge.ncp_figures import FIGURES as OF_SWEEPS
 from testbed.judge.status import Status, of_direction, verdict_of, worst
 
 Direction = Literal["better", "worse", "differs", "no difference shown"]
-"""Which way a figure went; ``differs`` where neither way is better."""
+"""Direction of a difference; ``differs`` for a figure without a better direction."""
 NOT_SHOWN: Direction = "no difference shown"
 RESAMPLES = 9999
 SEED = 20240
-"""The resampling is seeded, so that the same values always have the same interval."""
+"""Seed of the resampling: equal values have equal intervals."""
 SAME = 1e-12
-"""Values that differ by no more, in parts of the largest, are the same number."""
+"""Largest relative difference of equal values."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """``better`` None: no direction is known, so a difference is only shown. A difference of less than
-    ``least_relative`` of the first group's mean and less than ``least_absolute`` does not matter."""
+    """A figure and its least difference that matters: the larger of ``least_relative``, in parts of the first group's
+    mean, and ``least_absolute``. With ``better`` None a difference is only shown."""
 
     title: str
     unit: str
@@ -63,7 +63,7 @@ FIGURES: Mapping[str, Figure] = {
     "checks_held": Figure("Checks that hold", "share", BETTER["checks_held"], 0.0, 0.001),
     "completed": Figure("Came to its end, payload intact", "share of runs", BETTER["completed"], 0.0, 0.001),
 }
-"""In the order that they are shown in; what a verdict brings beyond these follows, without a direction."""
+"""Figures in the order of display; further figures of a verdict follow, without a direction."""
 
 MEASURED_BY: Mapping[str, Figure] = {
     "follows_law": Figure("largest error", "share", "lower", 0.0, 0.002),
@@ -77,17 +77,17 @@ MEASURED_BY: Mapping[str, Figure] = {
     "link_filled": Figure("part of the link's rate", "share", None, 0.005),
     "window_edges": Figure("edges met", "", None, 0.0, 1.0),
 }
-"""What checks about a number measure, by their judge: the figure's name is ``settles: final window ratio``. Where a
-check has a lower and an upper limit, neither way is better."""
+"""Figures of checks about a number, by their judge. A figure is named after its check: ``settles: final window ratio``.
+It has no direction where a check has a lower and an upper limit."""
 
 SHOWN = ("scenario", "commit", "policy", "changed", "engine", "middle", "runtime", "quick", "kernel", "host")
-"""Facts of a group, in the order that they are shown in."""
+"""Facts of a group, in the order of display."""
 
 
 class Run(BaseModel):
-    """A run of a group. ``case`` is its setting (the scenario, or a table's row and column), ``never`` the figures that
-    it did not reach: their value is then when the look for it ended, the least that it can be. In ``compare.json``
-    ``folder`` is relative where it is inside the comparison's, and neither checks nor facts are there."""
+    """A run of a group. ``case`` is its setting: the scenario, or a table's row and column. ``never`` has the figures
+    that it did not reach; their value becomes the end of the search, a lower bound. In ``compare.json`` a ``folder``
+    inside the comparison is relative, and checks and facts are left out."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -101,35 +101,35 @@ class Run(BaseModel):
     without_figures: str
     checks: SkipJsonSchema[dict[str, Status]] = Field({}, exclude=True)
     facts: SkipJsonSchema[dict[str, str] | None] = Field(None, exclude=True)
-    """By :data:`SHOWN`; None where its folder is elsewhere, and is not read."""
+    """Facts by :data:`SHOWN`; None for a folder elsewhere, which is not read."""
 
 
 class Group(BaseModel):
-    """Runs of one version of what is compared, as in ``compare.json``."""
+    """Runs of one version, as in ``compare.json``."""
 
     name: str
     facts: dict[str, str] = {}
     missing: int = 0
-    """How many runs were requested of a table and are not there."""
+    """Number of requested runs of a table that do not exist."""
     runs: Sequence[Run]
 
     @property
     def standing(self) -> Status:
-        """The worst of its runs' that were requested."""
+        """The worst status of the requested runs."""
         return worst([*(run.standing for run in self.runs), *([Status.MISSING] if self.missing else [])])
 
     @property
     def trusted(self) -> list[Run]:
-        """The runs whose links and machine were good enough."""
+        """The trusted runs."""
         return [run for run in self.runs if run.trusted]
 
     @property
     def cases(self) -> list[str]:
-        """The settings of the trusted runs, in their order."""
+        """The settings of the trusted runs, in order."""
         return list(dict.fromkeys(run.case for run in self.trusted))
 
     def relative_to(self, home: Path) -> Group:
-        """With the folders of its runs relative where they are inside, so that the whole may be moved."""
+        """Returns the group with relative folders of runs inside ``home``, so that the result can be moved."""
         paths = [Path(run.folder).resolve() for run in self.runs]
         folders = [str(path.relative_to(home) if path.is_relative_to(home) else path) for path in paths]
         runs = [run.model_copy(update={"folder": f}) for run, f in zip(self.runs, folders, strict=True)]
@@ -138,7 +138,7 @@ class Group(BaseModel):
 
 @dataclass(frozen=True)
 class Sample:
-    """One group's values of a figure: how many, mean, smallest, largest; ``never``: in how many it was not reached."""
+    """Summary of a group's values of a figure; ``never`` counts runs that did not reach it."""
 
     n: int
     mean: float
@@ -148,14 +148,14 @@ class Sample:
 
     @classmethod
     def of(cls, values: NDArray[np.float64], never: int) -> Sample:
-        """Of at least one value."""
+        """Summarize at least one value."""
         return cls(values.size, rounded(values.mean()), rounded(values.min()), rounded(values.max()), never)
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A figure of a case in a group against the first group. ``difference`` is of the means; its interval ``low`` to
-    ``high`` is None where there are too few runs. ``paired``: run by run, by setting and seed."""
+    """Difference of a figure of a case from the first group. ``difference`` is of the means; its interval ``low`` to
+    ``high`` is None with too few runs. ``paired``: run by run, by setting and seed."""
 
     case: str
     group: str
@@ -171,19 +171,19 @@ class Difference:
 
     @property
     def relative(self) -> float | None:
-        """In parts of the first group's mean."""
+        """The difference in parts of the first group's mean."""
         return self.difference / abs(self.base.mean) if self.base.mean else None
 
     def as_json(self) -> dict[str, Any]:
-        """For ``compare.json``."""
+        """The entry in ``compare.json``."""
         relative = None if self.relative is None else rounded(self.relative)
         return asdict(self) | {"relative": relative, "status": of_direction(self.direction)}
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Groups that were compared with the first one. By the others' names, ``directions`` are ``better``, ``worse``,
-    ``mixed`` or ``no difference shown``, and empty where ``statuses`` says that runs failed or can't be trusted."""
+    """Comparison of groups with the first one. By the names of the others, ``directions`` are ``better``, ``worse``,
+    ``mixed`` or ``no difference shown``, and empty where runs failed or can't be trusted, as ``statuses`` says."""
 
     groups: Sequence[Group]
     differences: Sequence[Difference]
@@ -191,11 +191,11 @@ class Comparison:
     directions: Mapping[str, str]
 
     def of_group(self, name: str) -> list[Difference]:
-        """A group's differences from the first."""
+        """Differences of a group from the first."""
         return [difference for difference in self.differences if difference.group == name]
 
     def document(self, name: str, confidence: float, command: str, home: Path) -> Document:
-        """``compare.json``, in which the folders of runs are relative to ``home``."""
+        """Returns ``compare.json``, with folders of runs relative to ``home``."""
         return {
             "schema": SCHEMA,
             "name": name,
@@ -209,7 +209,7 @@ class Comparison:
 
 
 SCHEMA: Literal[2] = 2
-"""Of ``compare.json``: since 2 a direction and a status stand where one word stood for both."""
+"""Schema of ``compare.json``; 2 has direction and status in place of one word for both."""
 
 
 class Document(TypedDict):
@@ -221,14 +221,15 @@ class Document(TypedDict):
     confidence: float
     statuses: dict[str, Status]
     directions: dict[str, str]
-    """By group; empty where the runs of one prove nothing, or failed."""
+    """Directions by group; empty where its runs failed or can't be trusted."""
     groups: list[Annotated[dict[str, Any], entry_of(Group)]]
     differences: list[Annotated[dict[str, Any], entry_of(Difference, relative=float | None, status=Status)]]
 
 
 def judge(groups: Sequence[Group], confidence: float, only: Sequence[str] = ()) -> Comparison:
-    """Compare the others with the first; ``only`` these figures, if any are given. A group is worth no more than the
-    worst run of it and of the first: one that broke down, is missing or failed a fact makes it fail."""
+    """Compare the other groups with the first, in all figures or in ``only`` some. The status of a group is no better
+    than that of the worst run in it and in the first: a run that broke down, is missing or failed a fact makes it
+    fail."""
     base, *others = groups
     found = differences(base, others, confidence, only) if all(group.trusted for group in groups) else []
     statuses, directions = {}, {}
@@ -240,8 +241,8 @@ def judge(groups: Sequence[Group], confidence: float, only: Sequence[str] = ()) 
 
 
 def differences(base: Group, others: Sequence[Group], confidence: float, only: Sequence[str] = ()) -> list[Difference]:
-    """All figures of all cases that both groups have. All intervals together are to hold with ``confidence``: each
-    one's own (nominal) level is higher the more of them there are (Bonferroni)."""
+    """Compare all figures of all cases that both groups have. All intervals together hold with ``confidence``: the
+    (nominal) level of each rises with their number (Bonferroni)."""
     requested = [
         (other.name, case, name, runs)
         for other in others
@@ -253,8 +254,8 @@ def differences(base: Group, others: Sequence[Group], confidence: float, only: S
 
 
 def by_case(base: Group, other: Group) -> dict[str, tuple[list[Run], list[Run]]]:
-    """The trusted runs of both groups by the settings that both have; two groups of one setting each are compared
-    whatever it is, and its name is empty."""
+    """Returns the trusted runs of both groups by common settings. Two groups of one setting each are compared whatever
+    it is, under an empty name."""
     if len(base.cases) == len(other.cases) == 1:
         return {"": (base.trusted, other.trusted)}
     return {
@@ -265,13 +266,13 @@ def by_case(base: Group, other: Group) -> dict[str, tuple[list[Run], list[Run]]]
 
 
 def cases_of_one(base: Group, other: Group) -> list[str]:
-    """The settings that only one of the two has, so that they are not compared."""
+    """Settings that only one of the two groups has."""
     both = by_case(base, other)
     return [] if "" in both else [case for group in (base, other) for case in group.cases if case not in both]
 
 
 def figure_of(name: str) -> Figure:
-    """The figure; one that is not listed has the title and unit of its name, and no direction."""
+    """Describes a figure; one that is not listed has the title and unit of its name, and no direction."""
     judge, _, check = name.partition(": ")
     if is_of_check(name):
         return replace(MEASURED_BY[judge], title=f"“{check}”: {MEASURED_BY[judge].title}")
@@ -279,13 +280,13 @@ def figure_of(name: str) -> Figure:
 
 
 def is_of_check(name: str) -> bool:
-    """Whether a figure is what one check measured."""
+    """Whether a figure is measured by a check."""
     return ": " in name and name.partition(": ")[0] in MEASURED_BY
 
 
 def of_checks(verdict: Verdict) -> tuple[dict[str, float], list[str]]:
-    """How many checks hold, what each that was decided has measured, whether it held or not, and which of these were
-    never reached. A run's only check against the law is ``law_error``."""
+    """Returns figures of a verdict's checks (the share that holds, and the measured value of each that was decided),
+    and the names of figures that were never reached. A run's only check against the law is ``law_error``."""
     counted = [check for check in verdict.checks if check.status != Status.SKIPPED]
     holding = sum(check.status == Status.PASS for check in counted)
     found = {"checks_held": holding / len(counted)} if counted else {}
@@ -307,7 +308,7 @@ def of_checks(verdict: Verdict) -> tuple[dict[str, float], list[str]]:
 
 
 def facts_of(runs: Sequence[Run]) -> dict[str, str]:
-    """A group's facts; several values of one are joined. Of many settings each has its own policy and changes."""
+    """Facts of a group; several values of one are joined. With many settings, policy and changes are left out."""
     many = len({run.case for run in runs if run.trusted}) > 1
     values = {
         name: dict.fromkeys(value for run in runs if (value := (run.facts or {}).get(name)))
@@ -318,26 +319,26 @@ def facts_of(runs: Sequence[Run]) -> dict[str, str]:
 
 
 def differing_facts(groups: Sequence[Group]) -> list[tuple[str, list[str]]]:
-    """The facts that are not the same in all groups, with each group's value."""
+    """Facts that differ between groups, with each group's value."""
     rows = [(name, [group.facts[name] or "–" for group in groups]) for name in SHOWN]
     return [(name, values) for name, values in rows if len(set(values)) > 1]
 
 
 def changed_checks(base: Group, other: Group) -> list[str]:
-    """Sentences about checks that hold more or less often than in the first group."""
-    told = []
+    """Describes checks that hold more or less often than in the first group."""
+    lines = []
     for name in dict.fromkeys(name for run in base.trusted for name in run.checks):
         found = [[run.checks.get(name, Status.SKIPPED) for run in group.trusted] for group in (base, other)]
         (held, of), (held_now, of_now) = (
             (statuses.count(Status.PASS), len(statuses) - statuses.count(Status.SKIPPED)) for statuses in found
         )
         if of and of_now and held / of != held_now / of_now:
-            told.append(f"“{name}” holds in {held_now} of {of_now} runs, in {held} of {of} of {base.name}")
-    return told
+            lines.append(f"“{name}” holds in {held_now} of {of_now} runs, in {held} of {of} of {base.name}")
+    return lines
 
 
 def conclusion(found: Sequence[Difference]) -> str:
-    """``better``, ``worse``, ``mixed`` or ``no difference shown``, over a group's figures."""
+    """Sums up a group's figures: ``better``, ``worse``, ``mixed`` or ``no difference shown``."""
     words = {difference.direction for difference in found}
     if {"better", "worse"} <= words:
         return "mixed"
@@ -345,7 +346,7 @@ def conclusion(found: Sequence[Difference]) -> str:
 
 
 def _figures_of_both(a: Sequence[Run], b: Sequence[Run], only: Sequence[str]) -> list[str]:
-    """Without those that no run reached."""
+    """Common figures, without those that no run reached."""
     both = {name for run in a for name in run.figures} & {name for run in b for name in run.figures}
     reached = {name for run in (*a, *b) for name in run.figures if name not in run.never}
     ordered = [name for name in FIGURES if name in both] + sorted(both - set(FIGURES))
@@ -355,7 +356,7 @@ def _figures_of_both(a: Sequence[Run], b: Sequence[Run], only: Sequence[str]) ->
 def _difference(group: str, case: str, name: str, a: Sequence[Run], b: Sequence[Run], level: float) -> Difference:
     first, second = ([run for run in runs if name in run.figures] for runs in (a, b))
     seeds = [run.seed for run in first]
-    # Where each run has exactly one of the same seed beside it.
+    # Each run has exactly one partner with its seed.
     if paired := len(set(seeds)) == len(seeds) and sorted(seeds) == sorted(run.seed for run in second):
         second.sort(key=lambda run: seeds.index(run.seed))
     base, new = (np.array([run.figures[name] for run in runs], dtype=np.float64) for runs in (first, second))
@@ -376,14 +377,12 @@ def _difference(group: str, case: str, name: str, a: Sequence[Run], b: Sequence[
 
 
 def interval(a: NDArray[np.float64], b: NDArray[np.float64], *, paired: bool, level: float) -> Interval | None:
-    """Between which bounds mean(b) − mean(a) lies, None for fewer than :data:`LEAST_N` values of either.
+    """Confidence interval of mean(b) − mean(a); None for fewer than :data:`LEAST_N` values of either.
 
-    Student's interval (Welch's where runs are not paired), widened to the percentile bootstrap's where that is wider.
-    ``level`` is nominal: Student's has it where values are normally distributed, Welch's nearly, and with a handful of
-    runs nobody can see whether they are. The bootstrap has no level of its own then: resampling can't go beyond the
-    values, so that at "95%" three normal ones cover their mean in 75% of cases; here it only ever widens.
-    docs/statistics.md has what both cover elsewhere.
-    """
+    It is Student's interval (Welch's for runs that are not paired), widened to the percentile bootstrap's if that is
+    wider. ``level`` is nominal: Student's interval has it for normally distributed values, Welch's nearly, which a
+    handful of runs can't show. The bootstrap alone has less: resampling can't go beyond the values, so that three
+    normal values at "95%" cover their mean in 75% of cases. docs/statistics.md has the coverage of both elsewhere."""
     if min(a.size, b.size) < LEAST_N:
         return None
     samples = [b - a] if paired else [b, a]
@@ -391,7 +390,7 @@ def interval(a: NDArray[np.float64], b: NDArray[np.float64], *, paired: bool, le
     if all(np.ptp(sample) <= SAME * max(1.0, float(np.abs(sample).max())) for sample in samples):
         return Interval(point, point, level)  # nothing to resample, nothing to divide by
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they warn of values that are nearly alike, which is fine here
+        warnings.simplefilter("ignore")  # warnings of nearly equal values, which are fine here
         again = stats.bootstrap(
             samples,
             np.mean if paired else lambda b, a, axis: np.mean(b, axis) - np.mean(a, axis),

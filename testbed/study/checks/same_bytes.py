@@ -1,4 +1,4 @@
-"""Are runs of one plan the same, byte by byte? Their files of data, compared by SHA-256."""
+"""Comparison of the data files of runs of one plan, by SHA-256."""
 
 from __future__ import annotations
 
@@ -12,52 +12,52 @@ from pathlib import Path
 from testbed.judge.status import Status, verdict_of
 
 DATA = (".csv", ".json", ".jsonl", ".lp", ".pcap", ".sqlog")
-"""What is measured, sampled, captured, traced and judged."""
+"""Suffixes of data: measurements, samples, captures, traces and verdicts."""
 NO_DATA = ("logs", "plots", "provenance.json")
-"""Logs and drawings of it, and what tells of the machine and of the time of day."""
+"""Logs, drawings, and facts of the machine and the time of day."""
 COSTS = {"sim.json": ("cpu_s", "peak_bytes")}
-"""What a simulation cost: keys that are left out of a file before it is compared."""
+"""Keys of the cost of a simulation, which are left out of the comparison."""
 TELEMETRY = "telemetry.lp"
 
 
 @dataclass(frozen=True)
 class Repetition:
-    """One scenario, run several times with one seed and once with another, as ``hashes.json`` has it: ``holds`` where
-    all runs have the same files, no program span in them, and the other seed gave other telemetry."""
+    """Runs of a scenario, several with one seed and one with another, as in ``hashes.json``. It ``holds`` if all runs
+    have the same files, no program in them ran without end, and the other seed gave other telemetry."""
 
     name: str
     holds: bool
     digest: str
-    """Of all files of the first run: to be compared with that of another machine, folder or user."""
+    """Digest of all files of the first run, the same on another machine, in another folder and for another user."""
     differing: list[str]
-    """The files that are not the same in all runs."""
+    """Files that are not the same in all runs."""
     span: list[int]
-    """Which of the runs, from 1, had a program that span: they are not called repeatable."""
+    """Numbers (from 1) of runs with a program that ran without end, which are not called repeatable."""
     runs: list[dict[str, str]]
     """SHA-256 by the file's path in the run's folder."""
     other_seed: dict[str, str]
 
     def lines(self) -> list[str]:
-        """What came out, a line each: telemetry, captures and iperf3's own words, and whatever differs."""
-        told = []
+        """Lines for the terminal: telemetry, captures, output of iperf3, and all files that differ."""
+        lines = []
         for name in sorted({name for run in self.runs for name in run}):
             found = Counter(run.get(name, "") for run in self.runs)
             if name in self.differing:
                 versions = (f"{digest[:12] or 'missing'} ×{n}" for digest, n in found.most_common())
-                told.append(f"differs  {name}: {', '.join(versions)}")
+                lines.append(f"differs  {name}: {', '.join(versions)}")
             elif name == TELEMETRY or name.endswith(".pcap") or "iperf3" in name:
-                told.append(f"same     {name}: {next(iter(found))}")
+                lines.append(f"same     {name}: {next(iter(found))}")
         files = len(set().union(*self.runs))
-        told.append(f"{'differs' if self.differing else 'same':<8} all {files} files: {self.digest}")
+        lines.append(f"{'differs' if self.differing else 'same':<8} all {files} files: {self.digest}")
         if self.span:
-            told.append(f"span     in runs {', '.join(map(str, self.span))}: not called repeatable")
+            lines.append(f"span     in runs {', '.join(map(str, self.span))}: not called repeatable")
         other = "other telemetry" if _seed_matters(self.runs, self.other_seed) else "the SAME telemetry"
         head = f"{self.name}: {len(self.runs)} runs with one seed; another seed: {other}"
-        return [head, *(f"  {line}" for line in told)]
+        return [head, *(f"  {line}" for line in lines)]
 
 
 def judge(name: str, runs: Sequence[dict[str, str]], span: Sequence[int], other_seed: dict[str, str]) -> Repetition:
-    """By the SHA-256 of each run's files of data."""
+    """Compares the SHA-256 of each run's data files."""
     first = runs[0]
     differing = sorted(name for name in set().union(*runs) if any(run.get(name) != first.get(name) for run in runs))
     digest = hashlib.sha256("".join(f"{digest}  {name}\n" for name, digest in sorted(first.items())).encode())
@@ -66,7 +66,7 @@ def judge(name: str, runs: Sequence[dict[str, str]], span: Sequence[int], other_
 
 
 def verdict_over(holds: Iterable[bool]) -> Status:
-    """Of all scenarios, by whether each one holds."""
+    """Verdict of all scenarios, of which each holds or not."""
     return verdict_of([Status.PASS if one else Status.FAIL for one in holds])
 
 
@@ -75,7 +75,7 @@ def _seed_matters(runs: Sequence[dict[str, str]], other_seed: dict[str, str]) ->
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """The SHA-256 of the files of data in a run's result folder, in the order of their paths."""
+    """SHA-256 of the data files in a run's result folder, in the order of their paths."""
     paths = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.suffix in DATA}
     data = sorted((name, path) for name, path in paths.items() if path.is_file() and name.split("/")[0] not in NO_DATA)
     return {name: hashlib.sha256(_compared(path)).hexdigest() for name, path in data}

@@ -88,8 +88,12 @@ def read() -> Cluster:
     try:
         return Cluster.model_validate_json(path.read_bytes())
     except FileNotFoundError:
-        hint = "Make one: ./run.sh cluster up INVENTORY (docs/cluster.md)"
-        raise CannotRun("cluster.none", "there is no cluster: {path} does not exist", hint, path=path) from None
+        raise CannotRun(
+            "cluster.none",
+            "there is no cluster: {path} does not exist",
+            "Make one: ./run.sh cluster up INVENTORY (docs/cluster.md)",
+            path=path,
+        ) from None
     except ValidationError as error:
         raise BadInput("cluster.bad-state", "{path}: {why}", path=path, why=explain(error)) from error
 

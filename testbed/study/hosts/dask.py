@@ -101,9 +101,16 @@ class TaskQueue(Generic[Item]):
         on = self.failed_on.setdefault(job, [])
         on.append(host)
         if len(on) >= ALLOWED_FAILURES:
-            text, hosts = "{name}: tried {times} times, on {hosts}; {why}", ", ".join(on)
-            hint = "Finished runs are stored."
-            raise RunFailed("cluster.gave-up", text, hint, name=str(job), times=len(on), hosts=hosts, why=why)
+            hosts = ", ".join(on)
+            raise RunFailed(
+                "cluster.gave-up",
+                "{name}: tried {times} times, on {hosts}; {why}",
+                "Finished runs are stored.",
+                name=str(job),
+                times=len(on),
+                hosts=hosts,
+                why=why,
+            )
 
     def took(self, seconds: float) -> None:
         """Update the estimated time of a run."""
@@ -281,9 +288,14 @@ class DaskExecutor(Executor):
         if any(host.state != "unfit" for host in self.hosts.values()):
             self.waiting_for = ""
         elif self.hosts:
-            text, why = "no host of the cluster is fit for this study\n{told}", sorted(self.unfit.items())
+            why = sorted(self.unfit.items())
             told = "\n".join(f"{name}: {reason}" for name, reason in why)
-            raise CannotRun("cluster.no-fit-host", text, "./run.sh cluster up INVENTORY", told=told)
+            raise CannotRun(
+                "cluster.no-fit-host",
+                "no host of the cluster is fit for this study\n{told}",
+                "./run.sh cluster up INVENTORY",
+                told=told,
+            )
         else:
             self._be_patient("worker", "no worker is connected")
 
@@ -300,8 +312,15 @@ class DaskExecutor(Executor):
         elif now_s - self.waiting_since_s <= self.site.patience_s:
             return
         elif not self.site.is_pending():
-            site, text = self.site, "{why}, for {patience_s:.0f} s"
-            raise CannotRun("cluster.no-worker", text, "{hint}", why=why, patience_s=site.patience_s, hint=site.hint)
+            site = self.site
+            raise CannotRun(
+                "cluster.no-worker",
+                "{why}, for {patience_s:.0f} s",
+                "{hint}",
+                why=why,
+                patience_s=site.patience_s,
+                hint=site.hint,
+            )
         self.waiting_for, self.waiting_since_s = awaited, now_s
 
     def _lose(self, host: Host) -> None:

@@ -55,8 +55,8 @@ class Deployed:
 def up(file: Path, progress: Progress, *, go_on: bool = False, check: bool = False) -> Deployed:
     """Install the same testbed on all hosts, start scheduler and workers, and write the cluster's file.
 
-    ``file`` is an Ansible inventory; ``go_on`` leaves out hosts that can't be reached, differ or fail; ``check`` changes
-    nothing.
+    ``file`` is an Ansible inventory; ``go_on`` leaves out hosts that can't be reached, differ or fail; ``check``
+    changes nothing.
 
     Raises:
         BadInput: the inventory is wrong.
@@ -91,8 +91,13 @@ def up(file: Path, progress: Progress, *, go_on: bool = False, check: bool = Fal
         json.loads((facts / f"{name}.json").read_text()) for name in inventory.hosts if name not in off and not check
     ]
     if off and not (go_on and (hosts or check)):
-        hint = "--keep-going makes the cluster without them, if any host is left. Log: {log}"
-        raise CannotRun("cluster.hosts-failed", "{hosts}", hint, hosts=_lines(off), log=LOG)
+        raise CannotRun(
+            "cluster.hosts-failed",
+            "{hosts}",
+            "--keep-going makes the cluster without them, if any host is left. Log: {log}",
+            hosts=_lines(off),
+            log=LOG,
+        )
     if check:
         return Deployed(None, changed, off)
     tls = {"ca": own / "tls" / "ca.crt", "cert": own / "tls" / "submitter.crt", "key": own / "tls" / "submitter.key"}
@@ -115,16 +120,22 @@ def down(progress: Progress, *, go_on: bool = False) -> int:
     inventory, authority = own / INVENTORY, own / "tls" / "ca.crt"
     if not inventory.exists():
         clusters.read()  # raises where there is none
-        text = "{inventory} does not exist, so the hosts are not known"
-        raise CannotRun("cluster.no-inventory", text, inventory=inventory)
+        raise CannotRun(
+            "cluster.no-inventory", "{inventory} does not exist, so the hosts are not known", inventory=inventory
+        )
     variables = {
         "commit": (own / COMMIT).read_text(),
         "authority": fitness.sha256(authority) if authority.exists() else "",
     }
     off, changed = _play("cluster-down.yml", inventory, variables, progress)
     if off and not go_on:
-        hint = "They still have files of `cluster up`: try again, or give them up with --keep-going. Log: {log}"
-        raise CannotRun("cluster.hosts-not-cleaned", "{hosts}", hint, hosts=_lines(off), log=LOG)
+        raise CannotRun(
+            "cluster.hosts-not-cleaned",
+            "{hosts}",
+            "They still have files of `cluster up`: try again, or give them up with --keep-going. Log: {log}",
+            hosts=_lines(off),
+            log=LOG,
+        )
     shutil.rmtree(own)
     return changed
 
@@ -161,8 +172,12 @@ def _refuse_another(own: Path, inventory: inventories.Inventory, commit: str) ->
     there, gone = (own / COMMIT).read_text(), sorted(inventories.names(own / INVENTORY) - set(inventory.hosts))
     if there != commit or gone:
         what = f"of commit {there[:12]}" if there != commit else f"with {', '.join(gone)}"
-        hint = "Take it down first: ./run.sh cluster down"
-        raise CannotRun("cluster.exists", "there is a cluster {what} already", hint, what=what)
+        raise CannotRun(
+            "cluster.exists",
+            "there is a cluster {what} already",
+            "Take it down first: ./run.sh cluster down",
+            what=what,
+        )
 
 
 def _prepare(folder: Path, progress: Progress) -> tuple[str, Path]:
@@ -185,8 +200,12 @@ def head_commit() -> str:
     """Full name of the checkout's commit; raises :class:`CannotRun` where the checkout has uncommitted changes."""
     if changed := _git("status", "--porcelain", "--untracked-files=no"):
         names = ", ".join(line.split()[-1] for line in changed.splitlines()[:3])
-        text = "the checkout has uncommitted changes ({names}), and hosts get a commit"
-        raise CannotRun("cluster.uncommitted-changes", text, "Commit them.", names=names)
+        raise CannotRun(
+            "cluster.uncommitted-changes",
+            "the checkout has uncommitted changes ({names}), and hosts get a commit",
+            "Commit them.",
+            names=names,
+        )
     return _git("rev-parse", "HEAD")
 
 
@@ -205,8 +224,8 @@ def _wheels() -> Path:
         command += ["--requirement", str(packages.OF_UV), "--requirement", str(listed)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            text, why = "the packages could not be fetched: {stderr}", done.stderr.strip()[-300:]
-            raise CannotRun("cluster.packages-not-fetched", text, stderr=why)
+            why = done.stderr.strip()[-300:]
+            raise CannotRun("cluster.packages-not-fetched", "the packages could not be fetched: {stderr}", stderr=why)
         with tarfile.open(packed, "w") as opened:
             opened.add(fetched, arcname="wheels")
         packed.rename(archive)
@@ -218,6 +237,11 @@ def _git(*arguments: str) -> str:
     done = git(*arguments)
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip()[-300:]
-        hint = "A cluster is made from a clone with Git."
-        raise CannotRun("cluster.git-failed", "git {verb}: {said}", hint, verb=arguments[0], said=said)
+        raise CannotRun(
+            "cluster.git-failed",
+            "git {verb}: {said}",
+            "A cluster is made from a clone with Git.",
+            verb=arguments[0],
+            said=said,
+        )
     return done.stdout.decode().strip()

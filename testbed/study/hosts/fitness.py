@@ -179,8 +179,13 @@ def measurements(folder: Path) -> Measurements:
     except FileNotFoundError:
         return Measurements(limits=LIMITS, hosts=[])
     except ValidationError as error:
-        hint = "It is damaged, or no hosts.json of a cluster's study."
-        raise BadInput("cluster.bad-hosts-file", "{file}: {why}", hint, file=file, why=explain(error)) from error
+        raise BadInput(
+            "cluster.bad-hosts-file",
+            "{file}: {why}",
+            "It is damaged, or no hosts.json of a cluster's study.",
+            file=file,
+            why=explain(error),
+        ) from error
 
 
 def verify_measurements(folder: Path, outcomes: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
@@ -194,8 +199,12 @@ def verify_measurements(folder: Path, outcomes: Sequence[Mapping[str, Any]]) -> 
     )
     fit = {one.host for one in again.hosts if not one.off}
     for host in sorted({str(found["host"]) for found in outcomes if found.get("host")} - fit):
-        text = "{file}: {host} made runs, and no measurement there says that its links were fit for them"
-        yield Message("hosts.not-measured", text, file=HOSTS_FILE, host=host)
+        yield Message(
+            "hosts.not-measured",
+            "{file}: {host} made runs, and no measurement there says that its links were fit for them",
+            file=HOSTS_FILE,
+            host=host,
+        )
 
 
 def main(arguments: list[str]) -> int:

@@ -47,8 +47,13 @@ def manifest(
     values = {"parts": parts, "cores": cores, "memory": memory, "claim": claim, "image": image}
     for name, (pattern, expected) in RULES.items():
         if not re.fullmatch(pattern, value := str(values[name])):
-            text = "--{name}: {value!r} should be {expected}"
-            raise BadInput("cluster.bad-manifest-value", text, name=name, value=value, expected=expected)
+            raise BadInput(
+                "cluster.bad-manifest-value",
+                "--{name}: {value!r} should be {expected}",
+                name=name,
+                value=value,
+                expected=expected,
+            )
     command = shlex.join(["./run.sh", "sweep", sweep, *options])
     if "\n" in command:
         raise BadInput("cluster.several-lines", "{command!r}: should be one line", command=command)

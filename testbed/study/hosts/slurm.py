@@ -52,8 +52,12 @@ def parse_request(text: str) -> Request:
     try:
         return Request.model_validate(dict(part.partition("=")[::2] for part in text.split(",")) if text else {})
     except ValidationError as error:
-        text = "--cluster slurm: {why}; there should be KEY=VALUE,… with {keys} as keys"
-        raise BadInput("slurm.bad-option", text, why=explain(error), keys=", ".join(Request.model_fields)) from error
+        raise BadInput(
+            "slurm.bad-option",
+            "--cluster slurm: {why}; there should be KEY=VALUE,… with {keys} as keys",
+            why=explain(error),
+            keys=", ".join(Request.model_fields),
+        ) from error
 
 
 @contextmanager
@@ -61,8 +65,12 @@ def slurm_executor(request: Request) -> Iterator[DaskExecutor]:
     """Workers in jobs of Slurm, which are cancelled in the end; raises CannotRun where there is no Slurm, or it refuses
     the jobs."""
     if missing := [program for program in ("sbatch", "squeue", "scancel") if shutil.which(program) is None]:
-        hint = "Give the command where jobs are submitted: on a login node of a site with Slurm."
-        raise CannotRun("slurm.not-here", "--cluster slurm: {missing}: not here", hint, missing=", ".join(missing))
+        raise CannotRun(
+            "slurm.not-here",
+            "--cluster slurm: {missing}: not here",
+            "Give the command where jobs are submitted: on a login node of a site with Slurm.",
+            missing=", ".join(missing),
+        )
     configure_dask()
     build_programs()
     FOLDER.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -123,8 +131,12 @@ def _refuse_where_slurm_does(script: str, folder: Path) -> None:
     file.write_text(script)
     done = subprocess.run(["sbatch", "--test-only", str(file)], capture_output=True, text=True, check=False)
     if done.returncode:
-        text, hint = "Slurm refuses the job: {stderr}", "sinfo shows what there is."
-        raise CannotRun("slurm.job-refused", text, hint, stderr=done.stderr.strip()[-300:])
+        raise CannotRun(
+            "slurm.job-refused",
+            "Slurm refuses the job: {stderr}",
+            "sinfo shows what there is.",
+            stderr=done.stderr.strip()[-300:],
+        )
 
 
 def _is_queued(jobs: SLURMCluster) -> bool:

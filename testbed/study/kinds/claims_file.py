@@ -1,11 +1,11 @@
-"""``data/published/claims.yaml``: sources with their set-ups, runs, and which check of which run decides a claim.
+"""``data/published/claims.yaml``: sources with their set-ups, runs, and claims with the check of a run that decides
+each.
 
-No claim may point at a run or a check that does not exist.
+A claim with a run or a check that does not exist is an error.
 """
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,7 +14,7 @@ from pydantic import Field, StringConstraints, TypeAdapter, model_validator
 
 from testbed import paths
 from testbed.errors import BadInput
-from testbed.message import InvalidValue
+from testbed.message import InvalidValue, unknown
 from testbed.plan.engines import named
 from testbed.scenario import files
 from testbed.scenario import load as scenarios
@@ -26,7 +26,7 @@ from testbed.study.kinds import table_file as tables
 
 FILE = paths.CHECKOUT / "data" / "published" / "claims.yaml"
 MOST_CHARACTERS = 1 << 18
-"""The project's own file of all claims is longer than any scenario may be."""
+"""Limit of the file, above that of a scenario."""
 
 ClaimId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{2,63}$")]
 
@@ -35,35 +35,35 @@ Text = Annotated[str, StringConstraints(strip_whitespace=True)]
 
 
 class Difference(Section):
-    """What is other than in the source's set-up: "``ours`` in place of ``theirs``"."""
+    """Difference from the source's set-up: "``ours`` in place of ``theirs``"."""
 
     ours: str
     theirs: str
     keys: list[str] = Field(default_factory=list)
-    """The set-up's keys that it is about; none where a plan does not show it."""
+    """Keys of the set-up that differ; none for a difference outside the plan."""
 
     def in_words(self) -> str:
-        """As it stands in tables and reports."""
+        """Text for tables and reports."""
         return f"{self.ours} in place of {self.theirs}"
 
 
 class FromColumn(Section):
-    """A value that a column of published figures gives."""
+    """Value from a column of published figures."""
 
     column: str
     times: float = 1.0
-    """What it is multiplied with, to be in the plan's unit."""
+    """Factor to the plan's unit."""
     map: dict[str, Any] = Field(default_factory=dict)
-    """Or what its words mean."""
+    """Values of its words, in place of a factor."""
     part: int | None = None
-    """Of a list of links, ``pps@one_way_ms:loss`` each: which of the three."""
+    """Index into each ``pps@one_way_ms:loss`` of a list of links."""
     each: bool = False
-    """Whether the plan has a list there, of this one value."""
+    """Whether the plan has a list of this one value there."""
 
 
 class OfRows(Section):
-    """What differs from row to row, in a file of published figures; its rows are found as the table's ``known`` of
-    the same file finds them."""
+    """Values that differ from row to row, in a file of published figures. Rows are matched as for the table's ``known``
+    of the same file."""
 
     file: str
     by: list[str] = Field(min_length=1)
@@ -76,39 +76,39 @@ class Setup(Section):
     source: Name
     text: Text
     given: dict[str, Any] = Field(default_factory=dict)
-    """What the source tells."""
+    """Values that the source reports."""
     chosen: dict[str, Any] = Field(default_factory=dict)
-    """What it does not tell, and was chosen for all claims that are decided in it."""
+    """Values that the source does not report, chosen for all claims of the set-up."""
     columns: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    """What it tells for a column of a table."""
+    """Values of the source for a column of a table."""
     rows: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    """What it tells for a row of a table, by the row's name there, or by its published one."""
+    """Values of the source for a row of a table, by the row's name or its published name."""
     of_rows: OfRows | None = None
     differs: list[Difference] = Field(default_factory=list)
-    """What is other in every run here, as it can't be had."""
+    """Differences of every run here, as the source's set-up can't be had."""
 
     def in_words(self) -> str:
-        """The set-up, and what is other in every run here."""
+        """The set-up, and its differences in every run here."""
         others = "; ".join(difference.in_words() for difference in self.differs)
         return f"{self.text} Here: {others}." if others else self.text
 
     def says_of(self) -> set[str]:
-        """All that it says something of."""
+        """All keys that the set-up mentions."""
         of_rows = self.of_rows.given if self.of_rows else {}
         return set().union(self.given, self.chosen, *self.columns.values(), *self.rows.values(), of_rows)
 
 
 class Source(Section):
-    """Who claims it."""
+    """Source of claims."""
 
     title: str
     by: str
     where: str
-    """An address, or where it was printed."""
+    """An address, or the place of printing."""
 
 
 class Options(Section):
-    """What a run is made with, as on the command line."""
+    """Options of a run, as on the command line."""
 
     set: list[str] = Field(default_factory=list)
     rows: list[str] = Field(default_factory=list)
@@ -117,36 +117,36 @@ class Options(Section):
 
 
 class QuickRun(Options):
-    """What ``--quick`` makes of a run: the file's own ``quick`` section, and these in place of the full ones."""
+    """Options of the quick run, in place of the full ones; the scenario's own ``quick`` section applies, too."""
 
     minutes: float = Field(gt=0)
     whole: bool = False
-    """The full run even so: it is short, or says nothing when it is shorter."""
+    """Whether the full run is made even so, as it is short, or says nothing when it is shorter."""
     leave_out: str = ""
-    """Why there is no quick form; the claims of this run are then left open."""
+    """Reason for no quick run; its claims are left open."""
 
 
 class RunSpec(Options):
-    """One run of a scenario, table or sweep; however many claims it serves, it is made once."""
+    """Run of a scenario, table or sweep, made once for all of its claims."""
 
     run: str
     """The scenario's, table's or sweep's name."""
     minutes: float = Field(gt=0)
-    """What a full one takes on two cores, reckoned from measured parts."""
+    """Minutes of a full run on two cores, estimated from measured parts."""
     sim_minutes: float = Field(0.2, gt=0)
-    """The same in virtual time, or what it takes to be refused there."""
+    """Minutes in virtual time, also if it is refused there."""
     sim_repeat: int | None = Field(None, ge=1, le=99)
-    """How often in the simulator, where more runs than on real packets cost little."""
+    """Repetitions in the simulator, where more runs than on real packets cost little."""
     disk_mb: float = Field(gt=0)
     quick: QuickRun
 
     @property
     def kind(self) -> Literal["table", "sweep", "scenario"]:
-        """What it is a run of."""
+        """Kind of the run."""
         return "table" if files.is_table(self.run) else "sweep" if files.is_sweep(self.run) else "scenario"
 
     def options(self, engine: str, *, quick: bool) -> Options:
-        """Those that apply; a quick run's own have the last word."""
+        """Options that apply; the quick run's own take precedence."""
         if not self.shorter(quick=quick):
             repeat = self.repeat if named(engine).kernel else self.sim_repeat or self.repeat
             return self.model_copy(update={"repeat": repeat})
@@ -158,11 +158,11 @@ class RunSpec(Options):
         )
 
     def shorter(self, *, quick: bool) -> bool:
-        """Whether the quick form is made."""
+        """Whether the quick run is made."""
         return quick and not self.quick.whole
 
     def expected_minutes(self, engine: str, *, quick: bool) -> float:
-        """For the time left."""
+        """Expected minutes, for the time left."""
         full = self.minutes if named(engine).kernel else self.sim_minutes
         if not quick:
             return full
@@ -170,13 +170,13 @@ class RunSpec(Options):
 
 
 class Xfail(Section):
-    """That a sentence is known not to hold; where its figures then lie is in ``expected-failures.json`` beside."""
+    """Expected failure of a claim; the range of its figures is in ``expected-failures.json``."""
 
     cause: Annotated[Text, StringConstraints(min_length=1)]
     strict: bool = True
     """Whether it fails every time."""
     also: list[str] = Field(default_factory=list)
-    """Further checks of the run, by name, that are of the same sentence and fail with it."""
+    """Names of further checks of the run that fail with the claim."""
 
 
 OF_A_SOURCE = ("claim", "changed")
@@ -184,7 +184,7 @@ OF_A_SOURCE = ("claim", "changed")
 
 
 class Claim(Section):
-    """One sentence of a source (or about it), and the check that decides it."""
+    """Sentence of a source (or about it), and the check that decides it."""
 
     source: Name
     kind: Literal["claim", "changed", "correction", "beyond", "measurement"]
@@ -196,33 +196,33 @@ class Claim(Section):
     setup: Name
     """One of ``setups``."""
     differs: list[Difference] = Field(default_factory=list)
-    """What is other in the runs that decide it."""
+    """Differences of the runs that decide it from the set-up."""
     as_published: dict[str, str] = Field(default_factory=dict)
-    """Rows of the table by their name in the set-up's file of published figures, where the table does not tell."""
+    """Rows of the table by name in the set-up's file of published figures, if the table lacks them."""
     beside: ClaimId | None = None
-    """Of a changed one: the claim that is decided in the source's set-up."""
+    """The claim that is decided in the source's set-up, for kind ``changed``."""
     run: Name
     """One of ``runs``."""
     check: str | None = None
     """The name of the run's own check that decides it."""
     judge: dict[str, Any] | None = None
-    """Or a check over the run's table, in the form of a table's checks, without name."""
+    """A check over the run's table in place of ``check``, written as in a table, without name."""
     published: str = ""
     """The source's own figure or words."""
     value: float | None = Field(None, gt=0)
-    """The published figure as a number, where there is one that the decisive figure is to be divided by."""
+    """The published figure as a number, if the decisive figure is divided by it."""
     unit: str = ""
-    """What the decisive figure is, in words that follow it."""
+    """Words that follow the decisive figure."""
     expected: str
     tolerance: str = ""
     why: Text
-    """Why this tolerance."""
+    """Reason for the tolerance."""
     full_only: str = ""
-    """Why a quick run can't decide it; it is then left open."""
+    """Reason why a quick run leaves it open."""
     xfail: Xfail | None = None
-    """That it is known not to hold, of a sentence of a source only."""
+    """Expected failure, for a sentence of a source only."""
     cause: Text = ""
-    """Why a promise does not hold where it does not."""
+    """Cause of a failure, for a promise of this project."""
 
     @model_validator(mode="before")
     @classmethod
@@ -265,7 +265,7 @@ class Claim(Section):
         return self
 
     def holds_with(self) -> str:
-        """What is other than in the source's set-up, in words that follow a claim's; "" where nothing is."""
+        """Differences from the source's set-up, as a sentence after the claim; "" without any."""
         words = ", and ".join(difference.in_words() for difference in self.differs)
         return f"{'Holds with' if self.kind == 'changed' and not self.xfail else 'With'} {words}." if words else ""
 
@@ -275,7 +275,7 @@ class Claim(Section):
 
 
 class Claims(Section):
-    """All of it."""
+    """The file of claims."""
 
     sources: dict[Name, Source]
     setups: dict[Name, Setup]
@@ -284,27 +284,11 @@ class Claims(Section):
 
     @model_validator(mode="after")
     def _all_there(self) -> Claims:
+        sources: dict[str, Mapping[str, Section]] = {"source": self.sources}
         for name, setup in self.setups.items():
-            if setup.source not in self.sources:
-                raise InvalidValue(
-                    "claims.no-source",
-                    "setups.{setup}.source: there is no source {source!r}",
-                    setup=name,
-                    source=setup.source,
-                )
+            _refuse_unknown(f"setups.{name}", setup, sources)
         for name, claim in self.claims.items():
-            parts: dict[str, Mapping[str, Section]]
-            parts = {"source": self.sources, "run": self.runs, "setup": self.setups}
-            for what, known in parts.items():
-                if getattr(claim, what) not in known:
-                    raise InvalidValue(
-                        "claims.no-such-part",
-                        "claims.{claim}.{what}: there is no {what} {name!r}: {known}",
-                        claim=name,
-                        what=what,
-                        name=getattr(claim, what),
-                        known=", ".join(known),
-                    )
+            _refuse_unknown(f"claims.{name}", claim, {**sources, "run": self.runs, "setup": self.setups})
             claim.table_check(name)
             if claim.beside and (claim.beside not in self.claims or self.claims[claim.beside].kind != "claim"):
                 raise InvalidValue(
@@ -329,8 +313,15 @@ class Claims(Section):
         return self
 
 
+def _refuse_unknown(place: str, section: Section, parts: Mapping[str, Mapping[str, Section]]) -> None:
+    """Raise InvalidValue for a name in a section that is none of its part of the file."""
+    for kind, known in parts.items():
+        if (name := getattr(section, kind)) not in known:
+            raise InvalidValue.of(unknown("claims.no-such-part", kind, name, known).at(f"{place}.{kind}"))
+
+
 def load(path: Path = FILE, only: Sequence[str] = ()) -> Claims:
-    """All claims, or those whose id is named with what they need; raises :class:`BadInput` that names what is wrong."""
+    """Reads all claims, or ``only`` some with their runs and set-ups; raises :class:`BadInput`."""
     text = path.read_text(encoding="utf-8")
     document = parse(path, text, "it is a mapping with sources, runs, claims", MOST_CHARACTERS)
     claims = validated(Claims, path, document)
@@ -340,14 +331,7 @@ def load(path: Path = FILE, only: Sequence[str] = ()) -> Claims:
             raise BadInput("claims.bad-claim", "{path}: claims.{claim}: {wrong}", path=path, claim=name, wrong=wrong)
     for name in only:
         if name not in claims.claims:
-            close = difflib.get_close_matches(name, claims.claims, n=1, cutoff=0.5)
-            raise BadInput(
-                "claims.no-such-claim",
-                "--only: there is no claim {claim!r}{guess}",
-                "./run.sh all --dry-run lists them",
-                claim=name,
-                guess=f"; did you mean {close[0]!r}?" if close else "",
-            )
+            raise BadInput.of(unknown("claims.no-such-claim", "claim", name, claims.claims)).at("--only")
     kept = {name: claim for name, claim in claims.claims.items() if not only or name in only}
     setups = {claim.setup: claims.setups[claim.setup] for claim in kept.values()}
     needed = {claim.run for claim in kept.values()}
@@ -356,19 +340,21 @@ def load(path: Path = FILE, only: Sequence[str] = ()) -> Claims:
 
 
 def _names_in(run: RunSpec) -> tuple[list[str], list[str]] | BadInput:
-    """The names of its checks and of a table's rows; what is wrong with it, also in its quick form."""
+    """Names of a run's checks and of a table's rows; the error of a run that can't be loaded, also in quick form."""
     load = {"table": tables.load, "sweep": sweeps.load, "scenario": scenarios.load}[run.kind]
     try:
         load(run.run, [*run.set, *run.quick.set], quick=True)
         loaded: Any = load(run.run, run.set)
     except BadInput as error:
         return error
-    asked = getattr(loaded, run.kind)
-    return [getattr(check, "name", check) for check in asked.checks], [row.name for row in getattr(asked, "rows", ())]
+    requested = getattr(loaded, run.kind)
+    return [getattr(check, "name", check) for check in requested.checks], [
+        row.name for row in getattr(requested, "rows", ())
+    ]
 
 
 def _dangling(claim: Claim, run: RunSpec, there: tuple[list[str], list[str]] | BadInput) -> str | None:
-    """What of it points at nothing, in words; None where all is there."""
+    """Describes a name in a claim that does not exist; None for none."""
     if isinstance(there, BadInput):
         return f"run {claim.run}: {there.message}"
     checks, rows = there

@@ -1,4 +1,4 @@
-"""Comparisons: groups of runs that there are already, and versions that are run with one seed after the other."""
+"""Comparisons of groups of runs: existing result folders, and versions that are run with several seeds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from testbed.judge.checks.run_status import status_of_run
 from testbed.judge.ncp_figures import JUDGED_PART, measure
 from testbed.judge.status import Status, current_comparison
 from testbed.judge.verify import read_verdict
-from testbed.message import Message
+from testbed.message import Message, unknown
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
 from testbed.plan.traffic_types import sent_by
@@ -33,20 +33,20 @@ from testbed.study.ledger import kind_of
 from testbed.study.programs import OfCommit, programs
 from testbed.study.report import page
 from testbed.study.report.text import words_of
-from testbed.study.result import CellResult, run_that_counts
+from testbed.study.result import run_that_counts
 from testbed.study.run import StudySpec, run_study
 from testbed.study.verify import Documents, Verification, VerifyRequest
 
 OCCASION = "compare"
-"""So that what history keeps of scenarios is not mixed with trials of other versions."""
+"""Keeps trials of other versions apart from the history of scenarios."""
+EXAMPLE = "E.g. ./run.sh compare --scenario startup base: new:policy=delivery-rate, or two result folders"
 OF_NCP = ("goodput_mib_s", "settled_s", "rtt_ms", "resent_share")
-"""Figures that are measured of runs with windows, beside those of their verdicts."""
+"""Figures measured from the data of runs with windows, beside the figures of their verdicts."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A version that is to be run: the scenario, what is changed in it, and the commit whose agent is used (None:
-    the checkout as it is)."""
+    """A version to run: a scenario, its overrides, and the commit that the agent is built from (None: the checkout)."""
 
     name: str
     scenario: str
@@ -56,7 +56,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Request:
-    """What is the same for all versions."""
+    """Options of all versions."""
 
     engine: str
     seeds: int
@@ -67,33 +67,29 @@ class Request:
 
     @property
     def options(self) -> Options:
-        """How their runs are made."""
+        """Options of the engine."""
         return engines.named(self.engine).options(self.runtime, self.link, quick=self.quick)
 
 
 def variant(text: str, scenario: str) -> Variant:
-    """``NAME:KEY=VALUE,KEY=VALUE`` with a scenario, ``SCENARIO:KEY=VALUE,…`` without; either may stand alone.
+    """Parses ``NAME:KEY=VALUE,KEY=VALUE`` with a scenario, ``SCENARIO:KEY=VALUE,…`` without; either may stand alone.
 
-    ``commit=REV`` among the keys chooses whose agent it is. Raises BadInput.
+    ``commit=REV`` among the keys chooses the agent. Raises BadInput.
     """
     name, _, rest = text.partition(":")
     if not name or "=" in name:
         raise BadInput(
-            "compare.not-a-group",
-            "{text!r}: neither a result folder nor NAME:KEY=VALUE",
-            "E.g. ./run.sh compare --scenario startup base: new:policy=delivery-rate",
-            text=text,
+            "compare.not-a-group", "{text!r}: neither a result folder nor NAME:KEY=VALUE", EXAMPLE, text=text
         )
     # A comma that no key follows belongs to the value before it.
     parts = [part for part in re.split(r",(?=[A-Za-z_][\w.-]*=)", rest) if part]
-    for part in parts:
-        if "=" not in part:
-            raise BadInput(
-                "compare.not-a-setting",
-                "{text!r}: {part!r} should be KEY=VALUE, e.g. policy=delivery-rate",
-                text=text,
-                part=part,
-            )
+    if wrong := next((part for part in parts if "=" not in part), None):
+        raise BadInput(
+            "compare.not-a-setting",
+            "{text!r}: {part!r} should be KEY=VALUE, e.g. policy=delivery-rate",
+            text=text,
+            part=wrong,
+        )
     commits = [part.partition("=")[2] for part in parts if part.startswith("commit=")]
     if len(commits) > 1:
         raise BadInput("compare.several-commits", "{text!r}: one commit at most", text=text)
@@ -102,7 +98,7 @@ def variant(text: str, scenario: str) -> Variant:
 
 
 def named_places(text: str) -> tuple[str, list[str]]:
-    """``NAME=PLACE,PLACE`` of ``--group``; BadInput where it is none."""
+    """Parses ``NAME=FOLDER,FOLDER`` of ``--group``; raises BadInput."""
     name, equals, places = text.partition("=")
     if not equals or not name or not places:
         raise BadInput(
@@ -114,12 +110,12 @@ def named_places(text: str) -> tuple[str, list[str]]:
 
 
 def is_recorded(text: str) -> bool:
-    """Whether an argument names result folders that there are."""
+    """Whether an argument names existing result folders."""
     return all(Path(place).is_dir() or ("*" in place and "/" in place) for place in text.split(","))
 
 
 def recorded(name: str, places: Sequence[str]) -> Group:
-    """The group of all runs in the given folders: runs, tables, or folders of runs."""
+    """Reads all runs in the given folders (of runs, tables or several runs) as a group."""
     found: list[Run | None] = []
     for place in places:
         folders = [Path(place)] if Path(place).is_dir() else sorted(Path().glob(place)) if "*" in place else []
@@ -136,8 +132,8 @@ def recorded(name: str, places: Sequence[str]) -> Group:
 
 
 def _runs_in(folder: Path) -> Iterator[tuple[Path | None, str]]:
-    """The runs, and what a table calls their setting: of several attempts at a study's cell, the one that counts; None
-    of a table's cell without a run, though it was requested and this machine could have made it."""
+    """Yields runs with their setting in a table. Of several attempts at a cell it is the one that counts; a requested
+    cell of a table that has no run, though this machine could have made it, is None."""
     if (folder / "plan.json").is_file():
         yield folder, ""
     elif kind_of(folder) == "table":
@@ -154,7 +150,7 @@ def _runs_in(folder: Path) -> Iterator[tuple[Path | None, str]]:
 
 
 def read_run(folder: Path, case: str = "") -> Run:
-    """A run from its result folder; BadInput where a file is missing or broken."""
+    """Reads a run from its result folder; raises BadInput where a file is missing or broken."""
     plan, verdict = read_plan(folder / "plan.json"), read_verdict(folder)
     figures, never, why = _figures(folder, plan, verdict)
     return Run(
@@ -172,8 +168,8 @@ def read_run(folder: Path, case: str = "") -> Run:
 
 
 def _figures(folder: Path, plan: Plan, verdict: Verdict) -> tuple[dict[str, float], list[str], str]:
-    """A run's figures, those of them that it did not reach, and why it has none."""
-    # One and the same goodput in two units would be told twice.
+    """Returns a run's figures, the names of figures that it never reached, and the reason why it has none."""
+    # The same goodput in two units would be shown twice.
     twice = {"goodput_bps"} if "goodput_mib_s" in verdict.figures else set()
     of_the_checks, never = of_checks(verdict)
     found = {name: value for name, value in verdict.figures.items() if name not in twice} | of_the_checks
@@ -211,8 +207,8 @@ def _facts(folder: Path, plan: Plan) -> dict[str, str]:
 def groups(
     what: Sequence[str], named: Sequence[str], scenario: str, commits: Sequence[str], request: Request, resume: str = ""
 ) -> tuple[Path, list[Group]]:
-    """The comparison's result folder, which may not be there yet, and the groups in their order: those that there are
-    already, and those that are run. Raises BadInput before anything is run."""
+    """Read recorded groups and run versions; returns the comparison's result folder, which may not exist yet, and the
+    groups in order. Raises BadInput before anything is run."""
     sources: list[tuple[str, list[str] | Variant]] = []
     for text in what:
         if is_recorded(text):
@@ -246,26 +242,18 @@ def groups(
     return folder, [found[name] for name in names]
 
 
-EXAMPLE = "E.g. ./run.sh compare --scenario startup base: new:policy=delivery-rate, or two result folders"
-
-
 def _short(text: str, taken: Sequence[str]) -> str:
-    """A group's name from its folders: the last part that tells it from the others."""
+    """Names a group by the last parts of its first folder that no other group has."""
     parts = Path(text.split(",")[0]).resolve().parts
     names = ("/".join(parts[-depth:]) for depth in range(1, len(parts) + 1))
     return next((name for name in names if name not in taken), text)
 
 
 def judge_known(groups: Sequence[Group], confidence: float, only: Sequence[str]) -> Comparison:
-    """The comparison; raises BadInput where no run has a figure of ``only``, or groups have none in common."""
+    """Compare groups; raises BadInput where no run has a figure of ``only``, or groups have no figure in common."""
     known = sorted({name for group in groups for run in group.runs for name in run.figures})
-    if unknown := [name for name in only if name not in known]:
-        raise BadInput(
-            "compare.no-such-figure",
-            "--figures: there is no figure {figure!r}; figures: {figures}",
-            figure=unknown[0],
-            figures=", ".join(known),
-        )
+    if wrong := [name for name in only if name not in known]:
+        raise BadInput.of(unknown("compare.no-such-figure", "figure", wrong[0], known)).at("--figures")
     found = judge(groups, confidence, only)
     if not found.differences and all(group.trusted for group in groups):
         raise BadInput(
@@ -278,7 +266,7 @@ def judge_known(groups: Sequence[Group], confidence: float, only: Sequence[str])
 def _run_versions(
     versions: Sequence[Variant], request: Request, base: Path, resume: str
 ) -> tuple[Path, dict[str, Group]]:
-    """As :func:`run`, of versions that are loaded, built and planned first; raises before anything is run."""
+    """Load, build and plan versions, then run them; raises before anything is run."""
     progress, engine = Progress(), engines.named(request.engine)
     ready(engine, request.options, progress, "compare")
     facts, found = provenance.of_machine_and_code(), {}
@@ -295,7 +283,7 @@ def _run_versions(
 def cells(
     name: str, loaded: LoadedScenario, made: Programs, request: Request, facts: Mapping[str, Any]
 ) -> list[ScenarioCell]:
-    """A version's runs, each with its seed."""
+    """A version's cells, one for each seed."""
     folder = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "version"
     choices = replace(engines.named(request.engine).choices(request.options), occasion=OCCASION)
     first = ScenarioCell({}, loaded, choices, made, machine_and_code=facts)
@@ -308,8 +296,8 @@ def cells(
 def run(
     versions: Mapping[str, Sequence[ScenarioCell]], request: Request, base: Path, progress: Progress, resume: str = ""
 ) -> tuple[Path, dict[str, Group]]:
-    """The study's result folder and the groups: every version with every seed, the versions in turn, so that what
-    changes on the machine meets all of them alike."""
+    """Run every version with every seed; returns the study's result folder and the groups. The versions take turns, so
+    that changes of the machine affect all of them alike."""
     identity = {
         "versions": {
             name: {
@@ -324,17 +312,14 @@ def run(
     in_turn = [cell for of_seed in zip(*versions.values(), strict=True) for cell in of_seed]
     spec = StudySpec("comparison", "compare", in_turn, identity)
     folder = spec.begin(base, resume)
-    results = run_study(spec, folder, progress, describe=_why_broken)
+    results = run_study(
+        spec, folder, progress, describe=lambda one: one.record.reason if one.status == Status.ERROR else ""
+    )
     groups = {}
     for name, of in versions.items():
         runs = [read_run(folder / results[cell.id].record.folder) for cell in of]
         groups[name] = Group(name=name, facts=facts_of(runs), runs=runs)
     return folder, groups
-
-
-def _why_broken(result: CellResult) -> str:
-    """Only of one that broke down."""
-    return result.record.reason if result.status == Status.ERROR else ""
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -345,8 +330,9 @@ DOCUMENTS: Documents = {"compare.json": _read}
 
 
 def write_again(request: VerifyRequest) -> Verification:
-    """By the runs; those that are elsewhere are as recorded. Raises BadInput where a file is missing or broken."""
-    folder = request.folder.resolve()  # the page names runs by their places, never by `latest`
+    """Compare the runs again; figures of runs elsewhere are as recorded. Raises BadInput for a missing or broken
+    file."""
+    folder = request.folder.resolve()  # the page names runs by their ids, never by `latest`
     document = _read(folder / "compare.json")
     name, confidence = document["name"], float(document["confidence"])
     unchecked: list[Message] = []
@@ -380,7 +366,7 @@ def _recorded_group(folder: Path, entry: Mapping[str, Any], unchecked: list[Mess
 
 
 def _may_be_read(run: Path, folder: Path) -> bool:
-    """Whether a run that a comparison names is in its folder, or both are results of this checkout."""
+    """Whether a run of a comparison is inside its folder, or both are results of this checkout."""
     own, run = paths.results().resolve(), run.resolve()
     if run.is_relative_to(folder):
         return True

@@ -1,5 +1,5 @@
-"""Cross-checks: scenarios and tables on several engines, or from result folders that there are. A table on an engine is
-a part, with a study's folder of its own; the cells of all are in one queue."""
+"""Cross-checks of engines by scenarios and tables, which are run or read from result folders. A table on an engine is a
+part with a study folder of its own; the cells of all parts are in one queue."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ from testbed.study.run import Begun, StudySpec, run_study
 from testbed.study.verify import Documents, Verification, VerifyRequest
 
 WORDS: Mapping[str, str] = {name: facts.shows for name, facts in ENGINES.items()}
-"""The engines, as the page calls them."""
+"""Names of engines on the page."""
 OF_THE_MACHINE = "limits."
-"""Settings that say when a run is trusted, and change nothing of it."""
+"""Prefix of settings that decide on trust, and don't change a run."""
 Loaded = LoadedScenario | LoadedTable
 
 
 @dataclass(frozen=True)
 class Request:
-    """What the command line asks for; ``results`` are result folders in place of runs, by engine."""
+    """Options of the command line; ``results`` are result folders in place of runs, by engine."""
 
     engines: tuple[str, ...]
     settings: tuple[str, ...]
@@ -56,7 +56,7 @@ class Request:
     results: Mapping[str, Path]
 
     def of_table(self, engine: str, resume: str = "") -> table.TableRequest:
-        """What is requested of each table."""
+        """Options for a table."""
         chosen = (self.repeat, self.rows, self.columns, self.runtime)
         return table.TableRequest(*chosen, engine=engine, quick=self.quick, resume=resume)
 
@@ -65,14 +65,16 @@ def run(
     names: Sequence[str],
     request: Request,
     base: Path,
-    tell: Callable[[Agreement], object],
+    report: Callable[[Agreement], object],
     *,
     strict: bool,
     resume: str = "",
 ) -> tuple[Path, list[Agreement], dict[str, str]]:
-    """Each scenario and table on all engines, in a result folder in ``base``: the folder, what came out, which ``tell``
-    gets as soon as it is there, and why scenarios are not carried by an engine, by name. ``strict``: that is refused,
-    with CannotRun."""
+    """Run each scenario and table on all engines, in a new result folder in ``base``.
+
+    Returns the folder, the agreements, which ``report`` gets at once, and by scenario the reasons of engines that don't
+    support it; if ``strict``, these raise CannotRun.
+    """
     progress = Progress()
     loaded = {name: _load(name, request) for name in names}
     cells, programs, refused = _scenario_cells(loaded, request, progress, strict=strict)
@@ -108,8 +110,8 @@ def run(
                 begun.finish({cell: replace(result, cell=cell) for cell, result in own.items()})
                 folders[engine] = begun.folder
         found[name] = agreement_of(loaded[name], {WORDS[engine]: folders[engine] for engine in request.engines})
-        tell(found[name])
-        page.write_cross_check(folder, list(found.values()), {})  # whatever becomes of those that follow
+        report(found[name])
+        page.write_cross_check(folder, list(found.values()), {})  # in case a later scenario fails
 
     def ended(result: CellResult) -> None:
         results[result.cell] = result
@@ -125,12 +127,12 @@ def run(
 
 
 def _part(table: Begun, engine: str) -> str:
-    """The name of a table on an engine."""
+    """Names the part of a table on an engine."""
     return f"{table.spec.name}/{engine}"
 
 
 def _load(name: str, request: Request) -> Loaded:
-    """Raises BadInput, also where a result folder is of another one or of other settings."""
+    """Load a scenario or table; raises BadInput, also for a result folder of another one or of other settings."""
     loaded = (table_file.load if is_table(name) else load)(name, request.settings, quick=request.quick)
     key, of = ("name", loaded.table) if isinstance(loaded, LoadedTable) else ("scenario", loaded.scenario)
     for folder in request.results.values():
@@ -141,9 +143,9 @@ def _load(name: str, request: Request) -> Loaded:
             described = f"{document[key]}{' --quick' if document['quick'] else ''} {' '.join(sorted(settings))}".strip()
             raise BadInput(
                 "compare.results-of-another",
-                "--results: {folder} is of {told}: give the same scenario and options",
+                "--results: {folder} is of {described}: give the same scenario and options",
                 folder=folder,
-                told=described,
+                described=described,
             )
     return loaded
 
@@ -151,7 +153,8 @@ def _load(name: str, request: Request) -> Loaded:
 def _scenario_cells(
     loaded: Mapping[str, Loaded], request: Request, progress: Progress, *, strict: bool
 ) -> tuple[dict[str, list[Cell]], dict[str, Programs], dict[str, str]]:
-    """The runs of each scenario, none yet of tables; the programs by engine; why others are not carried by one."""
+    """Returns the cells of each scenario (tables have none yet), the programs by engine, and the reasons of engines
+    that don't support a scenario."""
     cells: dict[str, list[Cell]] = {name: [] for name in loaded}
     programs: dict[str, Programs] = {}
     refused: dict[str, str] = {}
@@ -186,14 +189,14 @@ def _scenario_cells(
 
 
 def agreement_of(loaded: Loaded, runs: Mapping[str, Path]) -> Agreement:
-    """What a scenario's runs or a table's result folders, by engine as the page calls it, differ in."""
+    """Compares a scenario's runs or a table's result folders, by name of the engine."""
     if isinstance(loaded, LoadedTable):
         return of_tables(loaded.table, runs)
     return of_runs(loaded.scenario.name, loaded.scenario.title, runs)
 
 
 def of_runs(scenario: str, title: str, runs: Mapping[str, Path]) -> Agreement:
-    """One scenario's runs, by engine, as the page calls it."""
+    """Compares a scenario's runs, by name of the engine."""
     found = {word: read_folder(folder) for word, folder in runs.items()}
     for word, folder in found.items():
         if folder.verdict.broken or folder.evidence is None:
@@ -219,7 +222,7 @@ def _of_two(first: ResultFolder, second: ResultFolder) -> list[Deviation]:
 
 
 def _plots(found: Mapping[str, ResultFolder]) -> list[Any]:
-    """Of sessions with several windows; other traffic has none."""
+    """Plots of sessions with several windows."""
     plan = next(iter(found.values())).plan
     evidence = {word: folder.evidence for word, folder in found.items() if folder.evidence}
     several = [s for s in plan["sessions"] if len(s.get("connections", ())) > 1]
@@ -227,7 +230,7 @@ def _plots(found: Mapping[str, ResultFolder]) -> list[Any]:
 
 
 def of_tables(table: Table, folders: Mapping[str, Path]) -> Agreement:
-    """One table's result folders, by engine, as the page calls it."""
+    """Compares a table's result folders, by name of the engine."""
     documents = {word: read_table(folder) for word, folder in folders.items()}
     complete = [folder for folder in folders.values() if (folder / "verdict.json").exists()]
     return Agreement(
@@ -241,7 +244,7 @@ def of_tables(table: Table, folders: Mapping[str, Path]) -> Agreement:
 
 
 def _of_cells(folder: Path, document: Mapping[str, Any]) -> Status:
-    """The worst of the cells that a table was asked for; one that its engine can't carry is none."""
+    """Worst status of a table's requested cells, without those that its engine does not support."""
     found = {cell.cell: cell for cell in results_of(document)}
     parts: list[Status] = []
     for place in requested_places(folder):
@@ -257,9 +260,9 @@ DOCUMENTS: Documents = {"cross-check.json": read_json}
 
 
 def write_again(request: VerifyRequest) -> Verification:
-    """By the runs and tables in the folder; what was found of others is as recorded. Raises BadInput where a file is
-    missing or broken."""
-    folder = request.folder.resolve()  # the page names runs by their places, never by `latest`
+    """Compare runs and tables in the folder again; differences of others are as recorded. Raises BadInput for a missing
+    or broken file."""
+    folder = request.folder.resolve()  # the page names runs by their ids, never by `latest`
     document = read_json(folder / "cross-check.json")
     found: list[Agreement] = []
     entries: list[Mapping[str, Any]] = []

@@ -1,4 +1,4 @@
-"""What is kept of a result as reference: the small files, from which page, plots and expected failures are made."""
+"""References in ``data/reference/``: small files of a result, for its page, plots and expected failures."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from testbed.study.ledger import is_plain_name
 FOLDER = paths.CHECKOUT / "data" / "reference"
 OF_ALL = ("claims.json", "claims.csv", "provenance.json")
 OF_A_RUN = ("verdict.json", "plan.json", "provenance.json", "links.csv", "windows.csv", "table.json", "table.csv")
-"""No telemetry, no captures and no logs: those are in a bundle, or in the result folder."""
+"""Files of a run or table, without telemetry, captures and logs, which a bundle has."""
 
 
 def place_of(name: str) -> Path:
-    """The folder of that name in ``data/reference/``; BadInput for what would be elsewhere."""
+    """Folder of a reference; raises BadInput for a name that leads elsewhere."""
     if not is_plain_name(name):
         raise BadInput(
             "claims.bad-reference-name",
@@ -33,11 +33,7 @@ def place_of(name: str) -> Path:
 
 def keep(result: Path, place: Path) -> list[Path]:
     """Copy the small files of ``result``, a result folder of all claims, a table or a run, to ``place``; returns the
-    copies.
-
-    Raises:
-        BadInput: ``result`` is none, was stopped or can't be trusted, or ``place`` holds other results.
-    """
+    copies. Raises BadInput for a result that was stopped or can't be trusted, and for another result in ``place``."""
     confine.refuse_links(result)
     of_all = (result / "claims.json").is_file()
     files = _of_all(result) if of_all else _of_one(result)
@@ -57,7 +53,7 @@ def keep(result: Path, place: Path) -> list[Path]:
 
 
 def _of_all(result: Path) -> list[Path]:
-    """Of all claims, with their runs and tables."""
+    """Files of a result of all claims, with their runs and tables."""
     document = read_json(result / "claims.json")
     if not document["complete"]:
         raise BadInput(
@@ -73,7 +69,7 @@ def _of_all(result: Path) -> list[Path]:
 
 
 def _of_one(result: Path) -> list[Path]:
-    """Of a run, or a table."""
+    """Files of a run or table."""
     verdict = read_verdict(result)
     if verdict.verdict == Status.UNTRUSTED or verdict.broken:
         raise BadInput(

@@ -1,4 +1,4 @@
-"""Tests of repeatability: each scenario several times with one seed, and once with another."""
+"""Tests of repeatability: runs each scenario several times with one seed, and once with another."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from testbed.study.verify import Documents, Verification, VerifyRequest
 
 
 def loaded_of(name: str, assignments: Sequence[str], *, quick: bool) -> LoadedScenario:
-    """A scenario, or that of a table's cell, TABLE/ROW/COLUMN; raises BadInput."""
+    """Loads a scenario, or a table's cell (TABLE/ROW/COLUMN); raises BadInput."""
     table, *place = name.split("/")
     if len(place) != 2 or not is_table(table):
         return load(name, assignments, quick=quick)
@@ -56,30 +56,24 @@ def loaded_of(name: str, assignments: Sequence[str], *, quick: bool) -> LoadedSc
 
 @dataclass(frozen=True, eq=False)
 class RepeatedCell(ScenarioCell):
-    """A scenario and which of its runs it is, from 1; the one after the last has another seed. Its record has the
-    SHA-256 of its data, and is ``exact`` where no program in it span."""
+    """A numbered run (from 1) of a scenario; the last has another seed. Its record has the SHA-256 of its data, and is
+    ``exact`` if no program in it ran without end."""
 
     def run(self, study: Path, progress: Progress) -> RunRecord:
-        """Raises RunFailed where it broke down."""
+        """Run to the verdict; raises RunFailed where the run broke down."""
         found = super().run(study, progress)
         folder = study / found.folder
         if found.status == Status.ERROR:
-            raise RunFailed(
-                "run.broke-down",
-                "{name}: {broken}",
-                "Data and logs so far: {run}",
-                name=self.label,
-                broken=read_verdict(folder).broken,
-                run=folder,
-            )
+            broken, hint = read_verdict(folder).broken, "Data and logs so far: {run}"
+            raise RunFailed("run.broke-down", "{name}: {broken}", hint, name=self.label, broken=broken, run=folder)
         return found.model_copy(update={"sha256": digests(folder)})
 
 
 def run(
     scenarios: Mapping[str, LoadedScenario], options: Options, runs: int, base: Path, resume: str = ""
 ) -> tuple[list[Repetition], Path]:
-    """What came out by scenario, and the result folder, with ``hashes.json``. Kept are the first run's folder and that
-    of every run that differs from it. Raises CannotRun where no run is repeatable."""
+    """Run and compare; returns the repetitions and the result folder, with ``hashes.json``. Folders of runs that equal
+    the first are removed. Raises CannotRun without a deterministic engine."""
     progress, engine = Progress(), engines.named(REPEATABLE)
     programs = ready(engine, options, progress, "repeatable")
     if not engine.deterministic():
@@ -105,7 +99,7 @@ def run(
         span = [number for number, one in enumerate(ones, 1) if not one.exact]
         judged.append(judge(name, data[:-1], span, data[-1]))
         for cell in (cell for cell, files in zip(of[1:-1], data[1:-1], strict=True) if files == data[0]):
-            shutil.rmtree(folder / cell.folder, ignore_errors=True)  # a resumed test has removed it before
+            shutil.rmtree(folder / cell.folder, ignore_errors=True)  # already removed, if the test is resumed
     write_json(folder / "hashes.json", [asdict(repetition) for repetition in judged])
     return judged, folder
 
@@ -118,8 +112,8 @@ DOCUMENTS: Documents = {"hashes.json": _read}
 
 
 def write_again(request: VerifyRequest) -> Verification:
-    """By the runs in the folder; the hashes of others are as recorded. Raises BadInput where a file is missing or
-    broken."""
+    """Compare the runs in the folder again, others by their recorded hashes; raises BadInput for a missing or broken
+    file."""
     folder = request.folder.resolve()
     unchecked: list[Message] = []
     judged: list[Repetition] = []
