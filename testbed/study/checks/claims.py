@@ -1,4 +1,4 @@
-"""Judges a claim by the result folder of the run that it needs."""
+"""Judges a claim by the result folder of its run."""
 
 from __future__ import annotations
 
@@ -29,18 +29,17 @@ if TYPE_CHECKING:
     from testbed.study.kinds.claims_file import Claim
 
 _OF_CLAIM = {"source", "kind", "text", "run", "published", "expected", "tolerance", "why", "value"}
-"""What a judged claim says as the claims' file does."""
+"""Fields of a judged claim from the claims' file."""
 Figures = Mapping[str, float]
 Intervals = Mapping[str, tuple[float, ...]]
 
 
 @dataclass(frozen=True)
 class Made:
-    """What became of a run: its entry in ``claims.json``. ``folder`` is its result folder inside that of all runs, ""
-    without one.
+    """A run's entry in ``claims.json``. ``folder`` is its result folder inside that of all runs, "" without one.
 
-    ``state`` is its verdict, else ``error``, ``unsupported`` by this machine, or ``skipped``: what the engine carries
-    on no machine, and what a quick form leaves out."""
+    ``state`` is its verdict, else ``error``, ``unsupported`` by this machine, or ``skipped``: not supported by the
+    engine on any machine, or left out by a quick run."""
 
     name: str
     command: str
@@ -51,12 +50,11 @@ class Made:
     seconds: float = 0.0
     disk_mb: float = 0.0
     shorter: bool = False
-    """Whether it is the quick form."""
+    """Whether it is the quick run."""
 
 
 def expected_of(name: str, claim: Claim, made: Made, engine: str) -> ExpectedFailure | None:
-    """What is expected of a claim that is known not to hold; None of any other. Where it is not listed, nothing that it
-    may measure is as expected."""
+    """Returns the expected failure of a claim that has one. One that is not listed accepts no measured value."""
     if claim.xfail is None:
         return None
     form = "quick" if made.shorter else "full"
@@ -65,11 +63,10 @@ def expected_of(name: str, claim: Claim, made: Made, engine: str) -> ExpectedFai
 
 
 def judge(name: str, claim: Claim, made: Made, folder: Path, expected: ExpectedFailure | None = None) -> Judged:
-    """``folder`` is that of all runs; what its files leave open is open, and says why. ``expected`` is what the claim
-    is known to fail with.
+    """Judge a claim by its run in ``folder``, that of all runs. ``expected`` is its expected failure.
 
-    A claim stands on its whole run: what the deciding check says counts only where no run behind it broke down, is
-    missing or untrusted, or failed in a fact (:data:`FACTS`) such as its payload.
+    A claim rests on its whole run: the deciding check counts only if no run behind it broke down, is missing or
+    untrusted, or failed a fact (:data:`FACTS`) such as its payload. Otherwise the claim stays open, with a reason.
     """
     judged = partial(_judged, name, claim, made)
     if not made.folder:
@@ -108,11 +105,11 @@ def judge(name: str, claim: Claim, made: Made, folder: Path, expected: ExpectedF
 
 
 Apart = tuple[Status, str]
-"""That a run behind a claim does not stand, whatever the deciding check says: what it is worth, and why."""
+"""Status and reason of a run that can't decide a claim, whatever the deciding check says."""
 
 
 def _run_apart(verdict: Verdict, result: CheckResult | None) -> Apart | None:
-    """Of a single run or a sweep."""
+    """Checks whether a single run or a sweep can decide a claim."""
     if not verdict.trust.trusted:
         return Status.UNTRUSTED, "; ".join(verdict.trust.reasons)
     failed = _failed_fact((check.name, check.judge, check.status) for check in verdict.checks if check is not result)
@@ -120,8 +117,8 @@ def _run_apart(verdict: Verdict, result: CheckResult | None) -> Apart | None:
 
 
 def _worst_cell(check: TableCheck, cells: Sequence[CellResult]) -> Apart | None:
-    """Of the cells that a table's check is about. One of a repeated scenario may fail in numbers that other claims are
-    about."""
+    """Returns the worst of the cells that a table's check is about. A run of a repeated scenario may fail in numbers of
+    other claims."""
     apart = []
     for cell in cells_of(check, cells):
         at, status, why = cell.at, cell.standing, cell.record.reason
@@ -137,19 +134,19 @@ def _worst_cell(check: TableCheck, cells: Sequence[CellResult]) -> Apart | None:
 
 
 def _failed_fact(checks: Iterable[tuple[str, str, Status]]) -> str:
-    """The first check, of names, judgements and statuses, about a fact that does not hold; "" where all do."""
+    """Name of the first check (name, judge, status) of a fact that does not hold; "" for none."""
     holds = (Status.PASS, Status.SKIPPED)
     return next((name for name, judge, status in checks if judge in FACTS and status not in holds), "")
 
 
 def _places(result: CheckResult, table: Mapping[str, Any] | None) -> list[str]:
-    """The names of the figures that decided: ``row column``, or a column; none of a single run."""
+    """Names of the figures that decided: ``row column``, or a column; none for a single run."""
     columns = table["columns"] if table else ()
     return [key for key in result.figures if key in columns or key.partition(" ")[2] in columns]
 
 
 def _n(result: CheckResult, table: Mapping[str, Any]) -> int | None:
-    """The least number of runs behind any figure that decided; of a line, behind any cell."""
+    """Least number of runs behind a figure that decided; for a line, behind any cell."""
     if result.judge == "each_run":
         return int(result.figures["n"])
     places = _places(result, table)
@@ -163,7 +160,7 @@ def _n(result: CheckResult, table: Mapping[str, Any]) -> int | None:
 
 
 def _figures(result: CheckResult, table: Mapping[str, Any] | None) -> tuple[Figures, Intervals]:
-    """What decided, by place, with its intervals; a check of one run, or of a line, has one: its measured value."""
+    """Returns the figures that decided, with intervals; a check of one run, or of a line, has its measured value."""
     places = _places(result, table)
     if not places:
         if not isinstance(result.measured, (int, float)):
@@ -177,8 +174,8 @@ def _figures(result: CheckResult, table: Mapping[str, Any] | None) -> tuple[Figu
 
 
 def _measured(figures: Figures, intervals: Intervals, unit: str) -> str:
-    """In a few words: the figure with its interval, or from the least to the largest of several; and what it is. ""
-    where it is a count of cells, or words: the reason has them."""
+    """Formats a figure with its interval, or the range of several, with the unit; "" for a count of cells, or words,
+    which are in the reason."""
     if not figures:
         return ""
     low, high = words.figure(min(figures.values())), words.figure(max(figures.values()))

@@ -1,4 +1,4 @@
-"""Claims that were judged: what became of each, all of them together, and results of other engines beside them."""
+"""Judged claims, their summary, and results of other engines beside them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from testbed.judge.status import Status, current
 from testbed.results.report import words
 
 SCHEMA: Literal[2] = 2
-"""Of ``claims.json``: since 2 its statuses are those of :class:`Status`."""
+"""Schema of ``claims.json``; 2 has the statuses of :class:`Status`."""
 
 
 @dataclass(frozen=True, config={"extra": "ignore"})
 class Judged:
-    """One claim with its verdict: its entry in ``claims.json``. ``figures`` and ``intervals`` (of the median: low,
-    high, level) are by the name of the place."""
+    """A claim with its verdict, as in ``claims.json``. ``figures`` and ``intervals`` (of the median: low, high, level)
+    are by place."""
 
     id: str
     source: str
@@ -50,47 +50,46 @@ class Judged:
     n: int | None = None
     figures: dict[str, float] = field(default_factory=dict)
     observations: int | None = None
-    """Behind any figure at least: fewer than ``n`` where runs in virtual time are alike."""
+    """Least number behind a figure: fewer than ``n`` if runs in virtual time are alike."""
     intervals: dict[str, tuple[float, ...]] = field(default_factory=dict)
     result: str = ""
-    """The run's result folder, inside that of all."""
+    """The run's result folder, inside that of all runs."""
     report: str = ""
     beside: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """By engine: verdict, reason, measured, n, figures, intervals there, and what ours differ by."""
+    """Results by other engine: verdict, reason, measured, n, figures, intervals, and the difference."""
     by_chance: bool = False
-    """Whether one that is known not to hold may hold."""
+    """Whether an expected failure is not strict: the claim may hold."""
     outcome: Outcome | None = None
-    """Of one that is known not to hold: ``xfail``, ``xpass``, or ``fail`` where it fails otherwise than is known.
-    Older results have none: in these, every failure is as known."""
+    """Outcome of an expected failure: ``xfail``, ``xpass``, or ``fail`` outside the expected range. Older results have
+    none: in these, every failure is as expected."""
     xfail: dict[str, Any] | None = None
-    """What was expected of it then (:class:`ExpectedFailure`)."""
+    """The expected failure at that time (:class:`ExpectedFailure`)."""
 
     @property
     def asked(self) -> bool:
-        """Whether it counts here: what a quick run leaves out by its definition, or an engine does not carry on any
-        machine, does not."""
+        """Whether the claim counts: not if a quick run leaves it out by definition, or the engine supports it on no
+        machine."""
         return self.verdict != Status.SKIPPED
 
     @property
     def as_known(self) -> bool | None:
-        """Whether it came out as it is known to; None while it is open, and of a measurement."""
+        """Whether the result is as expected; None for an open claim, and for a measurement."""
         return False if self.outcome == "fail" else self.is_known_to(self.verdict)
 
     def is_known_to(self, verdict: str) -> bool | None:
-        """Whether a verdict on it, on whichever engine, is what it is known to be; None for one that decides
-        nothing."""
+        """Whether a verdict, on any engine, is as expected; None for one that decides nothing."""
         if verdict not in (Status.PASS, Status.FAIL) or self.kind == "measurement":
             return None
         return self.by_chance or (verdict == Status.PASS) == self.reproduces
 
     @property
     def is_measured(self) -> bool:
-        """Whether it is a measurement that was made: nothing is asked of it."""
+        """Whether it is a finished measurement, which can't fail."""
         return self.kind == "measurement" and self.verdict in (Status.PASS, Status.FAIL, Status.INCONCLUSIVE)
 
     @property
     def counted_as(self) -> Outcome | None:
-        """What came of it, for the count of a last line; None while it is open, and of a measurement."""
+        """Outcome for the count in the last line; None for an open claim, and for a measurement."""
         if self.as_known is None or self.outcome:
             return self.outcome
         if self.verdict == Status.FAIL:
@@ -99,18 +98,18 @@ class Judged:
 
     @property
     def level(self) -> float | None:
-        """The least of its intervals; None without one, or where an earlier testbed did not tell it."""
+        """Least level of the intervals; None without intervals, or for older results without levels."""
         levels = [found[2] for found in self.intervals.values() if len(found) > 2]
         return min(levels) if levels and len(levels) == len(self.intervals) else None
 
     @property
     def is_one_observation(self) -> bool:
-        """Whether several runs decide by one value, which is not by chance."""
+        """Whether several runs decide by one value, without chance."""
         return not self.intervals and self.observations == 1 and (self.n or 0) > 1
 
     @property
     def n_told(self) -> str:
-        """How many runs, and what so many are worth: ``3: 75%``, ``3: one``, ``2``."""
+        """Number of runs, and their level of confidence: ``3: 75%``, ``3: one``, ``2``."""
         if self.n is None:
             return ""
         worth = "one" if self.is_one_observation else "" if self.level is None else levels_in_words([self.level])
@@ -118,7 +117,7 @@ class Judged:
 
     @property
     def part(self) -> Status:
-        """What it is to the whole: a claim passes by coming out as it is known to."""
+        """Status for the verdict of all claims: a claim passes if its result is as expected."""
         if self.is_measured:
             return Status.SKIPPED
         if self.as_known is None:
@@ -126,13 +125,13 @@ class Judged:
         return Status.PASS if self.as_known else Status.FAIL
 
     def as_json(self) -> dict[str, Any]:
-        """Its entry in ``claims.json``."""
+        """The entry in ``claims.json``."""
         found = {k: v for k, v in asdict(self).items() if v is not None or k not in ("outcome", "xfail")}
         return {**found, "asked": self.asked, "as_known": self.as_known}
 
 
 def read_claims(folder: Path) -> dict[str, Any]:
-    """``claims.json`` of a result of all claims, or a reference; BadInput where it can't be read."""
+    """Reads ``claims.json`` of a result of all claims, or a reference; raises BadInput."""
     return current(read_json(folder / "claims.json"), SCHEMA)
 
 
@@ -142,7 +141,7 @@ def judged_in(document: Mapping[str, Any]) -> list[Judged]:
 
 
 def verdict_of(claims: Sequence[Judged], *, quick: bool) -> Status:
-    """``pass`` when all that was asked came out as it is known to; a quick one may leave some open."""
+    """Verdict of all claims: ``pass`` if all results are as expected; a quick run may leave some open."""
     return status.verdict_of((claim.part for claim in claims), may_stay_open=quick)
 
 
@@ -170,7 +169,7 @@ def decided_of(claims: Sequence[Judged]) -> str:
 
 
 def summary_of(claims: Sequence[Judged]) -> str:
-    """How many of which, in a sentence. Only what a source claims, in its own set-up, can fail to reproduce."""
+    """Summary in a sentence. Only a source's claim, in its own set-up, can fail to reproduce."""
     held = [claim for claim in claims if claim.verdict == Status.PASS]
     parts = [f"{len(held)} of {len(claims)} claims hold"]
     if changed := sum(claim.kind == "changed" for claim in held):
@@ -187,25 +186,25 @@ def summary_of(claims: Sequence[Judged]) -> str:
 
 @plain_dataclass(frozen=True)
 class FalseAlarms:
-    """Of the claims that were decided: what chance would make of them if the true value of each lay at its limit."""
+    """False alarms among the decided claims by chance alone, if each true value lay exactly at its limit."""
 
     claims: int
-    """Judged at once, open ones as well."""
+    """Number of claims, with open ones."""
     levels: tuple[float, ...]
-    """Of the claims that intervals decide, each one's least."""
+    """Least level of each claim that intervals decide."""
     expected: float
-    """How many of these would fail by chance, at most."""
+    """Largest expected number that fail by chance."""
     at_least_one: float
-    """With which probability one would, at most, if they did not depend on one another."""
+    """Largest probability that one does, if they are independent."""
     without_chance: int
-    """Decided by runs that are one observation."""
+    """Number decided by runs that are one observation."""
     unknown: int
-    """Decided without an interval: by one run or two, or by a line through several."""
+    """Number decided without an interval: by one run or two, or by a line through several."""
 
     @classmethod
     def of(cls, claims: Sequence[Judged]) -> FalseAlarms:
-        """An interval that covers the truth with ``level`` lies beyond the limit with (1 − level)/2, as a claim is
-        wrong on one side of it; a claim of several places fails where any of them does."""
+        """Compute them. An interval that covers the true value with ``level`` lies beyond the limit, on the side where
+        the claim fails, with (1 − level)/2; a claim of several places fails if any of them does."""
         decided = [claim for claim in claims if claim.as_known is not None]
         levels = [claim.level for claim in decided if claim.level is not None]
         chances = [
@@ -220,22 +219,22 @@ class FalseAlarms:
 
     @property
     def text(self) -> str:
-        """In a sentence."""
-        said = f"Of {self.claims} claims judged at once "
+        """The numbers in a sentence."""
+        text = f"Of {self.claims} claims judged at once "
         if self.levels:
             one = f"{self.at_least_one:.0%}" if self.at_least_one < 0.995 else "nearly 1"
-            said += (
+            text += (
                 f"{len(self.levels)} are decided by intervals of {levels_in_words(self.levels)}: if each true value "
                 f"lay exactly at its limit, at most {self.expected:.1f} of them would be expected to fail by chance, "
                 f"and one or more with a probability of at most {one}"
             )
         else:
-            said += "none is decided by an interval"
+            text += "none is decided by an interval"
         if self.without_chance:
-            said += f"; {self.without_chance} by values that chance has no part in"
+            text += f"; {self.without_chance} by values that chance has no part in"
         if self.unknown:
-            said += f"; {self.unknown} without an interval, so that nothing is known of chance"
-        return said + "."
+            text += f"; {self.unknown} without an interval, so that nothing is known of chance"
+        return text + "."
 
 
 COLUMNS = (
@@ -266,9 +265,9 @@ OF_OTHERS = ("verdict", "measured", "n", "difference")
 
 
 def write_csv(claims: Sequence[Judged], path: Path) -> None:
-    """``claims.csv``: a row per claim; low and high are those of the interval where one figure decides.
+    """Write ``claims.csv``: a row per claim; low and high are the interval of a single figure.
 
-    For each engine beside it there are further columns, such as ``vkernel_measured``."""
+    Each engine beside has further columns, such as ``vkernel_measured``."""
     engines = list(dict.fromkeys(engine for claim in claims for engine in claim.beside))
     others = [(f"{engine}_{name}", engine, name) for engine in engines for name in OF_OTHERS]
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -281,9 +280,8 @@ def write_csv(claims: Sequence[Judged], path: Path) -> None:
 
 
 def read_beside(folders: Sequence[Path], engine: str) -> list[dict[str, Any]]:
-    """``claims.json`` of results that are put beside those of ``engine``.
-
-    Raises BadInput where one is no result, or two are of one engine."""
+    """Read ``claims.json`` of results of other engines than ``engine``; raises BadInput for a folder without it, and
+    for two results of one engine."""
     documents = []
     for folder in folders:
         if not (folder / "claims.json").is_file():
@@ -307,7 +305,7 @@ def read_beside(folders: Sequence[Path], engine: str) -> list[dict[str, Any]]:
 
 
 def put_beside(folder: Path, others: Sequence[Path]) -> list[Judged]:
-    """Add what became of each claim in ``others`` to ``claims.json`` and ``claims.csv``; returns the claims then."""
+    """Add the results of ``others`` to ``claims.json`` and ``claims.csv``; returns the new claims."""
     ours = read_claims(folder)
     documents = read_beside(others, ours["engine"])
     there = {document["engine"]: {claim.id: claim for claim in judged_in(document)} for document in documents}
@@ -327,8 +325,8 @@ def _beside(ours: Judged, theirs: Judged) -> dict[str, Any]:
 
 
 def difference(ours: Mapping[str, float], theirs: Mapping[str, float]) -> str:
-    """How far our figures are off theirs: of one figure in its unit and in percent of theirs, of several the largest
-    in percent; "" where none is in both."""
+    """Describes the difference of figures: of a single one in its unit and in percent, of several the largest in
+    percent; "" without common figures."""
     off = {place: ours[place] - theirs[place] for place in ours if place in theirs}
     if not any(off.values()):
         return "same" if off else ""

@@ -1,5 +1,5 @@
-"""All claims as one study: each run that they need is a part of it, which is begun and finished by its own kind. The
-cells of all parts are in one queue."""
+"""All claims as one study. Each of their runs is a part, begun and finished by its own kind; the cells of all parts are
+in one queue."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from testbed.study.verify import Documents, Verification, VerifyRequest
 
 NAME = "all"
 NOT_CARRIED = ("engine.refuses", "run.none-supported")
-"""Errors by which an engine carries no such run: in virtual time on any machine, else with this machine's kernel."""
+"""Errors of an engine that does not support a run: in virtual time on any machine, else with this machine's kernel."""
 LACKING = (
     "build.no-go",
     "engine.not-built",
@@ -66,8 +66,8 @@ LACKING = (
     "vkernel.none",
     "vkernel.not-built",
 )
-"""Errors by which this machine lacks what a run needs. Any other by which it can't be made, such as a full disk or a
-simulator that was killed, is a run that broke down: another day it has a result."""
+"""Errors of a machine that lacks a requirement of a run. With any other error, such as a full disk or a simulator that
+was killed, the run broke down: another day it has a result."""
 
 
 class SetupEntry(TypedDict):
@@ -80,7 +80,7 @@ class SetupEntry(TypedDict):
 
 
 class BesideEntry(TypedDict):
-    """A result of another engine that the claims were put beside."""
+    """A result of another engine beside the claims."""
 
     engine: str
     run: str
@@ -103,7 +103,7 @@ class Document(TypedDict):
     minutes: float
     sources: dict[str, Annotated[dict[str, Any], entry_of(Source)]]
     setups: dict[str, SetupEntry]
-    """By claim."""
+    """Set-ups by claim."""
     runs: dict[str, Annotated[dict[str, Any], entry_of(Made)]]
     claims: list[Annotated[dict[str, Any], entry_of(Judged, asked=bool, as_known=bool | None)]]
     beside: NotRequired[list[BesideEntry]]
@@ -111,7 +111,7 @@ class Document(TypedDict):
 
 @dataclass(frozen=True)
 class Request:
-    """What the command line says."""
+    """Options of the command line."""
 
     engine: str = DEFAULT
     quick: bool = False
@@ -120,7 +120,7 @@ class Request:
     link: Literal["auto", "netem", "relay"] = "auto"
 
     def command(self, spec: RunSpec) -> str:
-        """The command that makes a run alone."""
+        """The command for a single run."""
         options = spec.options(self.engine, quick=self.quick)
         given = [spec.run]
         for assignment in options.set:
@@ -140,11 +140,11 @@ class Request:
         return "./run.sh " + shlex.join(given)
 
     def left_out(self, spec: RunSpec) -> str:
-        """Why a run has no quick form, where that is requested."""
+        """Reason for no quick run, if one is requested."""
         return spec.quick.leave_out if self.quick else ""
 
     def minutes(self, claims: Claims) -> float:
-        """What all runs take."""
+        """Expected minutes of all runs."""
         specs = [spec for spec in claims.runs.values() if not self.left_out(spec)]
         return sum(spec.expected_minutes(self.engine, quick=self.quick) for spec in specs)
 
@@ -164,33 +164,33 @@ def list_runs(claims: Claims, request: Request) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _OneRun(ScenarioCell):
-    """The one run of a scenario, whose folder is where the scenario's results have it."""
+    """The one run of a scenario, in the folder of the scenario's results."""
 
     @property
     def folder(self) -> Path:
-        """That of the part."""
+        """The folder of the part."""
         return self.place
 
 
 @dataclass
 class Parts:
-    """The runs of all claims, while they are made; ``folder`` is the result folder."""
+    """The runs of all claims in progress; ``folder`` is the result folder."""
 
     claims: Claims
     request: Request
     folder: Path
     progress: Progress
     made: dict[str, Made] = field(default_factory=dict)
-    """What became of each run, by name."""
+    """Finished runs by name."""
     begun: dict[str, Begun] = field(default_factory=dict)
-    """Those that can be made: tables, sweeps, and the one run of a scenario."""
+    """Runs that can be made: tables, sweeps, and the one run of a scenario."""
     results: dict[str, dict[str, CellResult]] = field(default_factory=dict)
-    """Of each by its own cells."""
+    """Results of each run by its own cells."""
     ready: dict[tuple[Any, ...], Programs] = field(default_factory=dict)
-    """Once for all parts with the same needs."""
+    """Programs, built once for all parts with the same requirements."""
 
     def prepare(self) -> list[Cell]:
-        """The cells of all runs that can be made; of each other it is told what kept it."""
+        """Returns the cells of all runs that can be made; reports the reason for each other."""
         cells: list[Cell] = []
         for name, spec in self.claims.runs.items():
             if why := self.request.left_out(spec):
@@ -206,12 +206,13 @@ class Parts:
         return cells
 
     def describe(self, result: CellResult) -> str:
-        """Of the one run of a scenario always, of a table's cells what is no pass; those of sweeps are too many."""
+        """Describes the one run of a scenario always, a table's cell if it does not pass, and never the cells of a
+        sweep."""
         name, _, own = result.cell.partition("/")
         return self.begun[name].describe(result) if result.status != Status.PASS or not own else ""
 
     def keep(self, result: CellResult) -> None:
-        """A part is judged when all of its cells have results, and again when one of them has another."""
+        """Judge a part when all of its cells have results, and again for each further result."""
         name, _, own = result.cell.partition("/")
         found, cells = self.results.setdefault(name, {}), self.begun[name].spec.cells
         found[own] = replace(result, cell=own)
@@ -242,8 +243,7 @@ class Parts:
         return self._end(name, verdict.verdict, **more)
 
     def _not_made(self, name: str, code: str, reason: str) -> None:
-        """What kept a run from being made, by the error: that it is not carried or something is lacking, else that it
-        broke down."""
+        """End a run by its error: not supported, something missing, or broken down."""
         state, exit_code = Status.ERROR, Exit.FAIL
         if code in NOT_CARRIED + LACKING:
             on_no_machine = code in NOT_CARRIED and engines.named(self.request.engine).facts.virtual_time
@@ -254,14 +254,14 @@ class Parts:
         spec = self.claims.runs[name]
         command, shorter = self.request.command(spec), spec.shorter(quick=self.request.quick)
         made = self.made[name] = Made(name, command, state, why, shorter=shorter, **more)
-        if "" not in self.results.get(name, {}):  # one run has told itself
+        if "" not in self.results.get(name, {}):  # one run has reported itself
             self.progress.say(f"  {name}: {state}" + (f", {made.seconds:.0f} s" if made.folder else f": {why[:160]}"))
 
     def _home(self, name: str) -> Path:
         return self.folder / "runs" / name
 
     def _begin(self, spec: RunSpec, home: Path) -> Begun:
-        """With a result folder in ``home``; raises :class:`TestbedError` where it can't be made."""
+        """Begin a run with a result folder in ``home``; raises :class:`TestbedError` if it can't be made."""
         engine = engines.named(self.request.engine)
         options, quick = spec.options(engine.name, quick=self.request.quick), spec.shorter(quick=self.request.quick)
         if spec.kind == "sweep":
@@ -312,7 +312,7 @@ class Parts:
 
 
 def run(claims: Claims, request: Request, progress: Progress) -> tuple[Status, list[Judged], Path]:
-    """The verdict, the claims and the result folder."""
+    """Make all runs; returns the verdict, the claims and the result folder."""
     engine, specs = engines.named(request.engine), claims.runs
     ready(engine, Options(link=request.link, quick=request.quick), progress, NAME)
     identity = {
@@ -345,7 +345,7 @@ def run(claims: Claims, request: Request, progress: Progress) -> tuple[Status, l
 def write(
     claims: Claims, request: Request, folder: Path, made: Mapping[str, Made], *, complete: bool = False
 ) -> list[Judged]:
-    """``claims.json`` and ``claims.csv``: all that can be judged by the runs made so far."""
+    """Write ``claims.json`` and ``claims.csv``, with all claims that the runs so far decide."""
     found = []
     for name, claim in claims.claims.items():
         if complete or claim.run in made:
@@ -383,19 +383,19 @@ def write(
 
 
 FROM_THE_RUNS = ("verdict", "n", "figures", "intervals")
-"""What comes of the runs; the rest of a claim is what was requested, or the same figures in words."""
+"""Keys that follow from the runs; the rest is from the claims' file, or the same figures in words."""
 DOCUMENTS: Documents = {"claims.json": lambda path: read_claims(path.parent), "claims.csv": read}
 
 
 def write_again(request: VerifyRequest) -> Verification:
-    """By the runs and the claims of this checkout; what other code wrote of them beside is as recorded. BadInput where
-    a file is missing or broken."""
+    """Judge the runs again by the claims of this checkout; further keys of other code are as recorded. Raises BadInput
+    for a missing or broken file."""
     folder, document, known = request.folder, read_claims(request.folder), claims_file.load().claims
     again: list[Judged] = []
     entries: list[Mapping[str, Any]] = []
     found = Verification(f"claims {folder.resolve().name}", "", parts=[])
     for before in document["claims"]:
-        name, now, told = before["id"], Judged(**before), before
+        name, now, entry = before["id"], Judged(**before), before
         if name in known:
             made = Made(**document["runs"][known[name].run])
             if request.same_code:
@@ -403,15 +403,15 @@ def write_again(request: VerifyRequest) -> Verification:
             else:  # its list of expected failures is not this one
                 expected = ExpectedFailure(**now.xfail) if now.xfail else None
             now = judge(name, known[name], made, folder, expected)
-            told = now.as_json()
+            entry = now.as_json()
             if request.same_code:
-                told["beside"] = before["beside"]
+                entry["beside"] = before["beside"]
             else:
-                told = {**before, **{key: told[key] for key in FROM_THE_RUNS}}
+                entry = {**before, **{key: entry[key] for key in FROM_THE_RUNS}}
         else:
             found.unchecked.append(Message("claims.unknown", "{claim}: this checkout has no such claim", claim=name))
         again.append(now)
-        entries.append(told)
+        entries.append(entry)
     if document.get("beside"):
         found.unchecked.append(
             Message(

@@ -64,8 +64,15 @@ class RepeatedCell(ScenarioCell):
         found = super().run(study, progress)
         folder = study / found.folder
         if found.status == Status.ERROR:
-            broken, hint = read_verdict(folder).broken, "Data and logs so far: {run}"
-            raise RunFailed("run.broke-down", "{name}: {broken}", hint, name=self.label, broken=broken, run=folder)
+            broken = read_verdict(folder).broken
+            raise RunFailed(
+                "run.broke-down",
+                "{name}: {broken}",
+                "Data and logs so far: {run}",
+                name=self.label,
+                broken=broken,
+                run=folder,
+            )
         return found.model_copy(update={"sha256": digests(folder)})
 
 
