@@ -1,4 +1,4 @@
-"""``all``: every claim of the sources, by the runs that decide them, to one table."""
+"""``all``: decides every claim of the sources by its run, in one table."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _engines(text: str) -> list[str]:
 
 
 def _run(claims: Claims, requests: Sequence[Request], beside: Sequence[Path], progress: Progress) -> int:
-    """The runs of each engine, to one table; returns the exit code."""
+    """Make the runs of each engine, for one table; returns the exit code."""
     from testbed.cli.outcome import shown
     from testbed.engines.events import EventProgress
     from testbed.exit_codes import OF_VERDICT

@@ -1,7 +1,7 @@
-"""``compare``: groups of runs, engines or repetitions side by side. The last two are verbs of their own, too, as they
-were before there was one: ``cross-check`` and ``repeatable``.
+"""``compare``: groups of runs, engines or repetitions. The last two have verbs of their own, too: ``cross-check`` and
+``repeatable``.
 
-The comparison is imported when it is needed: SciPy alone takes longer than all else that the help needs.
+Comparisons are imported on use: SciPy alone takes longer than all else that the help needs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from testbed.scenario.files import scenarios
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb, and the names that two of its forms had."""
+    """Add the verb, and the hidden verbs of two of its forms."""
     app.command("compare")(compare_groups)
     app.command("cross-check", hidden=True)(compare_engines)
     app.command("repeatable", hidden=True)(compare_bytes)
@@ -127,13 +127,13 @@ def compare_engines(
     PASS, FAIL or UNTRUSTED."""
     from testbed.study.kinds import cross_check
 
-    expected = names or [str(path) for path in scenarios()]
+    compared = names or [str(path) for path in scenarios()]
     chosen = _engines(engines)
-    kept = _kept(results, chosen, expected)
-    requested = cross_check.Request(chosen, tuple(set_), quick, runtime, rows, columns, repeat, kept)
+    recorded = _recorded(results, chosen, compared)
+    requested = cross_check.Request(chosen, tuple(set_), quick, runtime, rows, columns, repeat, recorded)
     with runs_made(cluster):
         folder, found, refused = cross_check.run(
-            expected,
+            compared,
             requested,
             paths.results() / "cross-check",
             lambda entry: print("\n".join(entry.lines())),
@@ -152,8 +152,7 @@ def compare_engines(
 
 def _engines(text: str) -> tuple[str, ...]:
     names = text.split(",")
-    unknown = [name for name in names if name not in ENGINES]
-    if unknown or len(names) < 2 or len(set(names)) < len(names):
+    if not set(names) <= set(ENGINES) or len(names) < 2 or len(set(names)) < len(names):
         raise BadInput(
             "compare.bad-engines",
             "--engines {text}: should be two or more of {engines}, like sim,vkernel",
@@ -163,7 +162,7 @@ def _engines(text: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _kept(results: list[str], engines: tuple[str, ...], names: list[str]) -> dict[str, Path]:
+def _recorded(results: list[str], engines: tuple[str, ...], names: list[str]) -> dict[str, Path]:
     """Result folders by engine."""
     found = {}
     for text in results:

@@ -37,16 +37,16 @@ NAME = "interop"
 
 @dataclass(frozen=True, eq=False)
 class NetworkCell(ScenarioCell):
-    """A network with its pairings. A run of it leaves ``network.json`` beside its folder."""
+    """A network with its pairings; each run writes ``network.json`` beside its folder."""
 
     pairings: Sequence[Pairing] = ()
     movable = False
-    unsupported = ""  # it is refused before the study begins
+    unsupported = ""  # refused before the study begins
     earlier = Cell.earlier  # by the ledger: a network has no verdict of its own
 
     @property
     def folder(self) -> Path:
-        """In the result folder of the matrix."""
+        """Folder in the result folder of the matrix."""
         return Path(self.name.replace(", ", "-").replace(" ", "-"))
 
     def run(self, study: Path, progress: Progress) -> RunRecord:
@@ -57,10 +57,10 @@ class NetworkCell(ScenarioCell):
         waiting, trust = Step("waiting"), None
         try:
             trust = when_free(network.measure, lambda name: progress.update(waiting, name))
-        finally:  # what was noted of one that broke down is kept as well
+        finally:  # also of a network that broke down
             (study / self.folder).mkdir(exist_ok=True)
-            kept = {"trust": trust and trust.model_dump(), "noted": network.provenance}
-            write_json(study / self.folder / "network.json", kept)
+            document = {"trust": trust and trust.model_dump(), "noted": network.provenance}
+            write_json(study / self.folder / "network.json", document)
         statuses = [result.judgement.status for result in self.results(study)]
         passed = f"{statuses.count(Status.PASS)} of {len(statuses)} pass"
         return RunRecord(
@@ -72,7 +72,7 @@ class NetworkCell(ScenarioCell):
         )
 
     def results(self, study: Path) -> list[PairingResult]:
-        """Of the pairings that came to their end."""
+        """Results of the finished pairings."""
         found = (PairingResult.latest(pairing, study) for pairing in self.pairings)
         return [result for result in found if result is not None]
 
@@ -87,7 +87,7 @@ class Matrix:
     progress: Progress
 
     def execute(self) -> Outcome:
-        """Run all and write the result folder, also where that breaks down; raises :class:`TestbedError` then."""
+        """Run all and write the result folder, also after a breakdown, which is raised."""
         broken, links_off = "", ()
         resume_by = f"give the same command with --resume {self.folder.name}"
         try:
@@ -125,7 +125,7 @@ class Matrix:
 def cells_of(
     pairings: Sequence[Pairing], settings: Sequence[str], quick: bool, programs: Programs, choices: Choices
 ) -> list[NetworkCell]:
-    """One for each loss; raises :class:`BadInput`."""
+    """Returns a cell for each loss; raises :class:`BadInput`."""
     return [
         NetworkCell(
             {"loss": loss_words(loss)},
@@ -140,7 +140,7 @@ def cells_of(
 
 
 def prepare(pairings: Sequence[Pairing], settings: Sequence[str], options: Options, resume: str = "") -> Matrix:
-    """Ready to be executed; raises for bad input, and a machine that can't, before the result folder is made."""
+    """Prepare a matrix; raises BadInput or CannotRun before there is a result folder."""
     load_network(list(settings), loss=0.0, quick=options.quick)
     engine, progress = engines.named(DEFAULT), Progress()
     programs = ready(engine, options, progress, NAME, further=frozenset({Need.PEERS}))

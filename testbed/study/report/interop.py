@@ -105,7 +105,7 @@ class Outcome:
         return found
 
     def as_markdown(self) -> str:
-        """Table, legend and what went wrong."""
+        """Table, legend and failures."""
         parts = [
             f"**{self.verdict.upper()}** interop {self.run}: {self.summary}.",
             markdown_table(*self.table()),
