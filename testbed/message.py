@@ -72,6 +72,14 @@ class Message:
         return hash((self.code, str(self)))
 
 
+class Messages(list[Message]):
+    """A list of messages."""
+
+    def add_message(self, code: str, template: str, /, **parameters: Any) -> None:
+        """Append a message made of these arguments of :class:`Message`."""
+        self.append(Message(code, template, **parameters))
+
+
 class Lines(tuple[Any, ...]):
     """Several messages as one parameter; in a text each stands on a line of its own."""
 

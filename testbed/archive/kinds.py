@@ -17,7 +17,7 @@ from testbed.archive.rederive import verify_run
 from testbed.errors import BadInput, TestbedError
 from testbed.judge.status import Status
 from testbed.judge.verify import Difference, read_verdict
-from testbed.message import Message
+from testbed.message import Messages
 from testbed.runtime.progress import Progress
 from testbed.study import ledger, old
 from testbed.study import verify as study
@@ -121,7 +121,7 @@ def _one(run: Path, *, rerun: bool) -> Verification:
 
             again.rerun(run, verified)
     except BadInput as error:
-        return Verification(run.name, Status.FAIL, [error.said], unreadable=True)
+        return Verification(run.name, Status.FAIL, Messages([error.said]), unreadable=True)
     return _of_its_time(verified, run)
 
 
@@ -130,18 +130,18 @@ def _of_its_time(verified: Verification, folder: Path) -> Verification:
     then. Numbers, statuses and verdicts are. A text without a code is not compared."""
     if provenance_check.of_this_code(_provenance(folder)):
         return verified
-    differing = [one for one in verified.differences if not (isinstance(one, Difference) and one.is_new_code)]
+    differing = Messages(one for one in verified.differences if not (isinstance(one, Difference) and one.is_new_code))
     said = [one for one in differing if isinstance(one, Difference) and (one.is_wording or one.is_new)]
     if not said:
         return replace(verified, differences=differing)
-    rest = [one for one in differing if one not in said]
-    unchecked = Message(
+    checked = replace(verified, differences=Messages(one for one in differing if one not in said))
+    checked.unchecked.add_message(
         "verify.of-its-time",
         "{number} texts or entries are not as this checkout would write them, e.g. {example:.200}",
         number=len(said),
         example=str(said[0]),
     )
-    return replace(verified, differences=rest, unchecked=[*verified.unchecked, unchecked])
+    return checked
 
 
 def _provenance(folder: Path) -> dict[str, object]:
@@ -173,22 +173,16 @@ def _take_runs(verified: Verification, folder: Path, runs: Runs) -> None:
         if run in runs:
             verified.take(runs[run], str(run.relative_to(folder)))
     again = [run for run in there if run in runs]
-    verified.notes.append(
-        Message("verify.runs-judged-again", "{runs} runs were judged again, and all else from them", runs=len(again))
+    verified.notes.add_message(
+        "verify.runs-judged-again", "{runs} runs were judged again, and all else from them", runs=len(again)
     )
     if len(again) < len(there):
-        verified.notes.append(
-            Message(
-                "verify.runs-broke-down",
-                "{runs} runs broke down: nothing of them was judged",
-                runs=len(there) - len(again),
-            )
+        verified.notes.add_message(
+            "verify.runs-broke-down", "{runs} runs broke down: nothing of them was judged", runs=len(there) - len(again)
         )
     if same := sum(any(note.code == "rerun.same-bytes" for note in runs[run].notes) for run in again):
-        verified.notes.append(
-            Message(
-                "verify.runs-made-again", "{runs} runs were repeated: all of their data are the same bytes", runs=same
-            )
+        verified.notes.add_message(
+            "verify.runs-made-again", "{runs} runs were repeated: all of their data are the same bytes", runs=same
         )
 
 
@@ -228,20 +222,18 @@ def _take_studies(verified: Verification, parts: Sequence[tuple[str, Path]], run
     """Verifications of the studies, and single runs, in a study."""
     for name, part in parts:
         if kind_of(part) == "run" and part not in runs:
-            verified.notes.append(
-                Message("verify.part-broke-down", "{part}: broke down: nothing of it was judged", part=name)
+            verified.notes.add_message(
+                "verify.part-broke-down", "{part}: broke down: nothing of it was judged", part=name
             )
             continue
         try:
             verified.take(_VERIFY[kind_of(part)](part, runs, rerun), name)
         except TestbedError as error:
             verified.differences.append(error.said.at(name))
-    verified.notes.append(
-        Message(
-            "verify.parts-judged-again",
-            "{parts} runs, tables and sweeps were judged again, and all else from them",
-            parts=len(parts),
-        )
+    verified.notes.add_message(
+        "verify.parts-judged-again",
+        "{parts} runs, tables and sweeps were judged again, and all else from them",
+        parts=len(parts),
     )
 
 

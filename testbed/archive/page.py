@@ -13,7 +13,6 @@ import matplotlib as mpl
 from testbed.archive import provenance_check
 from testbed.archive.pages import write_page
 from testbed.judge.verify import text_differences
-from testbed.message import Message
 from testbed.study.verify import Verification
 
 PAGE, PLOTS = "report.html", "plots"
@@ -24,7 +23,7 @@ def check(folder: Path, verified: Verification, recorded: Mapping[str, Any], *, 
     """``recorded`` is the provenance of what the folder holds; ``needed``: without a page the folder is not whole."""
     if not (folder / PAGE).is_file() and not (folder / PLOTS).is_dir():
         if needed:
-            verified.differences.append(Message("file.not-there", "{file}: is not there", file=PAGE))
+            verified.differences.add_message("file.not-there", "{file}: is not there", file=PAGE)
         return
     with tempfile.TemporaryDirectory(prefix="ncp-verify-") as place:
         again = Path(place, folder.resolve().name)
@@ -52,46 +51,40 @@ def compare(folder: Path, again: Path, verified: Verification, recorded: Mapping
         if before.get(name) == after.get(name):
             continue
         if other and name in before and name in after and name.endswith(".svg"):
-            verified.unchecked.append(
-                Message(
-                    "plot.by-another-matplotlib",
-                    "{plot}: drawn by matplotlib {by}, {here} here",
-                    plot=f"{PLOTS}/{name}",
-                    by=by,
-                    here=mpl.__version__,
-                )
+            verified.unchecked.add_message(
+                "plot.by-another-matplotlib",
+                "{plot}: drawn by matplotlib {by}, {here} here",
+                plot=f"{PLOTS}/{name}",
+                by=by,
+                here=mpl.__version__,
             )
         elif name not in before and not provenance_check.of_this_code(recorded):
-            verified.unchecked.append(
-                Message(
-                    "plot.not-of-its-time",
-                    "{plot}: other code, that of {made_by}, drew none",
-                    plot=f"{PLOTS}/{name}",
-                    made_by=provenance_check.told_of(recorded),
-                )
+            verified.unchecked.add_message(
+                "plot.not-of-its-time",
+                "{plot}: other code, that of {made_by}, drew none",
+                plot=f"{PLOTS}/{name}",
+                made_by=provenance_check.told_of(recorded),
             )
         else:
-            verified.differences.append(
-                Message("plot.differs", "{plot}: is not what the data give", plot=f"{PLOTS}/{name}")
+            verified.differences.add_message(
+                "plot.differs", "{plot}: is not what the data give", plot=f"{PLOTS}/{name}"
             )
     if not other and after:
         drawn = sum(name.endswith(".svg") for name in after)
-        verified.notes.append(Message("plots.drawn-again", "{drawn} plots were drawn again", drawn=drawn))
+        verified.notes.add_message("plots.drawn-again", "{drawn} plots were drawn again", drawn=drawn)
     if not (folder / PAGE).is_file():
-        verified.differences.append(Message("file.not-there", "{file}: is not there", file=PAGE))
+        verified.differences.add_message("file.not-there", "{file}: is not there", file=PAGE)
         return
     there, made = ((place / PAGE).read_text(encoding="utf-8", errors="replace") for place in (folder, again))
     if other:
         there, made = DRAWING.sub("", there), DRAWING.sub("", made)
     reported = list(text_differences(PAGE, there, made, most=1))
     if reported and not provenance_check.of_this_code(recorded):
-        verified.unchecked.append(
-            Message(
-                "file.by-other-code",
-                "{file}: it was written by other code, that of {made_by}",
-                file=PAGE,
-                made_by=provenance_check.told_of(recorded),
-            )
+        verified.unchecked.add_message(
+            "file.by-other-code",
+            "{file}: it was written by other code, that of {made_by}",
+            file=PAGE,
+            made_by=provenance_check.told_of(recorded),
         )
     else:
         verified.differences.extend(reported)

@@ -102,11 +102,8 @@ def plan_again(folder: Path, plan: Plan, verified: Verification) -> tuple[Plan, 
 
 def _plan_again(folder: Path, plan: Plan, verified: Verification) -> tuple[Plan, LoadedScenario] | None:
     if plan.get("program"):
-        verified.unchecked.append(
-            Message(
-                "plan.own-program",
-                "plan.json: what is sent is a program of the user's own, which is not with the results",
-            )
+        verified.unchecked.add_message(
+            "plan.own-program", "plan.json: what is sent is a program of the user's own, which is not with the results"
         )
         return None
     if (folder / PROGRAM).is_file():
@@ -124,18 +121,16 @@ def _plan_again(folder: Path, plan: Plan, verified: Verification) -> tuple[Plan,
         policies = _policies(plan, provenance_of(folder), verified)
         requested = scenario_again(folder, plan)
         if plan["topology"].get("file") and not any(map(_may_make_topology, requested)):
-            verified.unchecked.append(
-                Message(
-                    "plan.own-topology",
-                    "plan.json: the topology is a program of the user's own, which is not run to check it",
-                )
+            verified.unchecked.add_message(
+                "plan.own-topology",
+                "plan.json: the topology is a program of the user's own, which is not run to check it",
             )
             return None
         made = [(_resolved(loaded, policies, choices, plan), loaded) for loaded in requested]
     except (BadInput, KeyError, TypeError, ValueError) as error:
         what = f"no {error}" if isinstance(error, KeyError) else error
-        verified.differences.append(
-            Message("plan.can-not-be-made-again", "plan.json: can't be rederived from scenario.yaml: {what}", what=what)
+        verified.differences.add_message(
+            "plan.can-not-be-made-again", "plan.json: can't be rederived from scenario.yaml: {what}", what=what
         )
         return None
     recorded = read_json(folder / "plan.json")
@@ -146,10 +141,8 @@ def _plan_again(folder: Path, plan: Plan, verified: Verification) -> tuple[Plan,
     least = min(range(len(reported)), key=lambda place: len(reported[place]))
     verified.differences.extend(reported[least])
     if paths_of(plan) != paths_of(made[least][0]):
-        verified.notes.append(
-            Message(
-                "plan.only-names-of-files", "plan.json: of jitter, trace and topology files only the names are compared"
-            )
+        verified.notes.add_message(
+            "plan.only-names-of-files", "plan.json: of jitter, trace and topology files only the names are compared"
         )
     return made[least]
 
@@ -164,25 +157,21 @@ def _check_program(folder: Path, verified: Verification) -> None:
     """Whether a scenario in Python gives what the folder has of it as YAML, where it may be executed."""
     program, text = folder / PROGRAM, folder / "scenario.yaml"
     if not confine.may_execute(program):
-        verified.unchecked.append(
-            Message(
-                "scenario.of-a-program",
-                "scenario.yaml: {program} gave it, which is not carried out to check it",
-                program=PROGRAM,
-            )
+        verified.unchecked.add_message(
+            "scenario.of-a-program",
+            "scenario.yaml: {program} gave it, which is not carried out to check it",
+            program=PROGRAM,
         )
         return
     try:
         recorded, again = (plain(document_of(str(path), [], quick=False)[1]) for path in (text, program))
         verified.differences.extend(differences(f"scenario.yaml by {PROGRAM}", recorded, again))
     except BadInput as error:
-        verified.differences.append(
-            Message(
-                "scenario.not-by-its-program",
-                "scenario.yaml: {program} does not give it: {error}",
-                program=PROGRAM,
-                error=error.said,
-            )
+        verified.differences.add_message(
+            "scenario.not-by-its-program",
+            "scenario.yaml: {program} does not give it: {error}",
+            program=PROGRAM,
+            error=error.said,
         )
 
 
@@ -258,22 +247,18 @@ def check_commit(folder: Path, plan: Plan, recorded: Mapping[str, Any], verified
     if not engine_of(plan).kernel and not recorded.get("of_commit"):
         sources = _sources_at(commit, engines.of(plan).sources)
         if sources is None or not _names_as_here(commit):
-            verified.unchecked.append(
-                Message(
-                    "commit.other-rule",
-                    "commit: {commit} names runs by another rule than this checkout",
-                    commit=_short(commit),
-                )
+            verified.unchecked.add_message(
+                "commit.other-rule",
+                "commit: {commit} names runs by another rule than this checkout",
+                commit=_short(commit),
             )
         elif (name := name_by(Programs({}, {}, sources), plan)) != plan["run"]:
-            verified.differences.append(
-                Message(
-                    "commit.other-name",
-                    "commit: run {recorded} is recorded, {again} by the plan and the sources of {commit}",
-                    recorded=plan["run"],
-                    again=name,
-                    commit=_short(commit),
-                )
+            verified.differences.add_message(
+                "commit.other-name",
+                "commit: run {recorded} is recorded, {again} by the plan and the sources of {commit}",
+                recorded=plan["run"],
+                again=name,
+                commit=_short(commit),
             )
 
 
@@ -335,36 +320,28 @@ def _check_scenario(folder: Path, plan: Plan, commit: str, verified: Verificatio
         return
     place, there = _scenario_of(commit, name)
     if there is None:
-        verified.unchecked.append(
-            Message(
-                "commit.no-such-scenario",
-                "commit: {commit} has no {file}: the scenario is the user's own, or a table's",
-                commit=_short(commit),
-                file=place,
-            )
+        verified.unchecked.add_message(
+            "commit.no-such-scenario",
+            "commit: {commit} has no {file}: the scenario is the user's own, or a table's",
+            commit=_short(commit),
+            file=place,
         )
     elif there != file.read_bytes():
         title = str(parse(Path(place), there.decode(), "a scenario").get("title", ""))
         if b"\nextends:" in there:
-            verified.unchecked.append(
-                Message(
-                    "commit.extends",
-                    "commit: {file} extends another scenario; the folder has the whole of it",
-                    file=place,
-                )
+            verified.unchecked.add_message(
+                "commit.extends", "commit: {file} extends another scenario; the folder has the whole of it", file=place
             )
         elif str(plan["title"]).startswith(f"{title}: "):
-            verified.unchecked.append(
-                Message("commit.of-a-cell", "commit: the scenario is a cell's of a table of {table}", table=name)
+            verified.unchecked.add_message(
+                "commit.of-a-cell", "commit: the scenario is a cell's of a table of {table}", table=name
             )
         else:
-            verified.differences.append(
-                Message(
-                    "scenario.not-the-commit-s",
-                    "scenario.yaml: is not the {file} of commit {commit}, which is recorded",
-                    file=place,
-                    commit=_short(commit),
-                )
+            verified.differences.add_message(
+                "scenario.not-the-commit-s",
+                "scenario.yaml: is not the {file} of commit {commit}, which is recorded",
+                file=place,
+                commit=_short(commit),
             )
 
 
@@ -390,13 +367,11 @@ def check_table(folder: Path, recorded: Mapping[str, Any], verified: Verificatio
         place = f"scenarios/tables/{name}.yaml"
         there = _git("show", f"{commit}:{place}")
     if there is None:
-        verified.unchecked.append(
-            Message(
-                "commit.no-such-table",
-                "commit: {commit} has no {file}: it is the user's own",
-                commit=_short(commit),
-                file=place,
-            )
+        verified.unchecked.add_message(
+            "commit.no-such-table",
+            "commit: {commit} has no {file}: it is the user's own",
+            commit=_short(commit),
+            file=place,
         )
         return
     with tempfile.TemporaryDirectory(prefix="ncp-verify-") as scratch:

@@ -22,7 +22,6 @@ from testbed.judge.checks.windows_csv import write_windows_csv
 from testbed.judge.trust import Measured, of_measurements, underlay
 from testbed.judge.trust.machine import HOST_LOAD, read_spans
 from testbed.judge.verify import differences, read_verdict, text_differences, unlisted, verify
-from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
@@ -97,10 +96,10 @@ class _MadeAgain:
     def _lacks(self, what: str) -> None:
         """A file that is not there: a difference, but where folders of its time had none."""
         if self.complete:
-            self.verified.differences.append(Message("file.not-there", "{file}: is not there", file=what))
+            self.verified.differences.add_message("file.not-there", "{file}: is not there", file=what)
         else:
-            self.verified.unchecked.append(
-                Message("file.not-of-its-time", "{file}: a folder of its time need not have it", file=what)
+            self.verified.unchecked.add_message(
+                "file.not-of-its-time", "{file}: a folder of its time need not have it", file=what
             )
 
     def _without_page(self) -> bool:
@@ -145,11 +144,8 @@ class _MadeAgain:
             self._lacks(what)
         if lacking:
             if not self.complete:
-                self.verified.unchecked.append(
-                    Message(
-                        "verify.trust-as-recorded",
-                        "verdict.json: trust: is as recorded, for want of what it is made of",
-                    )
+                self.verified.unchecked.add_message(
+                    "verify.trust-as-recorded", "verdict.json: trust: is as recorded, for want of what it is made of"
                 )
             return self.recorded.trust
         try:
@@ -173,12 +169,10 @@ class _MadeAgain:
         """Samples between machines, of a run with hosts on other machines."""
         file, elsewhere = self.folder / underlay.FILE, bool(self.plan.get("place"))
         if not elsewhere and file.is_file():
-            self.verified.differences.append(
-                Message(
-                    "underlay.not-of-this-plan",
-                    "{file}: is there, and plan.json has no host on another machine",
-                    file=file.name,
-                )
+            self.verified.differences.add_message(
+                "underlay.not-of-this-plan",
+                "{file}: is there, and plan.json has no host on another machine",
+                file=file.name,
             )
         if not elsewhere:
             return None
@@ -194,13 +188,11 @@ class _MadeAgain:
         """The host's samples against those in the telemetry."""
         busy = [float(point["cpu"]) for point in reader.fields("host")]
         if len(busy) != len(idle) or any(1.0 - a != b for a, b in zip(idle, busy, strict=True)):
-            self.verified.differences.append(
-                Message(
-                    "host-load.not-the-telemetry-s",
-                    "{file}: is not what telemetry.lp has of the host's {samples} samples",
-                    file=HOST_LOAD,
-                    samples=len(busy),
-                )
+            self.verified.differences.add_message(
+                "host-load.not-the-telemetry-s",
+                "{file}: is not what telemetry.lp has of the host's {samples} samples",
+                file=HOST_LOAD,
+                samples=len(busy),
             )
 
     def _tables(self, reader: FromFile, readings: list[calibration.LinkReading] | None) -> None:
@@ -227,8 +219,8 @@ class _MadeAgain:
         start, end = start_of(events), end_of(events)
         self._file("derived.lp", lambda path: path.write_text(derived_lines(self.plan, reader, again), "utf-8"))
         if start is None or end is None:
-            self.verified.unchecked.append(
-                Message("history.no-end", "history.lp: nothing in the telemetry says when the run ended")
+            self.verified.unchecked.add_message(
+                "history.no-end", "history.lp: nothing in the telemetry says when the run ended"
             )
             return
         results = agent_results(self.folder / "agents")
@@ -247,13 +239,11 @@ class _MadeAgain:
             there, again = (read_text(path) for path in (self.folder / name, made))
         reported = list(text_differences(name, there, again))
         if reported and name in OF_THE_CODE and not provenance_check.of_this_code(self.provenance):
-            self.verified.unchecked.append(
-                Message(
-                    "file.by-other-code",
-                    "{file}: it was written by other code, that of {made_by}",
-                    file=name,
-                    made_by=provenance_check.told_of(self.provenance),
-                )
+            self.verified.unchecked.add_message(
+                "file.by-other-code",
+                "{file}: it was written by other code, that of {made_by}",
+                file=name,
+                made_by=provenance_check.told_of(self.provenance),
             )
         else:
             self.verified.differences.extend(reported)

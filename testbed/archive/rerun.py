@@ -40,7 +40,7 @@ def rerun(folder: Path, verified: Verification) -> None:
         return
     made = provenance_check.plan_again(folder, plan, Verification("", ""))  # the differences are reported already
     if made is None:
-        verified.unchecked.append(Message("rerun.no-plan", "rerun: there is no plan to run"))
+        verified.unchecked.add_message("rerun.no-plan", "rerun: there is no plan to run")
         return
     again, loaded = made
     engine, quiet = engines.of(again), QuietProgress()
@@ -50,8 +50,8 @@ def rerun(folder: Path, verified: Verification) -> None:
         try:
             run.without_database(recorded_database_points(read_verdict(folder)))
         except TestbedError as error:
-            verified.differences.append(
-                Message("rerun.broke-down", "rerun: the run broke down: {error}", error=error.message)
+            verified.differences.add_message(
+                "rerun.broke-down", "rerun: the run broke down: {error}", error=error.message
             )
             return
         found = [digests(place) for place in (folder, run.folder)]
@@ -102,29 +102,24 @@ def _tell(both: Repetition, run: Run, engine: Engine, recorded: dict[str, Any], 
         verified.differences.append(differing)
     verified.notes.extend(unlike.at("rerun") for unlike in engine.unlike(recorded))
     if not run.repeatable:
-        verified.differences.append(
-            Message("rerun.program-span", "rerun: a program span: this run does not count as repeatable")
+        verified.differences.add_message(
+            "rerun.program-span", "rerun: a program span: this run does not count as repeatable"
         )
     if both.differing and not provenance_check.made_here(recorded):
-        verified.differences.append(
-            Message(
-                "rerun.other-checkout",
-                "rerun: refused as a proof: the result was made by {made_by}, this checkout is {here}; make it again "
-                "in a "
-                "checkout of that commit",
-                made_by=provenance_check.told_of(recorded),
-                here=here,
-            )
+        verified.differences.add_message(
+            "rerun.other-checkout",
+            "rerun: refused as a proof: the result was made by {made_by}, this checkout is {here}; make it again "
+            "in a checkout of that commit",
+            made_by=provenance_check.told_of(recorded),
+            here=here,
         )
     if not both.differing:
-        verified.notes.append(
-            Message(
-                "rerun.same-bytes",
-                "repeated by {here}: all {files} files of data are the same bytes ({digest:.16})",
-                here=here,
-                files=len(both.runs[0]),
-                digest=both.digest,
-            )
+        verified.notes.add_message(
+            "rerun.same-bytes",
+            "repeated by {here}: all {files} files of data are the same bytes ({digest:.16})",
+            here=here,
+            files=len(both.runs[0]),
+            digest=both.digest,
         )
 
 
@@ -136,19 +131,15 @@ def _tell_commit(
     name = provenance_check.name_by(programs, plan)
     by_name = not engine.facts.kernel  # a simulation's commit has been judged by the name that it gives
     if name == plan["run"] and not by_name and not provenance_check.may_be_ours(recorded, engine.sources):
-        verified.differences.append(
-            Message(
-                "commit.other-sources",
-                "commit: {recorded} is recorded, and the run was made by this checkout's sources",
-                recorded=provenance_check.told_of(recorded),
-            )
+        verified.differences.add_message(
+            "commit.other-sources",
+            "commit: {recorded} is recorded, and the run was made by this checkout's sources",
+            recorded=provenance_check.told_of(recorded),
         )
     elif name != plan["run"]:
-        verified.notes.append(
-            Message(
-                "rerun.other-name",
-                "rerun: with this checkout and machine the run's name would be {run}: sources, Python or the guest "
-                "kernel's build are not the same",
-                run=name,
-            )
+        verified.notes.add_message(
+            "rerun.other-name",
+            "rerun: with this checkout and machine the run's name would be {run}: sources, Python or the guest "
+            "kernel's build are not the same",
+            run=name,
         )

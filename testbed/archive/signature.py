@@ -55,13 +55,11 @@ def check(place: Path, bundle: Verification, signers: Path | None) -> None:
         return
     known = _ssh_keygen("check-novalidate", "-n", NAMESPACE, "-s", str(signature), given=manifest)
     if known.returncode:
-        bundle.differences.append(
-            Message(
-                "signature.not-of-this-bundle",
-                "{file}: is not a signature of this bundle: {said}",
-                file=SIGNATURE,
-                said=_last(known),
-            )
+        bundle.differences.add_message(
+            "signature.not-of-this-bundle",
+            "{file}: is not a signature of this bundle: {said}",
+            file=SIGNATURE,
+            said=_last(known),
         )
         return
     found = KEY.search(known.stdout.decode(errors="replace"))
@@ -74,7 +72,7 @@ def check(place: Path, bundle: Verification, signers: Path | None) -> None:
             expected=signers is not None,
         )
     else:
-        bundle.notes.append(Message("signature.by", "signed by {by} ({key})", by=by, key=key))
+        bundle.notes.add_message("signature.by", "signed by {by} ({key})", by=by, key=key)
 
 
 def _told(bundle: Verification, said: Message, *, expected: bool) -> None:

@@ -20,7 +20,7 @@ from testbed.archive.signature import MANIFEST, SIGNATURE
 from testbed.documents import read_json
 from testbed.errors import BadInput, of_the_machine
 from testbed.judge.verify import differences
-from testbed.message import Message
+from testbed.message import Messages
 from testbed.study.verify import Verification
 
 LARGEST_BYTES = 64 * 2**30
@@ -167,18 +167,13 @@ def verify_bundle(
 def _nothing_else(place: Path, listed: list[str], bundle: Verification) -> None:
     """There is something to confirm, and no result that the bundle keeps quiet about."""
     if not listed:
-        bundle.differences.append(
-            Message("bundle.nothing-to-confirm", "{file}: runs: there is none, so nothing to confirm", file=DESCRIPTION)
+        bundle.differences.add_message(
+            "bundle.nothing-to-confirm", "{file}: runs: there is none, so nothing to confirm", file=DESCRIPTION
         )
     for name in _files(place):
         if name.startswith("runs/") and not any(name.startswith(f"{path}/") for path in listed):
-            bundle.differences.append(
-                Message(
-                    "bundle.of-no-result",
-                    "{file}: is of no result in {description}",
-                    file=name,
-                    description=DESCRIPTION,
-                )
+            bundle.differences.add_message(
+                "bundle.of-no-result", "{file}: is of no result in {description}", file=name, description=DESCRIPTION
             )
 
 
@@ -188,7 +183,7 @@ def _crate(place: Path, runs: list[dict[str, Any]], bundle: Verification) -> Non
 
     parts = [provenance_check.provenance_of(run) for run in runs_in(place)]
     if not parts or not all(provenance_check.of_this_code(part) for part in parts):
-        bundle.unchecked.append(Message("crate.by-other-code", "{file}: it was written by other code", file=CRATE))
+        bundle.unchecked.add_message("crate.by-other-code", "{file}: it was written by other code", file=CRATE)
         return
     files = {
         name: (path, hashlib.sha256(path.read_bytes()).hexdigest())
@@ -219,23 +214,22 @@ def _sums(place: Path) -> Verification:
             )
         listed[name] = digest
     there = _files(place)
-    found = [
-        Message("bundle.file-missing", "{file}: is listed in {manifest}, but not there", file=name, manifest=MANIFEST)
-        for name in listed
-        if name not in there
-    ]
+    found = Messages()
+    for name in listed:
+        if name not in there:
+            found.add_message(
+                "bundle.file-missing", "{file}: is listed in {manifest}, but not there", file=name, manifest=MANIFEST
+            )
     for name, path in there.items():
         if name not in listed:
-            found.append(
-                Message("bundle.file-not-listed", "{file}: is not listed in {manifest}", file=name, manifest=MANIFEST)
+            found.add_message(
+                "bundle.file-not-listed", "{file}: is not listed in {manifest}", file=name, manifest=MANIFEST
             )
         elif hashlib.sha256(path.read_bytes()).hexdigest() != listed[name]:
-            found.append(
-                Message(
-                    "bundle.file-changed",
-                    "{file}: was changed: its SHA-256 is not that of {manifest}",
-                    file=name,
-                    manifest=MANIFEST,
-                )
+            found.add_message(
+                "bundle.file-changed",
+                "{file}: was changed: its SHA-256 is not that of {manifest}",
+                file=name,
+                manifest=MANIFEST,
             )
     return Verification("bundle", f"{len(there)} files", found)

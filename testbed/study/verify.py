@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from testbed.documents import read_json
 from testbed.judge.checks.result import Verdict
 from testbed.judge.verify import differences, text_differences
-from testbed.message import Message
+from testbed.message import Message, Messages
 from testbed.plan.engines import is_exact
 from testbed.study import ledger
 from testbed.study.hosts import fitness
@@ -53,10 +53,10 @@ class Verification:
 
     name: str
     verdict: str
-    differences: list[Message] = field(default_factory=list)
-    notes: list[Message] = field(default_factory=list)
+    differences: Messages = field(default_factory=Messages)
+    notes: Messages = field(default_factory=Messages)
     checks: list[str] = field(default_factory=list)
-    unchecked: list[Message] = field(default_factory=list)
+    unchecked: Messages = field(default_factory=Messages)
     unlisted: list[Message] = field(default_factory=list)
     """Expected failures that this checkout does not list: differences where it made the folder, else unchecked."""
     unreadable: bool = False

@@ -64,7 +64,7 @@ def read(modules: dict[str, ast.Module]) -> tuple[list[Entry], list[str]]:
     entries: list[Entry] = []
     for file, module in modules.items():
         constants = _constants(module)
-        for call in _calls(module, names | {"unknown"}):
+        for call in _calls(module, names | {"unknown", "add_message"}):
             place = f"{file}:{call.lineno}"
             if _name(call.func) == "unknown":
                 entries += _unknown_names(call, place, constants)

@@ -18,7 +18,7 @@ from testbed.judge.checks.run_status import status_of_run
 from testbed.judge.ncp_figures import JUDGED_PART, measure
 from testbed.judge.status import Status, current_comparison
 from testbed.judge.verify import read_verdict
-from testbed.message import Message, unknown
+from testbed.message import Message, Messages, unknown
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
 from testbed.plan.traffic_types import sent_by
@@ -335,7 +335,7 @@ def write_again(request: VerifyRequest) -> Verification:
     folder = request.folder.resolve()  # the page names runs by their ids, never by `latest`
     document = _read(folder / "compare.json")
     name, confidence = document["name"], float(document["confidence"])
-    unchecked: list[Message] = []
+    unchecked = Messages()
     groups = [_recorded_group(folder, entry, unchecked) for entry in document["groups"]]
     found = judge(groups, confidence, [entry["figure"] for entry in document["differences"]])
     page.write_comparison(request.into, found, name, confidence, document["command"], folder)

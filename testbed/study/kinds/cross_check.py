@@ -16,7 +16,7 @@ from testbed.judge.checks.run_status import status_of_cell, status_of_run
 from testbed.judge.status import Status, verdict_of, worst
 from testbed.judge.verify import read_verdict
 from testbed.machine import Need
-from testbed.message import Message
+from testbed.message import Message, Messages
 from testbed.plan.engines import ENGINES
 from testbed.plan.read import read_plan
 from testbed.plan.traffic_types import traffic_of
@@ -266,7 +266,7 @@ def write_again(request: VerifyRequest) -> Verification:
     document = read_json(folder / "cross-check.json")
     found: list[Agreement] = []
     entries: list[Mapping[str, Any]] = []
-    unchecked: list[Message] = []
+    unchecked = Messages()
     tables: list[tuple[str, Path]] = []
     names = {word: name for name, word in WORDS.items()}
     for entry in document["scenarios"]:

@@ -15,7 +15,7 @@ from testbed.engines import Options
 from testbed.errors import BadInput, CannotRun, RunFailed
 from testbed.judge.status import Status
 from testbed.judge.verify import read_verdict
-from testbed.message import Message
+from testbed.message import Message, Messages
 from testbed.plan.engines import REPEATABLE
 from testbed.runtime.progress import Progress
 from testbed.scenario.files import is_table
@@ -122,7 +122,7 @@ def write_again(request: VerifyRequest) -> Verification:
     """Compare the runs in the folder again, others by their recorded hashes; raises BadInput for a missing or broken
     file."""
     folder = request.folder.resolve()
-    unchecked: list[Message] = []
+    unchecked = Messages()
     judged: list[Repetition] = []
     for entry in _read(folder / "hashes.json"):
         name, recorded = entry["name"], [*entry["runs"], entry["other_seed"]]

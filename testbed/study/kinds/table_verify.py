@@ -12,7 +12,7 @@ from testbed.documents import read_json, write_json
 from testbed.errors import BadInput
 from testbed.judge.status import Status, current_table
 from testbed.judge.verify import Difference, differences, read_verdict, unlisted
-from testbed.message import Message
+from testbed.message import Message, Messages
 from testbed.plan.model import Variant
 from testbed.scenario import load as scenarios
 from testbed.scenario.files import read
@@ -61,8 +61,8 @@ def write_again(request: VerifyRequest) -> Verification:
     ]
     return Verification.of(
         again,
-        differences=list(_cells(folder, loaded, selection)),
-        unchecked=unchecked,
+        differences=Messages(_cells(folder, loaded, selection)),
+        unchecked=Messages(unchecked),
         unlisted=list(unlisted(document["name"], document["engine"], form, recorded)),
     )
 
