@@ -19,7 +19,7 @@ machine may stop a program between the two."""
 
 
 def words_and_packets(evidence: Evidence) -> list[Message]:
-    """A sentence for each thing that does not fit; none where all does."""
+    """Lists the contradictions between programs' reports and packets; none where they agree."""
     return [reason for session in evidence.plan["sessions"] for reason in _of_session(evidence, session)]
 
 

@@ -1,4 +1,4 @@
-"""``bottleneck``: what do all that share a link make of it, and what do they leave each other?"""
+"""``bottleneck``: how well is a shared link used, and how evenly is it divided?"""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _wire_of_payload(plan: Plan, session: Session) -> float:
 
 
 def _queue_ms(evidence: Evidence, session: Session, link: str, from_s: float, to_s: float) -> float | None:
-    """None where nobody tells RTTs."""
+    """The mean queueing delay on a session's connection over the link; None without RTT samples."""
     connection = _connection(session, link)
     samples = evidence.samples("rtt_ms", session["name"]).get(str(connection))
     after_s = _started_s(evidence, session)

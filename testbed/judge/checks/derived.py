@@ -85,21 +85,16 @@ def _worst_points(plan: Plan, evidence: Evidence, law: list[dict[str, Any]], end
 
 
 def marks(plan: Plan, verdict: Verdict, start_ns: int) -> list[str]:
-    """Events that only judging tells, as line protocol: when the windows had settled (kind ``settled``)."""
+    """Makes the events that only a check can find, as line protocol: when windows had settled (kind ``settled``)."""
     in_plan = {check["name"]: check for check in plan["checks"]}
-    points = [
-        {
-            "measurement": "event",
-            "tags": {**_run_tags(plan), "kind": "settled", "session": str(check.figures.get("session", ""))},
-            "fields": {
-                "text": f"{check.name}: settled after {check.measured:.1f} s",
-                "at_s": float(in_plan[check.name]["from_s"] + check.measured),
-            },
-            "time": start_ns + round((in_plan[check.name]["from_s"] + check.measured) * 1e9),
-        }
-        for check in verdict.checks
-        if check.judge == "settles" and isinstance(check.measured, (int, float))
-    ]
+    points = []
+    for check in verdict.checks:
+        if check.judge == "settles" and isinstance(check.measured, (int, float)):
+            at_s = in_plan[check.name]["from_s"] + check.measured
+            tags = {**_run_tags(plan), "kind": "settled", "session": str(check.figures.get("session", ""))}
+            fields = {"text": f"{check.name}: settled after {check.measured:.1f} s", "at_s": float(at_s)}
+            time = start_ns + round(at_s * 1e9)
+            points.append({"measurement": "event", "tags": tags, "fields": fields, "time": time})
     return str(make_lines({"points": points})).splitlines() if points else []
 
 

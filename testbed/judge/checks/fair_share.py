@@ -1,4 +1,4 @@
-"""``fair_share``: do sessions that run at the same time get alike?"""
+"""``fair_share``: do sessions that run at the same time get equal shares?"""
 
 from __future__ import annotations
 

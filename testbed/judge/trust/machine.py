@@ -164,16 +164,11 @@ def lateness_lines(plan: Plan, relay_file: Path, at_ns: int) -> list[str]:
     there was no relay."""
     if not relay_file.exists():
         return []
-    limits = plan["limits"]
+    limits, run = plan["limits"], {"run": plan["run"], "scenario": plan["scenario"]}
     points = [
         {
             "measurement": "lateness",
-            "tags": {
-                "run": plan["run"],
-                "scenario": plan["scenario"],
-                "link": link["link"],
-                "direction": link["direction"],
-            },
+            "tags": {**run, "link": link["link"], "direction": link["direction"]},
             "fields": {
                 "p99_ms": link["lateness_us"]["p99"] / 1000,
                 "p99_limit_ms": float(limits["lateness_p99_ms"]),

@@ -97,7 +97,7 @@ def samples_of(text: str, machine: str, when: str, origin: str = HERE, ahead_ns:
 
 
 def sample_of(said: Mapping[str, int], machine: str, when: str, origin: str = HERE, ahead_ns: int = 0) -> Sample:
-    """One of them."""
+    """The sample of one such line."""
     numbers = {key: int(said[key]) for key in NUMBERS}
     numbers["sent_unix_ns"] -= ahead_ns
     return Sample(machine, when, lost=bool(said["lost"]), origin=origin, **numbers)
