@@ -72,8 +72,8 @@ def test_a_key_that_nobody_vouches_for_is_unknown(place: Path) -> None:
 
 
 def test_unsigned_is_told_and_not_enough_where_signers_are_asked_for(place: Path) -> None:
-    assert checked(place, None).notes == [Saying("signature.none")]
-    assert checked(place, signers(place, alice=key(place, "alice"))).differences == [Saying("signature.none")]
+    assert [*checked(place, None).notes] == [Saying("signature.none")]
+    assert [*checked(place, signers(place, alice=key(place, "alice"))).differences] == [Saying("signature.none")]
 
 
 @pytest.mark.parametrize("known", [False, True])
