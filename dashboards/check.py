@@ -143,12 +143,8 @@ def _loaded(page: Page) -> list[Seen]:
 def _has_runs(base: str, name: str) -> bool:
     """Whether the list of runs has one that the dashboard shows."""
     query = f'SELECT "run_id" FROM "{MEASUREMENT}" WHERE "choices" =~ / {LATEST}:{name} / LIMIT 1'
-    query = {
-        "from": "0",
-        "to": str(time.time_ns() // 1_000_000),
-        "queries": [source.InfluxQuery(query, "A", result_format="table").to_json()],
-    }
-    answer = requests.post(f"{base}/api/ds/query", json=query, timeout=30)
+    request = {"from": "0", "to": str(time.time_ns() // 1_000_000), "queries": [source.target(query, rows=True)]}
+    answer = requests.post(f"{base}/api/ds/query", json=request, timeout=30)
     answer.raise_for_status()
     frames = answer.json()["results"]["A"].get("frames", [])
     return any(column for frame in frames for column in frame["data"]["values"])

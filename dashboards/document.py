@@ -6,19 +6,47 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from grafana_foundation_sdk.builders.dashboard import Dashboard, DashboardLink, QueryVariable
-from grafana_foundation_sdk.cog import builder as cogbuilder
-from grafana_foundation_sdk.cog.encoder import JSONEncoder
-from grafana_foundation_sdk.models import dashboard as models
-
-from dashboards import source
-from dashboards.variables import AGO, LENGTH, REPORT
-from testbed.series import Table, influxql
+from dashboards import panels, source
+from dashboards.panels import Panel
+from dashboards.variables import AGO, LENGTH, REPORT, RUN, Variable
+from testbed.series import influxql
+from testbed.series.tables import EVENTS, RUNS
 
 TAG = "ncp-testbed"
 
 REPORTS = "/public/results/"
 """Path of reports at Grafana, beside its own files (docker-compose.yml mounts the results)."""
+
+OPEN_RUN = "/d/ncp-${__data.fields.board}?var-scenario=%24__all&var-run=${__data.fields.run}&from=now-15m&to=now"
+"""The dashboard of the run that a row names, at that run. Its panels know its span themselves."""
+
+_RECENT_RUNS = panels.rows(
+    "Recent runs",
+    "The latest run first, of any engine, from the moment it begins. Click on a run to see it, on its state for its "
+    "report. Runs of the last 90 days are kept.",
+    influxql.select_table(RUNS, (), newest=200),
+    height=6,
+    links={
+        "run": ("Show this run", OPEN_RUN),
+        "state": (
+            "Report, in ${__data.fields.folder} "
+            "(opens if that is below the results of the checkout that started Grafana)",
+            REPORTS + "${__data.fields.report}",
+        ),
+    },
+    hidden=("board", "report", "folder"),
+    columns=[
+        ("Time", "begun", 170, ""),
+        ("run", "", 190, ""),
+        ("scenario", "", 150, ""),
+        ("policy", "", 110, ""),
+        ("engine", "", 90, ""),
+        ("variant", "", 80, ""),
+        ("state", "", 120, ""),
+        ("occasion", "", 90, ""),
+    ],
+    nothing="There is no run yet: ./run.sh run startup makes one.",
+)
 
 
 def uid_of(name: str) -> str:
@@ -30,86 +58,89 @@ def dashboard(
     name: str,
     title: str,
     description: str,
-    variables: Sequence[QueryVariable],
+    variables: Sequence[Variable],
+    own_panels: Sequence[Panel],
     *,
-    time: tuple[str, str] = ("now-15m", "now"),
+    since: str = "now-15m",
     refresh: str = "5s",
-    timezone: str = "utc",
-) -> Dashboard:
-    """A dashboard with its variables, linked with the others of the testbed, which then show the same run."""
-    board = (
-        Dashboard(title)
-        .uid(uid_of(name))
-        .description(description)
-        .tags([TAG])
-        .time(*time)
-        .refresh(refresh)
-        .timezone(timezone)
-        .tooltip(models.DashboardCursorSync.CROSSHAIR)
-        .link(
-            DashboardLink("Testbed")
-            .type(models.DashboardLinkType.DASHBOARDS)
-            .tags([TAG])
-            .as_dropdown(True)
-            .include_vars(True)
-            .keep_time(True)
-        )
-    )
-    for variable in variables:
-        board.with_variable(variable)
-    return board
+) -> dict[str, Any]:
+    """A dashboard with its variables, linked with the others of the testbed, which then show the same run.
 
-
-def add_report_link(board: Dashboard) -> None:
-    """A link to the report of the run that is shown, for dashboards of one run."""
-    board.link(
-        DashboardLink("Report of the run")
-        .type(models.DashboardLinkType.LINK)
-        .icon("doc")
-        .tooltip("There when the run is judged, if its results are those of the checkout that started Grafana.")
-        .url(f"{REPORTS}${{{REPORT}}}")
-        .target_blank(True)
-    )
-
-
-def as_long_as_the_run(document: dict[str, Any]) -> None:
-    """Have every plot of the document show all of its runs, whatever span of time the page has.
-
-    Grafana takes a panel's own span from these two; by the common clock they are durations that the variables know.
+    The recent runs are above its own panels. One of a single run has a link to its report and its events in all plots.
     """
-    for panel in document["panels"]:
-        if panel["type"] == "timeseries":
-            panel |= {"timeFrom": f"${{{LENGTH}}}s", "timeShift": f"${{{AGO}}}s", "hideTimeOverride": True}
-
-
-def annotation(name: str, table: Table, variables: Sequence[str], color: str) -> dict[str, Any]:
-    """Events drawn into all plots: the table's columns ``text`` and ``kind``.
-
-    Grafana 9.3 takes the query from the annotation itself, later ones from its target.
-    """
-    query = {"query": influxql.select_table(table, variables), "textColumn": "text", "tagsColumn": "kind"}
+    names = {variable["name"] for variable in variables}
+    of_one_run = REPORT in names
     return {
-        "name": name,
-        "datasource": source.REFERENCE.to_json(),
-        "enable": True,
-        "hide": False,
-        "iconColor": color,
-        **query,
-        "target": {"refId": "Anno", "fromAnnotations": True, "resultFormat": "table", "rawQuery": True, **query},
+        "uid": uid_of(name),
+        "title": title,
+        "description": description,
+        "tags": [TAG],
+        "editable": True,
+        "fiscalYearStartMonth": 0,
+        "graphTooltip": 1,  # one cross for all plots
+        "schemaVersion": 36,
+        "style": "dark",
+        "time": {"from": since, "to": "now"},
+        "timezone": "utc",
+        "refresh": refresh,
+        "links": [
+            _link("Testbed", "dashboards", asDropdown=True, includeVars=True, keepTime=True, tags=[TAG]),
+            *([_REPORT_LINK] if of_one_run else []),
+        ],
+        "annotations": {"list": [_timeline()] if of_one_run else []},
+        "templating": {"list": list(variables)},
+        "panels": _placed([_RECENT_RUNS, *own_panels], as_long_as_the_run=LENGTH in names),
     }
 
 
-def to_json(board: cogbuilder.Builder[models.Dashboard], annotations: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
-    """Grafana's JSON. Panels are numbered in their order, so that alerts and links can point to them."""
-    document: dict[str, Any] = json.loads(json.dumps(board.build(), cls=JSONEncoder))
-    for number, panel in enumerate(document["panels"], start=1):
-        panel["id"] = number
-    for variable in document["templating"]["list"]:
-        for key in ("id", "auto", "auto_min", "auto_count"):  # of interval variables only
-            variable.pop(key, None)
-        variable["skipUrlSync"] = variable.get("hide") == 2
-    document["annotations"] = {"list": list(annotations)}
-    return document
+def _link(title: str, kind: str, **options: Any) -> dict[str, Any]:
+    flags = dict.fromkeys(("asDropdown", "includeVars", "keepTime", "targetBlank"), False)
+    return {"title": title, "type": kind, **flags, "icon": "", "tags": [], "tooltip": "", "url": "", **options}
+
+
+_REPORT_LINK = _link(
+    "Report of the run",
+    "link",
+    icon="doc",
+    tooltip="There when the run is judged, if its results are those of the checkout that started Grafana.",
+    url=f"{REPORTS}${{{REPORT}}}",
+    targetBlank=True,
+)
+
+
+def _placed(all_panels: Sequence[Panel], *, as_long_as_the_run: bool) -> list[Panel]:
+    """The panels in their places, line by line, numbered in their order so that alerts and links can point to them.
+
+    With ``as_long_as_the_run`` every plot shows all of its runs, whatever span of time the page has. Grafana takes a
+    panel's own span from two keys; by the common clock they are durations that the variables know.
+    """
+    span = {"timeFrom": f"${{{LENGTH}}}s", "timeShift": f"${{{AGO}}}s", "hideTimeOverride": True}
+    placed, x, y, height = [], 0, 0, 0
+    for number, panel in enumerate(all_panels, start=1):
+        size = panel["gridPos"]
+        if x + size["w"] > panels.FULL:
+            x, y, height = 0, y + height, 0
+        own_span = span if as_long_as_the_run and panel["type"] == "timeseries" else {}
+        placed.append({**panel, **own_span, "id": number, "gridPos": {**size, "x": x, "y": y}})
+        x, height = x + size["w"], max(height, size["h"])
+    return placed
+
+
+def _timeline() -> dict[str, Any]:
+    """A run's events, drawn into all plots.
+
+    Grafana 9.3 takes the query from the annotation itself, later ones from its target.
+    """
+    query = {"query": influxql.select_table(EVENTS, (RUN,)), "textColumn": "text", "tagsColumn": "kind"}
+    return {
+        "name": "Timeline",
+        "datasource": source.REFERENCE,
+        "enable": True,
+        "hide": False,
+        "iconColor": "purple",
+        **query,
+        "target": {"refId": "Anno", "fromAnnotations": True, "resultFormat": "table", "rawQuery": True, **query},
+    }
 
 
 def to_text(document: dict[str, Any]) -> str:

@@ -4,7 +4,6 @@ and alert rules."""
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,8 @@ from testbed.services.influx.endpoint import DATABASE
 
 FOLDER = Path(__file__).parent
 
-DASHBOARDS: dict[str, Callable[[], dict[str, Any]]] = {
-    module.NAME: module.build for module in (convergence, links, compare, speed_table, tcp, ndn, fleet)
+DASHBOARDS: dict[str, dict[str, Any]] = {
+    module.NAME: module.DASHBOARD for module in (convergence, links, compare, speed_table, tcp, ndn, fleet)
 }
 
 _HEAD = "# Written by `python -m dashboards.generate`; change the code in dashboards/ instead.\n"
@@ -25,13 +24,12 @@ _HEAD = "# Written by `python -m dashboards.generate`; change the code in dashbo
 
 def files() -> dict[Path, str]:
     """Every generated file, by its path below ``dashboards/``."""
-    built = {name: build() for name, build in DASHBOARDS.items()}
     panel_ids = {
-        name: {panel["title"]: panel["id"] for panel in document["panels"]} for name, document in built.items()
+        name: {panel["title"]: panel["id"] for panel in document["panels"]} for name, document in DASHBOARDS.items()
     }
     provisioning = Path("provisioning")
     return {
-        **{Path("json") / f"{name}.json": to_text(document) for name, document in built.items()},
+        **{Path("json") / f"{name}.json": to_text(document) for name, document in DASHBOARDS.items()},
         provisioning / "datasources" / "influxdb.yaml": _yaml(data_sources()),
         provisioning / "dashboards" / "dashboards.yaml": _yaml(providers()),
         provisioning / "alerting" / "rules.yaml": _yaml(alerts.document(panel_ids)),
@@ -92,6 +90,7 @@ def _yaml(document: dict[str, Any]) -> str:
     writer = YAML(typ="rt")
     writer.default_flow_style = False
     writer.width = 1000
+    writer.representer.ignore_aliases = lambda *_: True
     writer.indent(mapping=2, sequence=4, offset=2)
     text = io.StringIO()
     writer.dump(document, text)

@@ -2,151 +2,106 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
-from dashboards import panels, recent
-from dashboards.convergence import STATE
-from dashboards.document import add_report_link, annotation, as_long_as_the_run, dashboard, to_json
+from dashboards import panels
+from dashboards.convergence import VERDICT
+from dashboards.document import dashboard
+from dashboards.panels import lines
+from dashboards.source import Curves
 from dashboards.variables import RUN, chosen, of_one_run
 from testbed.series import named
-from testbed.series.influxql import select_dashboard, select_of_run, select_table
+from testbed.series.influxql import select_of_run
 from testbed.series.one_clock import on_one_clock
-from testbed.series.tables import EVENTS
 
 NAME = "ndn"
 
-_OF_CONSUMER = (RUN, "node")
-_OF_FACE = (RUN, "node", "face")
+_CONSUMER = Curves((RUN, "node"), (), "$tag_node").of
+_FACE = Curves((RUN, "node", "face"), (), "$tag_face", "max").of
+_SOCKET = Curves((RUN,), ("role",), "$tag_flow $tag_role").of
 
+_FACES = on_one_clock(named("ndn_backlog_bytes"))
 
-def _consumer(name: str, word: str = "", *, function: str = "mean") -> tuple[str, str]:
-    """A series of the consumer and its alias."""
-    return select_dashboard(on_one_clock(named(name)), _OF_CONSUMER, function=function), f"{word} $tag_node".lstrip()
-
-
-def _face(name: str, *, function: str = "max") -> tuple[str, str]:
-    """A series of the forwarders' faces and its alias."""
-    return select_dashboard(on_one_clock(named(name)), _OF_FACE, function=function), "$tag_face"
+_number = partial(panels.number, nothing="no NDN in this run")
 
 
 def _total(name: str, function: str = "max") -> str:
     """One figure of the consumer over all of the run."""
-    return select_of_run(on_one_clock(named(name)), _OF_CONSUMER, function=function)
+    return select_of_run(on_one_clock(named(name)), (RUN, "node"), function=function)
 
 
-_NONE = "no NDN in this run"
-
-
-def build() -> dict[str, Any]:
-    """The dashboard's JSON."""
-    of = on_one_clock(named("ndn_backlog_bytes"))
-    board = dashboard(
-        NAME,
-        "NCP: NDN",
-        "One fetch of an object: the consumer's round trips and window, and what forwarders' sockets hold and mark. "
-        "00:00:00 is the transfer's start.",
-        [*of_one_run(NAME), chosen("node", of, within=(RUN,)), chosen("face", of, within=(RUN, "node"))],
-    )
-    add_report_link(board)
-    for panel in (
-        recent.runs(),
-        panels.state(
-            "Verdict",
-            "Grey while the run is on; green only when all that was asked held.",
-            select_table(STATE, (RUN,), newest=1),
-        ),
-        panels.number("RTT", "Mean of all segments so far.", "ms", _total("ndn_rtt_ms", "mean"), nothing=_NONE),
-        panels.number(
-            "Mean goodput",
-            "Content, over all of the fetch so far.",
-            "bit/s",
-            _total("ndn_goodput_bps", "mean"),
-            nothing=_NONE,
-        ),
-        panels.number("Marked", "Data packets that came with a mark.", "packets", _total("ndn_marks"), nothing=_NONE),
-        panels.number(
+DASHBOARD = dashboard(
+    NAME,
+    "NCP: NDN",
+    "One fetch of an object: the consumer's round trips and window, and what forwarders' sockets hold and mark. "
+    "00:00:00 is the transfer's start.",
+    [*of_one_run(NAME), chosen("node", _FACES, within=(RUN,)), chosen("face", _FACES, within=(RUN, "node"))],
+    [
+        VERDICT,
+        _number("RTT", "Mean of all segments so far.", "ms", _total("ndn_rtt_ms", "mean")),
+        _number("Mean goodput", "Content, over all of the fetch so far.", "bit/s", _total("ndn_goodput_bps", "mean")),
+        _number("Marked", "Data packets that came with a mark.", "packets", _total("ndn_marks")),
+        _number(
             "Retransmissions",
             "Interests sent again. Without loss there should be none.",
             "packets",
             _total("ndn_retransmissions"),
-            nothing=_NONE,
         ),
-        panels.number(
-            "Cuts of the window",
-            "How often it was cut, by marks and by losses.",
-            "cuts",
-            _total("ndn_window_cuts"),
-            nothing=_NONE,
+        _number(
+            "Cuts of the window", "How often it was cut, by marks and by losses.", "cuts", _total("ndn_window_cuts")
         ),
-        panels.lines(
+        lines(
             "RTT",
             "Mean of the interval's segments; dashed when an Interest counts as lost.",
-            "ms",
-            [_consumer("ndn_rtt_ms"), _consumer("ndn_rto_ms", "RTO")],
-            asked="/^RTO/",
+            _CONSUMER("ndn_rtt_ms"),
+            _CONSUMER("ndn_rto_ms", "RTO"),
         ),
-        panels.lines(
+        lines(
             "Window",
             "Interests; dashed those in flight.",
-            "packets",
-            [_consumer("ndn_window"), _consumer("ndn_in_flight", "in flight")],
-            asked="/^in flight/",
+            _CONSUMER("ndn_window"),
+            _CONSUMER("ndn_in_flight", "in flight"),
         ),
-        panels.lines(
+        lines(
             "Backlog of the sockets",
             "The largest of each interval, by the forwarder (SIOCOUTQ, and over TCP what waits for the socket).",
-            "bytes",
-            [_face("ndn_backlog_max_bytes")],
+            _FACE("ndn_backlog_max_bytes"),
         ),
-        panels.lines(
+        lines(
             "Packets that wait for the socket",
             "The forwarder's own queue; over UDP there is none.",
-            "packets",
-            [_face("ndn_queue_packets")],
+            _FACE("ndn_queue_packets"),
             soft_most=1,
         ),
-        panels.lines(
+        lines(
             "Marks set",
             "By the forwarders, when a socket holds too much.",
-            "packets/s",
-            [_face("ndn_marks_set", function="rate")],
+            _FACE("ndn_marks_set", function="rate"),
             soft_most=10,
         ),
-        panels.lines(
+        lines(
             "Marks received",
             "By the consumer, which may cut its window for them.",
-            "packets/s",
-            [_consumer("ndn_marks", function="rate")],
+            _CONSUMER("ndn_marks", function="rate"),
             soft_most=10,
         ),
-        panels.lines(
+        lines(
             "Dropped, as the socket was full",
             "By the forwarders: marks came too late or were ignored.",
-            "packets/s",
-            [_face("ndn_drops", function="rate")],
+            _FACE("ndn_drops", function="rate"),
             soft_most=10,
         ),
-        panels.lines(
+        lines(
             "Retransmissions",
             "Interests sent again, after a loss or a timeout.",
-            "packets/s",
-            [_consumer("ndn_retransmissions", function="rate")],
+            _CONSUMER("ndn_retransmissions", function="rate"),
             soft_most=10,
         ),
-        panels.lines("Goodput", "Content that arrived, over the last second.", "bit/s", [_consumer("ndn_goodput_bps")]),
-        panels.lines(
+        lines("Goodput", "Content that arrived, over the last second.", _CONSUMER("ndn_goodput_bps")),
+        lines(
             "Send queues, by the kernel",
             "The same sockets as the collector samples them, from outside.",
-            "bytes",
-            [
-                (
-                    select_dashboard(on_one_clock(named("socket_send_queue_bytes")), (RUN,), by=("role",)),
-                    "$tag_flow $tag_role",
-                )
-            ],
+            _SOCKET("socket_send_queue_bytes"),
         ),
-    ):
-        board.with_panel(panel)
-    document = to_json(board, [annotation("Timeline", EVENTS, (RUN,), "purple")])
-    as_long_as_the_run(document)
-    return document
+    ],
+)

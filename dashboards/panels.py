@@ -1,44 +1,34 @@
-"""Panels as all dashboards have them: sizes, units, legends, colours."""
+"""Panels as all dashboards have them: sizes, units, legends, colours. Each is Grafana's JSON without its place."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from grafana_foundation_sdk.builders import bargauge, stat, statushistory, table, timeseries
-from grafana_foundation_sdk.builders import common as common_builders
-from grafana_foundation_sdk.builders import dashboard as dashboard_builders
-from grafana_foundation_sdk.cog import builder as cogbuilder
-from grafana_foundation_sdk.cog import variants
-from grafana_foundation_sdk.models import common
-from grafana_foundation_sdk.models import dashboard as models
-
 from dashboards import source
+from dashboards.source import Curve
 from testbed.judge.status import EARLIER, Status
+
+Panel = dict[str, Any]
 
 UNITS = {
     "": "percentunit",
-    "ratio": "none",
-    "cuts": "none",
-    "figure": "none",
     "bit/s": "bps",
     "bytes": "bytes",
-    "MiB/s": "MiBs",
-    "checks": "none",
+    "Interests": "short",
+    "Interests/s": "pps",
     "ms": "ms",
     "packets": "short",
     "packets/s": "pps",
-    "runs": "none",
     "s": "s",
-    "tasks": "short",
     "µs": "µs",
 }
-"""Grafana's name of each unit of the catalogue; what has none is a share."""
+"""Grafana's name of each unit of the catalogue but those of plain numbers; what has none is a share."""
 
 FULL, HALF, THIRD = 24, 12, 8
 """Widths, of 24 columns: at 1280 pixels a half has room for a plot with its axis and legend."""
 
-_ASKED = "#8e8e8e"
+_EXPECTED = "#8e8e8e"
 """Colour of expectations, the law's included: visible on dark and on light."""
 
 CONNECTIONS = ("#3b7fc4", "#e0812b", "#1a9c77", "#b665b0", "#b8a000", "#56b4e9", "#d0433b", "#7a6f63")
@@ -67,84 +57,58 @@ STATES = {
 """The state of a run or of a check, by its word in the database: what is shown, and its colour. Points of earlier
 versions have other words."""
 
-OUTCOMES = {0: ("UNTRUSTED", AMBER), 1: ("FAIL", RED), 2: ("PASS", GREEN)}
+_OUTCOMES = {"0": ("UNTRUSTED", AMBER), "1": ("FAIL", RED), "2": ("PASS", GREEN)}
 """Outcomes kept for ever, by the sum of ``passed`` and ``trusted``."""
 
 NOTHING = "Nothing of this was sampled in the run that is chosen."
 """Instead of a plot without data: there is no run yet, it has no such traffic, or it is not among those that are kept
 on one clock."""
 
+_LAST = {"calcs": ["lastNotNull"], "values": False}
+_LEGEND = {"calcs": [], "displayMode": "list", "placement": "bottom"}
+
 
 def lines(
     title: str,
     description: str,
-    unit: str,
-    queries: Sequence[tuple[str, str]],
-    *,
+    *curves: Curve,
+    unit: str | None = None,
     width: int = HALF,
     height: int = 8,
-    asked: str = "",
-    limit: float | None = None,
     most: float | None = None,
-    least: float | None = 0,
     soft_most: float | None = None,
-    bands: bool = False,
     by_connection: bool = True,
     points: bool = False,
     nothing: str = NOTHING,
-) -> timeseries.Panel:
-    """A plot over time of (query, alias) pairs.
+) -> Panel:
+    """A plot over time.
 
     Series whose name ends in a connection's index have its colour, unless ``by_connection`` is False: runs side by side
-    are distinguished by colour themselves. Series whose name matches the regular expression
-    ``asked`` (the law, a configured rate) are drawn thin, grey and dashed. With ``bands`` the space between the series
-    "low <i>" and "high <i>" is filled. ``limit`` is a red line; ``least`` and ``most`` bound the axis, ``soft_most`` is
-    what it shows at the least.
+    are distinguished by colour themselves. Expectations (the law, a configured rate) are drawn thin, grey and dashed.
+    The space between the series "low <i>" and "high <i>" is filled. ``most`` bounds the axis, ``soft_most`` is what it
+    shows at the least.
     """
-    panel = (
-        timeseries.Panel()
-        .title(title)
-        .description(description)
-        .datasource(source.REFERENCE)
-        .targets(source.targets(*queries))
-        .unit(UNITS[unit])
-        .span(width)
-        .height(height)
-        .interval("100ms")
-        .line_width(2)
-        .fill_opacity(0)
-        .show_points(common.VisibilityMode.ALWAYS if points else common.VisibilityMode.AUTO)
-        .no_value(nothing)
-        .color_scheme(dashboard_builders.FieldColor().mode(models.FieldColorModeId.PALETTE_CLASSIC))
-        .legend(_legend(True))
-        .tooltip(common_builders.VizTooltipOptions().mode(common.TooltipDisplayMode.MULTI))
-    )
-    if least is not None:
-        panel.min(least)
-    if most is not None:
-        panel.max(most)
-    if soft_most is not None:
-        panel.axis_soft_max(soft_most)
+    overrides = []
+    bands = any(curve.expected == "low" for curve in curves)
     for index, color in enumerate(CONNECTIONS, start=1):
         if by_connection:
-            panel.override_by_regexp(
-                f"/[/-]{index}( |$)/", [models.DynamicConfigValue("color", {"mode": "fixed", "fixedColor": color})]
-            )
-        if bands:
-            _band(panel, index, color)
-    if limit is not None:
-        panel.thresholds(_steps((None, "transparent"), (limit, "red")))
-        panel.thresholds_style(common_builders.GraphThresholdsStyleConfig().mode(common.GraphTresholdsStyleMode.LINE))
-    if asked:
-        panel.override_by_regexp(
-            asked,
-            [
-                models.DynamicConfigValue("color", {"mode": "fixed", "fixedColor": _ASKED}),
-                models.DynamicConfigValue("custom.lineWidth", 1),
-                models.DynamicConfigValue("custom.lineStyle", {"fill": "dash", "dash": [6, 4]}),
-            ],
-        )
-    return panel
+            overrides.append(_override(f"/[/-]{index}( |$)/", color=_fixed(color)))
+        overrides += _band(index, color) if bands else []
+    expected = next((curve.expected for curve in curves if curve.expected not in ("", "low", "high")), None)
+    if expected:
+        dashes = {"custom.lineWidth": 1, "custom.lineStyle": {"fill": "dash", "dash": [6, 4]}}
+        overrides.append(_override(f"/^{expected}/", color=_fixed(_EXPECTED), **dashes))
+    custom: Panel = {"fillOpacity": 0, "lineWidth": 2, "showPoints": "always" if points else "auto"}
+    defaults: Panel = {"color": {"mode": "palette-classic"}, "custom": custom, "min": 0}
+    if most is not None:
+        defaults["max"] = most
+    if soft_most is not None:
+        custom["axisSoftMax"] = soft_most
+    options = {"legend": {**_LEGEND, "showLegend": True}, "tooltip": {"mode": "multi", "sort": "asc"}}
+    panel = _panel("timeseries", title, description, width, height, nothing, options, defaults, overrides)
+    defaults["unit"] = _unit(curves[0].unit if unit is None else unit)
+    targets = [source.target(curve.query, chr(ord("A") + i), curve.alias) for i, curve in enumerate(curves)]
+    return {**panel, "interval": "100ms", "targets": targets}
 
 
 def number(
@@ -153,105 +117,73 @@ def number(
     unit: str,
     query: str,
     *,
-    width: int = 4,
     red_from: float | None = None,
-    calculation: str = "lastNotNull",
     alias: str = "",
     nothing: str = "–",
-) -> stat.Panel:
+) -> Panel:
     """A number, or one for each series by its ``alias``; red from ``red_from`` on."""
-    steps = _steps((None, "text"), (red_from, RED)) if red_from is not None else _steps((None, "text"))
-    panel = _stat(title, description, source.targets((query, alias))[0], width, nothing)
-    panel.reduce_options(common_builders.ReduceDataOptions().calcs([calculation]).values(False))
-    panel.text_mode(common.BigValueTextMode.VALUE_AND_NAME if alias else common.BigValueTextMode.VALUE)
-    return panel.unit(UNITS[unit]).thresholds(steps)
+    red = [{"value": red_from, "color": RED}] if red_from is not None else []
+    defaults = {"unit": _unit(unit), "thresholds": _steps("text", *red)}
+    options = {"colorMode": "value", "textMode": "value_and_name" if alias else "value", "reduceOptions": _LAST}
+    return _stat(title, description, source.target(query, alias=alias), nothing, options, defaults)
 
 
-def state(title: str, description: str, query: str, *, width: int = 4) -> stat.Panel:
+def state(description: str, query: str) -> Panel:
     """The state of a run, a word; grey while it is on and where there is none."""
-    return (
-        _stat(title, description, source.table(query), width, "NO RUN")
-        .reduce_options(common_builders.ReduceDataOptions().calcs(["lastNotNull"]).values(False).fields("/^state$/"))
-        .mappings([_states()])
-        .thresholds(_steps((None, GREY)))
-        .color_mode(common.BigValueColorMode.BACKGROUND)
-    )
+    defaults = {"mappings": _mappings(STATES), "thresholds": _steps(GREY)}
+    options = {"colorMode": "background", "textMode": "auto", "reduceOptions": {**_LAST, "fields": "/^state$/"}}
+    return _stat("Verdict", description, source.target(query, rows=True), "NO RUN", options, defaults)
 
 
 def outcomes(
-    title: str, description: str, query: str, who: Sequence[str], *, height: int = 10, nothing: str = NOTHING
-) -> statushistory.Panel:
+    title: str, description: str, query: str, who: Sequence[str], *, height: int, nothing: str = NOTHING
+) -> Panel:
     """Outcomes by day, a row for each combination of the tags ``who``, those with the latest on top.
 
     The query's answer is a table of ``Time``, these tags and ``Value``. A database sorts series by their tags, so
     Grafana sorts the table, latest first, cuts it into series in the order in which they come, and sorts each by time.
     """
     columns = {name: i for i, name in enumerate(["Time", *who, "Value"])}
-    transformations = {
-        "organize": {"indexByName": columns, "excludeByName": {}, "renameByName": {}},
-        "sortBy": {"sort": [{"field": "Time", "desc": True}]},
-        "partitionByValues": {"fields": list(who)},
-    }
-    steps = [models.DataTransformerConfig(name, options=options) for name, options in transformations.items()]
-    steps += [
-        models.DataTransformerConfig("sortBy", options={"sort": [{"field": "Time"}]}),
-        models.DataTransformerConfig(
-            "organize", options={"excludeByName": dict.fromkeys(who, True), "indexByName": {}, "renameByName": {}}
-        ),
+    steps: list[tuple[str, Panel]] = [
+        ("organize", {"indexByName": columns, "excludeByName": {}, "renameByName": {}}),
+        ("sortBy", {"sort": [{"field": "Time", "desc": True}]}),
+        ("partitionByValues", {"fields": list(who)}),
+        ("sortBy", {"sort": [{"field": "Time"}]}),
+        ("organize", {"excludeByName": dict.fromkeys(who, True), "indexByName": {}, "renameByName": {}}),
     ]
-    return (
-        statushistory.Panel()
-        .title(title)
-        .description(description)
-        .datasource(source.REFERENCE)
-        .with_target(source.table(query))
-        .transformations(steps)
-        .mappings([_outcome_map()])
-        .thresholds(_steps((None, GREY)))
-        .span(FULL)
-        .height(height)
-        .interval("1d")
-        .no_value(nothing)
-        .show_value(common.VisibilityMode.NEVER)
-        .row_height(0.85)
-        .col_width(0.9)
-        .fill_opacity(90)
-        .line_width(0)
-        .legend(_legend(False))
-    )
+    looks = {"custom": {"fillOpacity": 90, "lineWidth": 0}, "mappings": _mappings(_OUTCOMES)}
+    options = {
+        "colWidth": 0.9,
+        "rowHeight": 0.85,
+        "showValue": "never",
+        "legend": {**_LEGEND, "showLegend": False},
+        "tooltip": {"mode": "single", "sort": "asc"},
+    }
+    defaults = {**looks, "thresholds": _steps(GREY)}
+    panel = _panel("status-history", title, description, FULL, height, nothing, options, defaults)
+    return {
+        **panel,
+        "interval": "1d",
+        "targets": [source.target(query, rows=True)],
+        "transformations": _steps_of(steps),
+    }
 
 
-def bars(
-    title: str,
-    description: str,
-    unit: str,
-    query: str,
-    alias: str,
-    *,
-    bound: str,
-    width: int = FULL,
-    height: int = 8,
-    nothing: str = NOTHING,
-) -> bargauge.Panel:
+def bars(title: str, description: str, query: str, alias: str, *, bound: str, height: int, nothing: str) -> Panel:
     """A bar for each series, from zero, with its number, and a grey one for the ``bound``, a single number."""
-    return (
-        bargauge.Panel()
-        .title(title)
-        .description(description)
-        .datasource(source.REFERENCE)
-        .targets(source.targets((query, alias), (bound, "bound")))
-        .override_by_name("bound", [models.DynamicConfigValue("color", {"mode": "fixed", "fixedColor": _ASKED})])
-        .unit(UNITS[unit])
-        .min(0)
-        .span(width)
-        .height(height)
-        .no_value(nothing)
-        .orientation(common.VizOrientation.HORIZONTAL)
-        .display_mode(common.BarGaugeDisplayMode.BASIC)
-        .show_unfilled(False)
-        .reduce_options(common_builders.ReduceDataOptions().calcs(["lastNotNull"]).values(False))
-        .color_scheme(dashboard_builders.FieldColor().mode(models.FieldColorModeId.FIXED).fixed_color(CONNECTIONS[0]))
-    )
+    defaults = {"color": _fixed(CONNECTIONS[0]), "min": 0, "unit": "none"}
+    options = {
+        "displayMode": "basic",
+        "minVizHeight": 10,
+        "minVizWidth": 0,
+        "orientation": "horizontal",
+        "reduceOptions": _LAST,
+        "showUnfilled": False,
+        "valueMode": "color",
+    }
+    overrides = [_override("bound", color=_fixed(_EXPECTED))]
+    panel = _panel("bargauge", title, description, HALF, height, nothing, options, defaults, overrides)
+    return {**panel, "targets": [source.target(query, "A", alias), source.target(bound, "B", "bound")]}
 
 
 def rows(
@@ -259,120 +191,113 @@ def rows(
     description: str,
     query: str,
     *,
-    width: int = FULL,
-    height: int = 8,
-    units: dict[str, str] | None = None,
+    columns: Sequence[tuple[str, str, int, str]] = (),
     links: dict[str, tuple[str, str]] | None = None,
     hidden: Sequence[str] = (),
-    titles: dict[str, str] | None = None,
-    widths: dict[str, int] | None = None,
+    width: int = FULL,
+    height: int = 8,
     nothing: str = NOTHING,
-) -> table.Panel:
-    """A table. ``units`` are those of columns, ``links`` a (title, URL) per column, ``hidden`` columns are
-    there for links only, ``titles`` stand above columns instead of their names, ``widths`` are in pixels."""
-    panel = (
-        table.Panel()
-        .title(title)
-        .description(description)
-        .datasource(source.REFERENCE)
-        .with_target(source.table(query))
-        .span(width)
-        .height(height)
-        .show_header(True)
-        .no_value(nothing)
-        # That is for a table without rows; a cell without a value has a dash.
-        .override_by_regexp("/.*/", [models.DynamicConfigValue("noValue", "–")])
-    )
-    for column, title_of in (titles or {}).items():
-        panel.override_by_name(column, [models.DynamicConfigValue("displayName", title_of)])
-    for column, pixels in (widths or {}).items():
-        panel.override_by_name(column, [models.DynamicConfigValue("custom.width", pixels)])
-    for column, unit in (units or {}).items():
-        panel.override_by_name(column, [models.DynamicConfigValue("unit", unit)])
-    for column, (text, url) in (links or {}).items():
-        link = {"title": text, "url": url, "targetBlank": url.startswith("/public")}
-        panel.override_by_name(column, [models.DynamicConfigValue("links", [link])])
-    for column in hidden:
-        panel.override_by_name(column, [models.DynamicConfigValue("custom.hidden", True)])
-    for column in ("state", "status", "verdict"):
-        panel.override_by_name(
-            column,
-            [
-                models.DynamicConfigValue("mappings", [_states()]),
-                # Grafana 9.3 reads the first, later ones the second.
-                models.DynamicConfigValue("custom.displayMode", "color-background-solid"),
-                models.DynamicConfigValue("custom.cellOptions", {"type": "color-background", "mode": "basic"}),
-            ],
-        )
-    return panel
-
-
-def _stat(
-    title: str, description: str, target: cogbuilder.Builder[variants.Dataquery], width: int, nothing: str
-) -> stat.Panel:
-    return (
-        stat.Panel()
-        .title(title)
-        .description(description)
-        .datasource(source.REFERENCE)
-        .with_target(target)
-        .span(width)
-        .height(4)
-        .no_value(nothing)
-        .graph_mode(common.BigValueGraphMode.NONE)
-    )
-
-
-def _band(panel: timeseries.Panel, index: int, color: str) -> None:
-    hidden = {"legend": True, "tooltip": True, "viz": False}
-    edge = [
-        models.DynamicConfigValue("custom.lineWidth", 0),
-        models.DynamicConfigValue("custom.hideFrom", hidden),
-        models.DynamicConfigValue("custom.showPoints", "never"),
-        models.DynamicConfigValue("color", {"mode": "fixed", "fixedColor": color}),
+    transformations: Sequence[tuple[str, Panel]] = (),
+) -> Panel:
+    """A table. ``columns`` are (name, title, width in pixels, Grafana's unit), "" or 0 as Grafana has it by itself;
+    ``links`` are a (title, URL) per column, ``hidden`` columns are there for links only."""
+    state_looks = {
+        "mappings": _mappings(STATES),
+        # Grafana 9.3 reads the first, later ones the second.
+        "custom.displayMode": "color-background-solid",
+        "custom.cellOptions": {"type": "color-background", "mode": "basic"},
+    }
+    overrides = [
+        # ``nothing`` is for a table without rows; a cell without a value has a dash.
+        _override("/.*/", noValue="–"),
+        *(_override(name, displayName=shown) for name, shown, _, _ in columns if shown),
+        *(_override(name, **{"custom.width": pixels}) for name, _, pixels, _ in columns if pixels),
+        *(_override(name, unit=unit) for name, _, _, unit in columns if unit),
+        *(
+            _override(name, links=[{"title": text, "url": url, "targetBlank": url.startswith("/public")}])
+            for name, (text, url) in (links or {}).items()
+        ),
+        *(_override(name, **{"custom.hidden": True}) for name in hidden),
+        *(_override(name, **state_looks) for name in ("state", "status", "verdict")),
     ]
-    panel.override_by_name(f"low {index}", edge)
-    panel.override_by_name(
-        f"high {index}",
-        [
-            *edge,
-            models.DynamicConfigValue("custom.fillBelowTo", f"low {index}"),
-            models.DynamicConfigValue("custom.fillOpacity", 25),
-        ],
-    )
+    footer = {"countRows": False, "reducer": [], "show": False}
+    options = {"cellHeight": "sm", "footer": footer, "frameIndex": 0, "showHeader": True, "showTypeIcons": False}
+    panel = _panel("table", title, description, width, height, nothing, options, {}, overrides)
+    return {**panel, "targets": [source.target(query, rows=True)], "transformations": _steps_of(transformations)}
 
 
-def _legend(shown: bool) -> common_builders.VizLegendOptions:
-    return (
-        common_builders.VizLegendOptions()
-        .display_mode(common.LegendDisplayMode.LIST)
-        .placement(common.LegendPlacement.BOTTOM)
-        .show_legend(shown)
-        .calcs([])
-    )
+def row(title: str, repeat: str) -> Panel:
+    """The head of the panels after it, which are there once for each value of the variable ``repeat``."""
+    place = {"h": 1, "w": FULL}
+    return {"type": "row", "title": title, "repeat": repeat, "collapsed": False, "panels": [], "gridPos": place}
 
 
-def _states() -> models.ValueMap:
-    return models.ValueMap(
-        options={
-            word: models.ValueMappingResult(text=text, color=color, index=i)
-            for i, (word, (text, color)) in enumerate(STATES.items())
-        }
-    )
+def _panel(
+    kind: str,
+    title: str,
+    description: str,
+    width: int,
+    height: int,
+    nothing: str,
+    options: Panel,
+    defaults: Panel,
+    overrides: Sequence[Panel] = (),
+) -> Panel:
+    defaults["noValue"] = nothing
+    return {
+        "type": kind,
+        "title": title,
+        "description": description,
+        "datasource": source.REFERENCE,
+        "fieldConfig": {"defaults": defaults, "overrides": list(overrides)},
+        "gridPos": {"h": height, "w": width},
+        "options": options,
+        "repeatDirection": "h",
+        "transformations": [],
+        "transparent": False,
+    }
 
 
-def _outcome_map() -> models.ValueMap:
-    return models.ValueMap(
-        options={
-            str(code): models.ValueMappingResult(text=text, color=color, index=code)
-            for code, (text, color) in OUTCOMES.items()
-        }
-    )
+def _stat(title: str, description: str, target: Panel, nothing: str, options: Panel, defaults: Panel) -> Panel:
+    common = {"graphMode": "none", "justifyMode": "auto", "orientation": "auto"}
+    return {**_panel("stat", title, description, 4, 4, nothing, {**common, **options}, defaults), "targets": [target]}
 
 
-def _steps(*steps: tuple[float | None, str]) -> Any:
-    return (
-        dashboard_builders.ThresholdsConfig()
-        .mode(models.ThresholdsMode.ABSOLUTE)
-        .steps([models.Threshold(value, color) for value, color in steps])
-    )
+def _override(of: str, **properties: Any) -> Panel:
+    """Other properties for the fields of a name, or of a regular expression in slashes."""
+    matcher = {"id": "byRegexp" if of.startswith("/") else "byName", "options": of}
+    return {"matcher": matcher, "properties": [{"id": name, "value": value} for name, value in properties.items()]}
+
+
+def _fixed(color: str) -> Panel:
+    return {"mode": "fixed", "fixedColor": color}
+
+
+def _band(index: int, color: str) -> list[Panel]:
+    edge = {
+        "custom.lineWidth": 0,
+        "custom.hideFrom": {"legend": True, "tooltip": True, "viz": False},
+        "custom.showPoints": "never",
+        "color": _fixed(color),
+    }
+    low, fill = f"low {index}", {"custom.fillBelowTo": f"low {index}", "custom.fillOpacity": 25}
+    return [_override(low, **edge), _override(f"high {index}", **edge, **fill)]
+
+
+def _mappings(shown: dict[str, tuple[str, str]]) -> list[Panel]:
+    options = {
+        word: {"text": text, "color": color, "index": i} for i, (word, (text, color)) in enumerate(shown.items())
+    }
+    return [{"type": "value", "options": options}]
+
+
+def _steps(color: str, *further: Panel) -> Panel:
+    return {"mode": "absolute", "steps": [{"value": None, "color": color}, *further]}
+
+
+def _steps_of(transformations: Sequence[tuple[str, Panel]]) -> list[Panel]:
+    return [{"id": name, "options": options} for name, options in transformations]
+
+
+def _unit(unit: str) -> str:
+    return UNITS.get(unit, "none")

@@ -1,57 +1,60 @@
-"""The data source, and a panel's query to it."""
+"""The data source, and queries to it as Grafana's JSON."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any
 
-from grafana_foundation_sdk.cog import builder as cogbuilder
-from grafana_foundation_sdk.cog import variants
-from grafana_foundation_sdk.models.dashboard import DataSourceRef
+from testbed.series import named
+from testbed.series.influxql import select_dashboard
+from testbed.series.one_clock import on_one_clock
 
 TYPE, UID = "influxdb", "ncp-influxdb"
 
-REFERENCE = DataSourceRef(type_val=TYPE, uid=UID)
+REFERENCE = {"type": TYPE, "uid": UID}
 
 
-@dataclass
-class InfluxQuery(variants.Dataquery):
-    """A query in Grafana's terms. ``alias`` names the series: ``$tag_<tag>`` stands for a tag's value."""
+def target(query: str, ref_id: str = "A", alias: str = "", *, rows: bool = False) -> dict[str, Any]:
+    """A query in Grafana's JSON. Keys other than ``query`` make Grafana's editor open in text mode.
+
+    ``alias`` names the series: ``$tag_<tag>`` stands for a tag's value. With ``rows`` points are rows of a table.
+    """
+    return {
+        "datasource": REFERENCE,
+        "query": query,
+        "rawQuery": True,
+        "refId": ref_id,
+        "resultFormat": "table" if rows else "time_series",
+        **({"alias": alias} if alias else {}),
+    }
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A query of a plot: the series' names and their unit; ``expected`` is the word before the names of expectations,
+    or "low" and "high" for the edges of a band."""
 
     query: str
-    ref_id: str
+    alias: str
+    unit: str
+    expected: str = ""
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Curves of one kind of thing (connections, links, …), on the common clock.
+
+    ``variables`` restrict them, ``by`` lists the tags that distinguish them besides the series' own.
+    """
+
+    variables: tuple[str, ...]
+    by: tuple[str, ...] = ()
     alias: str = ""
-    result_format: Literal["time_series", "table"] = "time_series"
+    function: str = "mean"
 
-    def to_json(self) -> dict[str, object]:
-        """Grafana's JSON. The keys other than ``query`` make its editor open in text mode."""
-        named = {"alias": self.alias} if self.alias else {}
-        return {
-            "datasource": {"type": TYPE, "uid": UID},
-            "query": self.query,
-            "rawQuery": True,
-            "refId": self.ref_id,
-            "resultFormat": self.result_format,
-            **named,
-        }
-
-
-@dataclass
-class Target(cogbuilder.Builder[variants.Dataquery]):
-    """A query as the builders of panels take it."""
-
-    query: InfluxQuery
-
-    def build(self) -> variants.Dataquery:
-        """The query."""
-        return self.query
-
-
-def targets(*queries: tuple[str, str]) -> list[cogbuilder.Builder[variants.Dataquery]]:
-    """Queries with their aliases, as A, B, …"""
-    return [Target(InfluxQuery(query, chr(ord("A") + i), alias)) for i, (query, alias) in enumerate(queries)]
-
-
-def table(query: str) -> cogbuilder.Builder[variants.Dataquery]:
-    """A query whose points are rows."""
-    return Target(InfluxQuery(query, "A", result_format="table"))
+    def of(self, name: str, expected: str = "", *, function: str = "") -> Curve:
+        """The curve of a series of the catalogue; ``function`` is as in ``select_dashboard``."""
+        series, function = named(name), function or self.function
+        query = select_dashboard(on_one_clock(series), self.variables, function=function, by=self.by)
+        unit = f"{series.unit}/s" if function == "rate" else series.unit
+        return Curve(query, f"{expected} {self.alias}".strip(), unit, expected)
