@@ -103,7 +103,7 @@ class Benchmark:
     """Whether no run may be on beside it; one that makes a run leaves that to the run."""
 
     def carry_out(self, requested: str, *, quick: bool, parts: tuple[str, ...] = ()) -> bool:
-        """Measure, print and write the result folder; whether no target was missed. ``asked`` is the command."""
+        """Measure, print and write the result folder; whether no target was missed. ``requested`` is the command."""
         progress = Progress()
         self.engine.refuse_user(requested)
         programs = self.engine.prepare(progress, "process")

@@ -37,7 +37,7 @@ class Between:
 
 
 @dataclass(frozen=True)
-class Asked:
+class LinkRequest:
     """A link's configuration: delay one-way in both directions, rate and loss from ``a`` to ``b`` at least."""
 
     delay_ms: float = 0.0
@@ -58,7 +58,7 @@ class Candidate(Protocol):
     blocks: bool
     """Whether a sender is held back by the rate, so that it need not pace itself."""
 
-    def link(self, requested: Asked) -> AbstractContextManager[Between]:
+    def link(self, requested: LinkRequest) -> AbstractContextManager[Between]:
         """The link exists within it."""
 
 

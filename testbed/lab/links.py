@@ -9,7 +9,7 @@ from testbed.errors import TestbedError
 from testbed.lab import loss, rate, rtt, scale, setup_time, tcp
 from testbed.lab.bench import Bench
 from testbed.lab.benchmark import Benchmark, Measurement
-from testbed.lab.ends import Asked, Candidate
+from testbed.lab.ends import Candidate, LinkRequest
 from testbed.lab.instrument import Instrument
 from testbed.lab.ours import Ours
 from testbed.lab.peers import Mahimahi, Rattan
@@ -67,7 +67,7 @@ def _bench(requested: Measurement) -> Bench:
 def _fault(peer: Candidate) -> str:
     """The reason why an installed peer can't make a link, or nothing."""
     try:
-        with peer.link(Asked(delay_ms=1)):
+        with peer.link(LinkRequest(delay_ms=1)):
             return ""
     except (TestbedError, CommandFailed) as error:
         return " ".join(str(error).split())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 
 from testbed.lab.bench import Bench
-from testbed.lab.ends import Asked
+from testbed.lab.ends import LinkRequest
 from testbed.lab.figures import binomial_interval
 from testbed.lab.result import Section, Target
 
@@ -25,7 +25,7 @@ def measure(bench: Bench) -> Section:
         lost: dict[str, list[int]] = {c.name: [] for c in bench.candidates}
         for repeat in bench.repeats(f"loss {loss:.1%}", 1 if bench.quick else 3, 8 if bench.quick else 30):
             for candidate in bench.candidates:
-                with candidate.link(Asked(loss=loss, seed=1 + repeat)) as between:
+                with candidate.link(LinkRequest(loss=loss, seed=1 + repeat)) as between:
                     found = bench.instrument.stream(between, ip_bytes=100, pps=PPS, packets=PACKETS, wait_ms=300)
                 lost[candidate.name].append(found["sent"] - found["received"])
         section.raw[f"{loss:.1%}"] = lost

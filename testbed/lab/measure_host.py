@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from testbed.lab import rate
-from testbed.lab.ends import Asked
+from testbed.lab.ends import LinkRequest
 from testbed.lab.host_links import ECHOES, RATE_BPS, RTT_MS, HostLinks
 from testbed.lab.instrument import Instrument
 from testbed.lab.ours import Ours
@@ -39,7 +39,7 @@ def measure(binary: Path, middle: Middle) -> HostLinks:
 def _once(ours: Ours, instrument: Instrument) -> HostLinks:
     load = HostLoad()
     load.sample()
-    with ours.link(Asked(delay_ms=RTT_MS / 2)) as between:
+    with ours.link(LinkRequest(delay_ms=RTT_MS / 2)) as between:
         rtts_ms = instrument.rtts_ms(between, count=ECHOES, spacing_ms=SPACING_MS, wait_ms=2 * RTT_MS + 300)
     return HostLinks(
         measured_at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),

@@ -16,7 +16,7 @@ from mininet.log import setLogLevel
 from mininet.net import Mininet
 from mininet.topo import Topo
 
-from testbed.lab.ends import Asked
+from testbed.lab.ends import LinkRequest
 from testbed.lab.ours import plan_of
 from topologies.fabric import Fabric
 from topologies.middle import RelayMiddle
@@ -42,7 +42,7 @@ def ours(count: int, fabric_name: str, binary: Path) -> float:
     begun = time.monotonic()
     fabric = Fabric(fabric_name)
     middle = RelayMiddle(fabric, binary)
-    links = [plan_of(i, Asked(delay_ms=DELAY_MS, rate_bps=RATE_MBIT * 1e6)) for i in range(1, count + 1)]
+    links = [plan_of(i, LinkRequest(delay_ms=DELAY_MS, rate_bps=RATE_MBIT * 1e6)) for i in range(1, count + 1)]
     net: Any = None
     try:
         fabric.create()

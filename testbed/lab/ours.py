@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from testbed.lab.ends import Asked, Between, End, namespace
+from testbed.lab.ends import Between, End, LinkRequest, namespace
 from topologies.fabric import Fabric, namespace_of
 from topologies.link import Link, QueueMode, resolve_link
 from topologies.middle import NetemMiddle, RelayMiddle
@@ -52,7 +52,9 @@ def hosts(fabric_name: str) -> Iterator[Hosts]:
             fabric.delete()
 
 
-def plan_of(index: int, requested: Asked, queue_mode: QueueMode = "backpressure", frame_bytes: int = 1073) -> Link:
+def plan_of(
+    index: int, requested: LinkRequest, queue_mode: QueueMode = "backpressure", frame_bytes: int = 1073
+) -> Link:
     """A link as a scenario would have it."""
     link = resolve_link(
         index,
@@ -87,7 +89,7 @@ class Ours:
         """The relay's own result of each link made so far."""
 
     @contextmanager
-    def link(self, requested: Asked) -> Iterator[Between]:
+    def link(self, requested: LinkRequest) -> Iterator[Between]:
         """The link exists within the context."""
         link = plan_of(1, requested, "droptail" if self.rate_in_the_middle and requested.rate_bps else "backpressure")
         with hosts(self.fabric_name) as two, tempfile.TemporaryDirectory(prefix="ncp-bench-") as folder:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from testbed.errors import RunFailed
-from testbed.lab.ends import Asked, Between, End, namespace
+from testbed.lab.ends import Between, End, LinkRequest, namespace
 from topologies.commands import in_namespace, run
 from topologies.fabric import namespace_of
 
@@ -45,7 +45,7 @@ class Mahimahi:
         return ""
 
     @contextmanager
-    def link(self, requested: Asked) -> Iterator[Between]:
+    def link(self, requested: LinkRequest) -> Iterator[Between]:
         """The link exists within the context."""
         with namespace() as outer, tempfile.TemporaryDirectory(prefix="ncp-bench-") as folder:
             run(in_namespace(namespace_of(outer), ["sysctl", "-qw", "net.ipv4.ip_forward=1"]))
@@ -56,7 +56,7 @@ class Mahimahi:
                 yield between
 
 
-def _mahimahi_command(requested: Asked, folder: Path) -> list[str]:
+def _mahimahi_command(requested: LinkRequest, folder: Path) -> list[str]:
     if requested.rate_bps:
         trace = folder / "trace"
         trace.write_text("".join(f"{ms}\n" for ms in opportunities_ms(requested.rate_bps)))
@@ -102,7 +102,7 @@ class Rattan:
         return "" if cls.binary() else "rattan is not installed (cargo install rattan)"
 
     @contextmanager
-    def link(self, requested: Asked) -> Iterator[Between]:
+    def link(self, requested: LinkRequest) -> Iterator[Between]:
         """The link exists within the context."""
         options = []
         if requested.delay_ms:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from testbed.lab.bench import Bench
-from testbed.lab.ends import Asked, Candidate
+from testbed.lab.ends import Candidate, LinkRequest
 from testbed.lab.figures import Spread
 from testbed.lab.instrument import Instrument
 from testbed.lab.ours import Ours
@@ -64,7 +64,7 @@ def errors_of(instrument: Instrument, candidate: Candidate, rate_bps: float, win
     counted_bits = (IP_BYTES + candidate.overhead_bytes) * 8
     pps = rate_bps / counted_bits
     settle_s = max(0.2, 10 / pps)
-    with candidate.link(Asked(rate_bps=rate_bps)) as between:
+    with candidate.link(LinkRequest(rate_bps=rate_bps)) as between:
         found: dict[str, Any] = instrument.stream(
             between,
             ip_bytes=IP_BYTES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 
 from testbed.lab.bench import Bench
-from testbed.lab.ends import Asked
+from testbed.lab.ends import LinkRequest
 from testbed.lab.figures import Spread, quantile
 from testbed.lab.result import Section, Target
 
@@ -23,7 +23,7 @@ def measure(bench: Bench) -> Section:
         p99s: dict[str, list[float]] = {c.name: [] for c in bench.candidates}
         for _ in bench.repeats(f"RTT {rtt_ms} ms", most, 12 if bench.quick else 45):
             for candidate in bench.candidates:
-                with candidate.link(Asked(delay_ms=rtt_ms / 2)) as between:
+                with candidate.link(LinkRequest(delay_ms=rtt_ms / 2)) as between:
                     rtts = bench.instrument.rtts_ms(
                         between, count=count, spacing_ms=SPACING_MS, wait_ms=2 * rtt_ms + 300
                     )

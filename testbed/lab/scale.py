@@ -12,7 +12,7 @@ from typing import Any
 
 from testbed.errors import RunFailed
 from testbed.lab.bench import Bench
-from testbed.lab.ends import Asked
+from testbed.lab.ends import LinkRequest
 from testbed.lab.figures import Spread
 from testbed.lab.ours import Hosts, hosts, plan_of
 from testbed.lab.result import Section, Target
@@ -154,7 +154,7 @@ def _until_they_break(
 
 
 def _grow(two: Hosts, links: list[Link], count: int) -> None:
-    new = [plan_of(index, Asked(delay_ms=DELAY_MS)) for index in range(len(links) + 1, count + 1)]
+    new = [plan_of(index, LinkRequest(delay_ms=DELAY_MS)) for index in range(len(links) + 1, count + 1)]
     two.connect(new, shaped=False)
     links += new
 

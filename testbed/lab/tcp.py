@@ -9,7 +9,7 @@ from pathlib import Path
 
 from testbed.errors import RunFailed
 from testbed.lab.bench import Bench
-from testbed.lab.ends import Asked, Between
+from testbed.lab.ends import Between, LinkRequest
 from testbed.lab.figures import Spread
 from testbed.lab.result import Section, Target
 from testbed.runtime import iperf3
@@ -30,8 +30,8 @@ def measure(bench: Bench) -> Section:
     section = Section(
         "tcp", f"TCP goodput through {DELAY_MS} ms each way without a rate limit", ["link", "goodput", "N"]
     )
-    links = [(c.name, c, Asked(delay_ms=DELAY_MS)) for c in bench.candidates]
-    links.append((WHOLE, bench.ours, Asked(delay_ms=DELAY_MS, whole_segments=True)))
+    links = [(c.name, c, LinkRequest(delay_ms=DELAY_MS)) for c in bench.candidates]
+    links.append((WHOLE, bench.ours, LinkRequest(delay_ms=DELAY_MS, whole_segments=True)))
     goodput: dict[str, list[float]] = {name: [] for name, _, _ in links}
     if not shutil.which("iperf3"):
         section.targets.append(Target("TCP goodput", f"≥ {RATIO} of {AGAINST}'s", "iperf3 is not installed", None))

@@ -28,7 +28,7 @@ from testbed.runtime.listening import await_listening
 from testbed.runtime.network import Network
 from testbed.runtime.processes import Supervised
 from testbed.runtime.progress import Step
-from testbed.traffic.traffic import Traffic, from_any_port
+from testbed.traffic.traffic import Traffic, address_of, from_any_port
 from topologies.commands import CommandFailed, in_namespace, run
 
 BY_MPTCP = ("mptcpize", "run")
@@ -162,7 +162,7 @@ class Mptcp(Traffic):
 
 
 def _address(session: Session, role: Role, connection: int = 0) -> str:
-    return str(session["connections"][connection][role]).rsplit(":", 1)[0]
+    return address_of(session["connections"][connection][role])
 
 
 def _prepare(client: str, server: str, session: Session) -> dict[str, Any]:

@@ -93,9 +93,14 @@ class Traffic(ABC):
         """Leave what both ends say in the folder's ``agents/``, also of a run that broke down."""
 
 
-def from_any_port(address: str) -> str:
-    """The address with port 0, by which collectors find a sender that dials."""
-    return f"{address.rsplit(':', 1)[0]}:0"
+def address_of(endpoint: str) -> str:
+    """The address of ``address:port``."""
+    return endpoint.rsplit(":", 1)[0]
+
+
+def from_any_port(endpoint: str) -> str:
+    """The endpoint with port 0, by which collectors find a sender that dials."""
+    return f"{address_of(endpoint)}:0"
 
 
 def both_ends(names: dict[str, str], sender: tuple[str, str], receiver: tuple[str, str]) -> Iterator[dict[str, str]]:

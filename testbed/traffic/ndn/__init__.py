@@ -21,7 +21,7 @@ from testbed.runtime.socket_samples import assert_sent_with, congestion_controls
 from testbed.runtime.transfer import DRAIN_S, state_of, tell_to_start
 from testbed.series.ndn import SEGMENTS
 from testbed.traffic.ndn.results import as_session_results
-from testbed.traffic.traffic import Traffic
+from testbed.traffic.traffic import Traffic, address_of
 
 POLL_S = 0.1
 
@@ -65,7 +65,7 @@ class Ndn(Traffic):
         requested = _congestion_control(self.site.plan)
         for node in self.site.plan["ndn"]["nodes"] if requested else ():
             self.site.provenance.setdefault("hosts", {})[node["host"]] = [
-                prepare_host(network.namespaces()[node["host"]], _address(face["remote"]), {}, {}, str(requested))
+                prepare_host(network.namespaces()[node["host"]], address_of(face["remote"]), {}, {}, str(requested))
                 for face in node["faces"]
             ]
 
@@ -139,10 +139,6 @@ def _congestion_control(plan: Plan) -> str | None:
     """The congestion control of faces over TCP; None where they are UDP's."""
     section = plan["ndn"]
     return str(section["congestion_control"]) if section["transport"] == "tcp" else None
-
-
-def _address(endpoint: str) -> str:
-    return endpoint.rsplit(":", 1)[0]
 
 
 def _in_words(result: Mapping[str, Any]) -> str:

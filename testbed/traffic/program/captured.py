@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from testbed.errors import RunFailed
 from testbed.plan.model import Plan, Session
 from testbed.traffic.pcap import HEAD_BYTES, CutOff, NotACapture, frames
+from testbed.traffic.traffic import address_of
 
 HEADER_BYTES = 100
 """Enough of a frame: the cooked header has 20, IPv4's and TCP's at most 120, of which the first 34 are read."""
@@ -23,7 +24,7 @@ TCP, UDP = 6, 17
 
 def expression(session: Session) -> str:
     """tcpdump's filter: what goes to and fro between the session's addresses."""
-    pairs = {(_address(c["sender"]), _address(c["receiver"])) for c in session["connections"]}
+    pairs = {(address_of(c["sender"]), address_of(c["receiver"])) for c in session["connections"]}
     hosts = [f"(host {sender} and host {receiver})" for sender, receiver in sorted(pairs)]
     return f"(tcp or udp) and ({' or '.join(hosts)})"
 
@@ -148,9 +149,5 @@ def _at(sums: _Sums, at_ns: int) -> int:
     return int(sums[1][before - 1]) if before else 0
 
 
-def _address(end: str) -> str:
-    return end.rsplit(":", 1)[0]
-
-
 def _packed(end: str) -> bytes:
-    return bytes(map(int, _address(end).split(".")))
+    return bytes(map(int, address_of(end).split(".")))

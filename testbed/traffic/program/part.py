@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.plan.model import Plan, Role, Session
+from testbed.traffic.traffic import address_of
 
 CONTRACT = 1
 """Version of docs/program.md; a later one may add to it."""
@@ -50,8 +51,8 @@ class Part:
             "links": [
                 {
                     "name": connection["link"],
-                    "local": _address(connection[self.role]),
-                    "remote": _address(connection[other]),
+                    "local": address_of(connection[self.role]),
+                    "remote": address_of(connection[other]),
                     "port": int(connection[self.role].rsplit(":", 1)[1]),
                 }
                 for connection in self.session["connections"]
@@ -100,10 +101,6 @@ def own_environment(plan: Plan, out: Path, mark: Mapping[str, str]) -> dict[str,
         **mark,
         **plan["program"]["environment"],
     }
-
-
-def _address(end: str) -> str:
-    return end.rsplit(":", 1)[0]
 
 
 def _text(value: float | None) -> str:

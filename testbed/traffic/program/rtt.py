@@ -10,6 +10,7 @@ from typing import Any
 
 from testbed.plan.model import Connection, Plan, Session
 from testbed.runtime.processes import Supervised
+from testbed.traffic.traffic import address_of
 from topologies.link import Link
 
 LEAST_S = 0.1
@@ -75,6 +76,6 @@ def medians_ms(points: list[dict[str, Any]], session: Session) -> dict[str, floa
 
 def _command(connection: Connection, link: Link) -> list[str]:
     """Interval of probes: at most ten a second, and less where that would be more than a trace of the link's rate."""
-    local, remote = (connection[end].rsplit(":", 1)[0] for end in ("sender", "receiver"))
+    local, remote = (address_of(connection[end]) for end in ("sender", "receiver"))
     every_s = max(LEAST_S, FRAME_BYTES * 8 / (MOST_OF_THE_RATE * link["rate_bps"])) if link["rate_bps"] else LEAST_S
     return ["ping", "-n", "-D", "-i", f"{every_s:.3f}", "-s", str(PAYLOAD_BYTES), "-I", local, remote]

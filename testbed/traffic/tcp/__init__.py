@@ -23,7 +23,7 @@ from testbed.traffic.tcp.captured.capture import HEADER_BYTES
 from testbed.traffic.tcp.download import DownloadTransfer
 from testbed.traffic.tcp.fetch import FetchTransfer
 from testbed.traffic.tcp.iperf3 import Iperf3Transfer
-from testbed.traffic.tcp.kind import Kind, Measured, Stage, address_of
+from testbed.traffic.tcp.kind import Kind, Measured, Stage, host_address
 from testbed.traffic.traffic import Traffic
 
 ROLES: tuple[Role, ...] = ("receiver", "sender")
@@ -45,7 +45,7 @@ class Tcp(Traffic):
             host = host_of(session, role)
             self.site.provenance.setdefault("hosts", {})[host] = prepare_host(
                 network.namespaces()[host],
-                address_of(session, peer),
+                host_address(session, peer),
                 session["sysctls"][role],
                 requested["routes"][role],
                 requested["congestion_control"],

@@ -13,6 +13,7 @@ from testbed.runtime import live
 from testbed.runtime.listening import await_listening
 from testbed.runtime.processes import Supervised
 from testbed.scenario.tcp import Role
+from testbed.traffic.traffic import address_of
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Stage:
 
     def address(self, role: Role) -> str:
         """A host's address on the path."""
-        return address_of(self.session, role)
+        return host_address(self.session, role)
 
     def interface(self, role: Role) -> str:
         """The host's interface on the path."""
@@ -79,9 +80,9 @@ class Stage:
         await_listening(self.namespaces[role], port, server)
 
 
-def address_of(session: Session, role: Role) -> str:
+def host_address(session: Session, role: Role) -> str:
     """A host's address on the path of the plan's session."""
-    return str(session["connections"][0][role]).rsplit(":", 1)[0]
+    return address_of(session["connections"][0][role])
 
 
 @dataclass(frozen=True)
