@@ -6,7 +6,6 @@ The runs were recorded by ``tests/dashboards/record.py`` on real links.
 import dataclasses
 import gzip
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,9 +27,6 @@ from testbed.study.report.points import table_lines
 from tests.checks.conftest import influx
 
 __all__ = ["influx"]
-
-if sys.version_info < (3, 11):
-    collect_ignore_glob = ["test_*"]  # the builder of dashboards needs Python 3.11
 
 RUNS = Path(__file__).parent / "runs"
 
