@@ -23,28 +23,21 @@ MOST_DOTS = 2500
 def ndn_plots(folder: ResultFolder, evidence: Evidence) -> list[Plot]:
     """Plots of the run's log and samples."""
     session = folder.sessions[0]["name"]
+
+    def lines(name: str, title: str, unit: str, description: str, series: Mapping[str, str], per: float) -> Plot | None:
+        """The consumer's series by label, in units of ``per``."""
+        found = {label: evidence.samples(one, session).get("h1") for label, one in series.items()}
+        scaled = {label: Timed(timed.t_s, timed.values / per) for label, timed in found.items() if timed}
+        return over_time(name, title, unit, description, scaled)
+
+    window = "The consumer's window and its Interests in flight over time."
+    windows = {"window": "ndn_window", "in flight": "ndn_in_flight"}
+    goodput = "Content per second that arrived, over the last second."
     found = [
         _round_trips(folder.path / SEGMENTS),
-        _lines(
-            evidence,
-            session,
-            "ndn-window",
-            "Window and Interests in flight",
-            "Interests",
-            "The consumer's window and its Interests in flight over time.",
-            {"window": ("ndn_window", "h1"), "in flight": ("ndn_in_flight", "h1")},
-        ),
+        lines("ndn-window", "Window and Interests in flight", "Interests", window, windows, 1.0),
         _backlog(folder.plan, evidence, session),
-        _lines(
-            evidence,
-            session,
-            "ndn-goodput",
-            "Goodput",
-            "Mbit/s",
-            "Content per second that arrived, over the last second.",
-            {"goodput": ("ndn_goodput_bps", "h1")},
-            per=1e6,
-        ),
+        lines("ndn-goodput", "Goodput", "Mbit/s", goodput, {"goodput": "ndn_goodput_bps"}, 1e6),
     ]
     return [plot for plot in found if plot is not None]
 
@@ -78,26 +71,6 @@ def _read_log(log: Path) -> Iterator[tuple[float, float, bool]]:
         for row in csv.DictReader(file):
             if row["rtt_ms"]:
                 yield float(row["t_ms"]) / 1000, float(row["rtt_ms"]), row["marked"] in ("1", "true")
-
-
-def _lines(
-    evidence: Evidence,
-    session: str,
-    name: str,
-    title: str,
-    unit: str,
-    description: str,
-    lines: Mapping[str, tuple[str, str]],
-    *,
-    per: float = 1.0,
-) -> Plot | None:
-    """Series by label, each with the group of it that is drawn, in units of ``per``."""
-    samples = {
-        label: Timed(found[group].t_s, found[group].values / per)
-        for label, (series, group) in lines.items()
-        if group in (found := evidence.samples(series, session))
-    }
-    return over_time(name, title, unit, description, samples)
 
 
 def _backlog(plan: Plan, evidence: Evidence, session: str) -> Plot | None:
