@@ -10,7 +10,6 @@ from testbed.errors import CannotRun
 from testbed.machine import make_ready
 from testbed.runtime.progress import Progress
 from testbed.services import compose
-from testbed.services import up as services
 from testbed.services.influx import server
 
 
@@ -25,7 +24,7 @@ def register(app: typer.Typer) -> None:
         endpoint = server.ensure()
         print(f"InfluxDB at {endpoint.url}")
         try:
-            print(f"Grafana at {services.start_grafana(endpoint)}")
+            print(f"Grafana at {compose.start(endpoint)}")
         except compose.NoService as error:
             print(f"no Grafana: {error.message}. Everything else works without it.")
 

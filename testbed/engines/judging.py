@@ -28,7 +28,7 @@ from testbed.plan.traffic_types import traffic_of
 from testbed.series import FromFile, FromInflux, Reader
 from testbed.series.one_clock import shifted
 from testbed.series.reader import end_of, start_of
-from testbed.services.influx import comparison, retention, run_list
+from testbed.services.influx import retention, run_list
 from testbed.services.influx.client import Client, QueryFailed
 from testbed.services.influx.endpoint import Endpoint
 
@@ -87,7 +87,7 @@ def judge_from(
 def store_judged(writer: Client, plan: Plan, judged: Judged) -> None:
     """Write the points of a verdict that dashboards read; the client's role is ``admin``."""
     writer.write(judged.derived)
-    comparison.store(writer, judged.aligned, plan["scenario"])
+    run_list.store_on_one_clock(writer, judged.aligned, plan["scenario"])
     writer.write(judged.history, retention.HISTORY)
     run_list.finish(writer, plan, judged.verdict.verdict, judged.start_ns, judged.end_ns, judged.verdict.summary)
 

@@ -21,7 +21,7 @@ ZERO_NS = int(ZERO.timestamp()) * 1_000_000_000
 
 RETENTION = "one_clock"
 """The retention policy of its own: these points are old from the start. Their number is bounded by the runs that are
-kept (:mod:`testbed.services.influx.comparison`)."""
+kept (:mod:`testbed.services.influx.run_list`)."""
 
 PREFIX = "t0_"
 """Prefix of the measurement's name: InfluxDB deletes a series by measurement and tags, in every policy, and the points

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import time
+
+import requests
 
 from testbed import paths
 from testbed.errors import CannotRun
-from testbed.services import environment
+from testbed.services import environment, grafana
+from testbed.services.influx.endpoint import Endpoint
+from testbed.services.influx.state import State
 
 PULL_TIMEOUT_S = 600
 START_TIMEOUT_S = 120
+HEALTHY_TIMEOUT_S = 90.0
 
 
 class NoService(CannotRun):
@@ -54,18 +60,34 @@ def have_image() -> None:
         )
 
 
-def start() -> None:
-    """Start it; NoService if it can't be had or does not start."""
+def start(endpoint: Endpoint) -> str:
+    """Start it; its URL once it answers, or NoService if it can't be had or does not start."""
+    State.here().folder.mkdir(parents=True, exist_ok=True)
+    environment.write(endpoint.url, endpoint.logins)
+    paths.results().mkdir(parents=True, exist_ok=True)
     compose = command()
     have_image()
-    _compose([*compose, "up", "--detach", "--no-build"], START_TIMEOUT_S)
+    _compose([*compose, "up", "--detach", "--no-build"])
+    deadline = time.monotonic() + HEALTHY_TIMEOUT_S
+    while time.monotonic() < deadline:
+        try:
+            if requests.get(f"http://127.0.0.1:{grafana.port()}/api/health", timeout=2).ok:
+                return grafana.base_url()
+        except requests.RequestException:
+            pass
+        time.sleep(0.5)
+    raise NoService(
+        "compose.not-healthy",
+        "it did not answer within {healthy_timeout_s:.0f} s; see `docker logs`",
+        healthy_timeout_s=HEALTHY_TIMEOUT_S,
+    )
 
 
 def stop() -> bool:
     """Stop and remove its container, keeping its volume; False when there was none."""
     if not containers():
         return False
-    _compose([*command(), "down"], START_TIMEOUT_S)
+    _compose([*command(), "down"])
     return True
 
 
@@ -79,17 +101,17 @@ def containers() -> list[str]:
     return done.stdout.split()
 
 
-def _compose(arguments: list[str], timeout_s: float) -> None:
+def _compose(arguments: list[str]) -> None:
     try:
         done = subprocess.run(
-            arguments, cwd=paths.CHECKOUT, capture_output=True, text=True, timeout=timeout_s, check=False
+            arguments, cwd=paths.CHECKOUT, capture_output=True, text=True, timeout=START_TIMEOUT_S, check=False
         )
     except subprocess.TimeoutExpired:
         raise NoService(
             "compose.timeout",
             "`{command}` did not end within {timeout_s:.0f} s",
             command=" ".join(arguments),
-            timeout_s=timeout_s,
+            timeout_s=START_TIMEOUT_S,
         ) from None
     if done.returncode:
         why = (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]

@@ -14,7 +14,7 @@ from testbed.series import FromFile, influxql, named
 from testbed.series.one_clock import RETENTION as ONE_CLOCK
 from testbed.series.one_clock import ZERO_NS, on_one_clock, shifted
 from testbed.series.run_list import dashboards_of
-from testbed.services.influx import comparison, run_list
+from testbed.services.influx import run_list
 from testbed.services.influx.client import Client
 from testbed.services.influx.endpoint import DATABASE
 from tests.checks.generate import START_NS, make_plan, telemetry
@@ -33,7 +33,7 @@ def entered(influx: Client, plan: Any, tmp_path: Path, at_ns: int) -> None:
 def test_every_sample_is_there_at_its_time_since_the_start(database, tmp_path):
     plan = make_plan(transfer_mib=2) | {"run": "here"}
     lines = list(telemetry(plan))
-    comparison.store(database, shifted(lines, START_NS), "startup")
+    run_list.store_on_one_clock(database, shifted(lines, START_NS), "startup")
     path = tmp_path / "telemetry.lp"
     path.write_text("\n".join(lines) + "\n")
     original = FromFile(path).read(named("window_share"))
@@ -46,17 +46,17 @@ def test_every_sample_is_there_at_its_time_since_the_start(database, tmp_path):
 
 
 def test_the_points_as_they_were_sampled_stay_when_the_copy_is_forgotten(database, tmp_path, monkeypatch):
-    monkeypatch.setattr(comparison, "RUNS_KEPT", 1)
+    monkeypatch.setattr(run_list, "RUNS_KEPT", 1)
     for i, name in enumerate(("sim-zzz", "20260101-old")):  # a name does not tell the time
         plan = make_plan(transfer_mib=1) | {"run": name, "scenario": "short"}
         entered(database, plan, tmp_path, START_NS + i)
         lines = list(telemetry(plan))
         database.write(lines)
-        comparison.store(database, shifted(lines, START_NS), "short")
-    assert comparison.kept_runs(database, "short") == ["20260101-old"]
+        run_list.store_on_one_clock(database, shifted(lines, START_NS), "short")
+    assert run_list.runs_on_one_clock(database, "short") == ["20260101-old"]
     query = influxql.select(named("sent"), [influxql.tag_is("run", "sim-zzz")], expression='count("sent")')
     assert database.query(query)
-    assert comparison.kept_runs(database, "other") == []
+    assert run_list.runs_on_one_clock(database, "other") == []
 
 
 def fields(lines: list[str], measurement: str) -> list[tuple[str, float, dict[str, Any]]]:

@@ -44,6 +44,22 @@ class Series:
         return len(self.columns.get("time", ()))
 
 
+def connect(endpoint: Endpoint, role: Role, timeout_s: int = TIMEOUT_S, retries: int = 2) -> InfluxDBClient:
+    """A client of the API with the rights of a role, for the testbed's database."""
+    login = endpoint.logins[role]
+    return InfluxDBClient(
+        endpoint.host,
+        endpoint.port,
+        login.username,
+        login.password,
+        endpoint.database,
+        ssl=endpoint.url.startswith("https"),
+        verify_ssl=True,
+        timeout=timeout_s,
+        retries=retries,
+    )
+
+
 class Client:
     """Reads and writes the testbed's database with the rights of one role.
 
@@ -51,20 +67,9 @@ class Client:
     """
 
     def __init__(self, endpoint: Endpoint, role: Role) -> None:
-        login = endpoint.logins[role]
         self._database = endpoint.database
         self._url = endpoint.url
-        self._client = InfluxDBClient(
-            endpoint.host,
-            endpoint.port,
-            login.username,
-            login.password,
-            endpoint.database,
-            ssl=endpoint.url.startswith("https"),
-            verify_ssl=True,
-            timeout=TIMEOUT_S,
-            retries=2,
-        )
+        self._client = connect(endpoint, role)
 
     def __enter__(self) -> Client:
         return self

@@ -17,10 +17,14 @@ from testbed.judge.status import Status
 from testbed.plan.duration import shown_s
 from testbed.plan.model import Plan
 from testbed.series import influxql
+from testbed.series.one_clock import PREFIX, RETENTION
 from testbed.series.run_list import LATEST, MEASUREMENT, dashboards_of
 from testbed.services.influx.client import Client
 
 NANOSECONDS = 1_000_000_000
+
+RUNS_KEPT = 60
+"""Runs of a scenario that are kept on the common clock."""
 
 _LAST_OF_ALL_NS = 4_102_444_800 * NANOSECONDS  # 2100-01-01T00:00:00Z
 """Time of the entry "latest", so that it comes first in a list with the newest on top."""
@@ -52,11 +56,27 @@ def finish(client: Client, plan: Plan, state: Status, start_ns: int | None, end_
     _change(client, plan, fields)
 
 
-def oldest_first(client: Client, runs: Iterable[str]) -> list[str]:
+def _oldest_first(client: Client, runs: Iterable[str]) -> list[str]:
     """The runs in the order in which they were begun; first those that the list has forgotten."""
     found = client.query(f'SELECT "run_id" FROM {influxql.identifier(MEASUREMENT)}')
     order = {run: i for part in found for i, run in enumerate(part.columns["run_id"], start=1)}
     return sorted(runs, key=lambda run: (order.get(run, 0), run))
+
+
+def store_on_one_clock(client: Client, lines: Iterable[str], scenario: str) -> None:
+    """Write a run's lines to the common clock and forget the scenario's oldest runs there, so that the number of series
+    does not grow for ever. The client's role is ``admin``."""
+    client.write(lines, RETENTION)
+    for run in runs_on_one_clock(client, scenario)[:-RUNS_KEPT]:
+        client.execute(f"DROP SERIES FROM /^{PREFIX}/ WHERE {influxql.tag_is('run', run)}")
+
+
+def runs_on_one_clock(client: Client, scenario: str) -> list[str]:
+    """The scenario's runs that are on the common clock, oldest first."""
+    measurement = f"{influxql.identifier(RETENTION)}.{influxql.identifier(PREFIX + 'event')}"
+    where = influxql.tag_is("scenario", scenario)
+    found = client.query(f'SHOW TAG VALUES FROM {measurement} WITH KEY = "run" WHERE {where}')
+    return _oldest_first(client, [str(run) for part in found for run in part.columns["value"]])
 
 
 def _change(client: Client, plan: Plan, fields: Mapping[str, Any]) -> None:

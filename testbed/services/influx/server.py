@@ -26,7 +26,8 @@ from influxdb.exceptions import InfluxDBClientError, InfluxDBServerError
 from testbed.errors import CannotRun
 from testbed.services.influx import retention, run_list
 from testbed.services.influx import state as influx_state
-from testbed.services.influx.endpoint import DATABASE, Endpoint, Login, Role, external
+from testbed.services.influx.client import connect
+from testbed.services.influx.endpoint import DATABASE, Endpoint, external
 from testbed.services.influx.state import State
 
 START_TIMEOUT_S = 30.0
@@ -247,7 +248,7 @@ def _wait_until_it_answers(state: State, endpoint: Endpoint) -> None:
 def _make_users(state: State, endpoint: Endpoint) -> None:
     """Make database and users if they are missing; the admin first, which a server without users allows."""
     admin, agent, reader = (endpoint.logins[role] for role in ("admin", "agent", "reader"))
-    with _client(endpoint, "admin") as client:
+    with connect(endpoint, "admin", timeout_s=10, retries=1) as client:
         try:
             names = {user["user"] for user in client.get_list_users()}
         except InfluxDBClientError as error:
@@ -279,7 +280,7 @@ def _furnish(client: InfluxDBClient, database: str, *, shorten: bool) -> None:
 def _check_login(endpoint: Endpoint, names: str) -> None:
     """Raise unless the user's own server answers, takes the login and has the database or lets us make it."""
     try:
-        with _client(endpoint, "admin") as client:
+        with connect(endpoint, "admin", timeout_s=10, retries=1) as client:
             _refuse_other_line(client.ping(), f"NCP_TESTBED_INFLUX_URL={endpoint.url}")
             present = {database["name"] for database in client.get_list_database()}
             if endpoint.database not in present:
@@ -305,20 +306,6 @@ def _check_login(endpoint: Endpoint, names: str) -> None:
             url=endpoint.url,
             error=error,
         ) from error
-
-
-def _client(endpoint: Endpoint, role: Role) -> InfluxDBClient:
-    login: Login = endpoint.logins[role]
-    return InfluxDBClient(
-        endpoint.host,
-        endpoint.port,
-        login.username,
-        login.password,
-        ssl=endpoint.url.startswith("https"),
-        verify_ssl=True,
-        timeout=10,
-        retries=1,
-    )
 
 
 def _end(process: psutil.Process) -> None:
