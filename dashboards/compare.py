@@ -67,7 +67,6 @@ DASHBOARD = dashboard(
             "Resends",
             "Packets sent again. On links without loss there should be none.",
             _CONNECTION("resent", function="rate"),
-            soft_most=10,
         ),
     ],
 )

@@ -170,7 +170,6 @@ DASHBOARD = dashboard(
             "Resends",
             "Packets sent again. On links without loss there should be none.",
             _CONNECTION("resent", function="rate"),
-            soft_most=10,
         ),
         lines("Goodput", "Payload that the receiver got, over the last second.", _SESSION("goodput_bps")),
         lines(

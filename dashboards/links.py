@@ -117,7 +117,6 @@ DASHBOARD = dashboard(
             "Frames dropped in the middle, asked losses among them. Without asked loss none.",
             _LINK("any_link_drops", function="rate"),
             width=panels.THIRD,
-            soft_most=10,
         ),
     ],
 )

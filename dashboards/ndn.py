@@ -73,29 +73,21 @@ DASHBOARD = dashboard(
             _FACE("ndn_queue_packets"),
             soft_most=1,
         ),
-        lines(
-            "Marks set",
-            "By the forwarders, when a socket holds too much.",
-            _FACE("ndn_marks_set", function="rate"),
-            soft_most=10,
-        ),
+        lines("Marks set", "By the forwarders, when a socket holds too much.", _FACE("ndn_marks_set", function="rate")),
         lines(
             "Marks received",
             "By the consumer, which may cut its window for them.",
             _CONSUMER("ndn_marks", function="rate"),
-            soft_most=10,
         ),
         lines(
             "Dropped, as the socket was full",
             "By the forwarders: marks came too late or were ignored.",
             _FACE("ndn_drops", function="rate"),
-            soft_most=10,
         ),
         lines(
             "Retransmissions",
             "Interests sent again, after a loss or a timeout.",
             _CONSUMER("ndn_retransmissions", function="rate"),
-            soft_most=10,
         ),
         lines("Goodput", "Content that arrived, over the last second.", _CONSUMER("ndn_goodput_bps")),
         lines(

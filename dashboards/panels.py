@@ -86,7 +86,7 @@ def lines(
     Series whose name ends in a connection's index have its colour, unless ``by_connection`` is False: runs side by side
     are distinguished by colour themselves. Expectations (the law, a configured rate) are drawn thin, grey and dashed.
     The space between the series "low <i>" and "high <i>" is filled. ``most`` bounds the axis, ``soft_most`` is what it
-    shows at the least.
+    shows at the least, else as the first curve has it.
     """
     overrides = []
     bands = any(curve.expected == "low" for curve in curves)
@@ -102,7 +102,7 @@ def lines(
     defaults: Panel = {"color": {"mode": "palette-classic"}, "custom": custom, "min": 0}
     if most is not None:
         defaults["max"] = most
-    if soft_most is not None:
+    if (soft_most := curves[0].soft_most if soft_most is None else soft_most) is not None:
         custom["axisSoftMax"] = soft_most
     options = {"legend": {**_LEGEND, "showLegend": True}, "tooltip": {"mode": "multi", "sort": "asc"}}
     panel = _panel("timeseries", title, description, width, height, nothing, options, defaults, overrides)

@@ -32,12 +32,13 @@ def target(query: str, ref_id: str = "A", alias: str = "", *, rows: bool = False
 @dataclass(frozen=True)
 class Curve:
     """A query of a plot: the series' names and their unit; ``expected`` is the word before the names of expectations,
-    or "low" and "high" for the edges of a band."""
+    or "low" and "high" for the edges of a band; ``soft_most`` is what the axis shows at the least."""
 
     query: str
     alias: str
     unit: str
     expected: str = ""
+    soft_most: float | None = None
 
 
 @dataclass(frozen=True)
@@ -56,5 +57,7 @@ class Curves:
         """The curve of a series of the catalogue; ``function`` is as in ``select_dashboard``."""
         series, function = named(name), function or self.function
         query = select_dashboard(on_one_clock(series), self.variables, function=function, by=self.by)
-        unit = f"{series.unit}/s" if function == "rate" else series.unit
-        return Curve(query, f"{expected} {self.alias}".strip(), unit, expected)
+        alias = f"{expected} {self.alias}".strip()
+        if function == "rate":  # of something that seldom happens: one in a while is not to fill the plot
+            return Curve(query, alias, f"{series.unit}/s", expected, soft_most=10)
+        return Curve(query, alias, series.unit, expected)

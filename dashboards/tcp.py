@@ -54,10 +54,7 @@ DASHBOARD = dashboard(
             nothing="No iperf3 ran beside this run.",
         ),
         _plot(
-            "Resends",
-            "Segments sent again. Without loss there should be none.",
-            _SOCKET("tcp_resent", function="rate"),
-            soft_most=10,
+            "Resends", "Segments sent again. Without loss there should be none.", _SOCKET("tcp_resent", function="rate")
         ),
         _plot(
             "Held for lost",
