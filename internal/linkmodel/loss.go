@@ -35,6 +35,7 @@ func (l *FrameLoss) meanLoss() float64 {
 	return l.Loss
 }
 
+// begin draws the fate of each frame; the pipe drops those that are lost (Pipe.enterLine).
 func (l *FrameLoss) begin(draws stream) func(*outcome) {
 	r := draws("loss")
 	bad := false // the state of burst loss

@@ -7,7 +7,8 @@ import (
 	"ncp-testbed/internal/rtt"
 )
 
-// The retransmission timers of all policies have a margin of one acknowledgement interval: one may be lost.
+// The timer of RFC 6298 itself is rtt.Timeout; here are its parameters for each policy, which have a margin of one
+// acknowledgement interval: one acknowledgement may be lost.
 
 const initialRTO = 1500 * time.Millisecond
 

@@ -29,7 +29,7 @@ from testbed.cli.where import ClusterOption, runs_made
 from testbed.engines import Options
 from testbed.errors import BadInput
 from testbed.exit_codes import OF_VERDICT
-from testbed.judge.status import Status, verdict_of
+from testbed.judge.status import Status, verdict_of, worst
 from testbed.plan.engines import COMPARE, ENGINES
 from testbed.results.folder import make_latest
 from testbed.scenario.files import scenarios
@@ -98,8 +98,7 @@ def compare_groups(
     print(f"  report      {shown(report)}")
     for line in text.comparison_lines(found):
         print(line)
-    worst = next((one for one in (Status.FAIL, Status.UNTRUSTED) if one in found.statuses.values()), Status.PASS)
-    raise typer.Exit(OF_VERDICT[worst])
+    raise typer.Exit(OF_VERDICT[worst([Status.PASS, *found.statuses.values()])])
 
 
 def compare_engines(

@@ -1,6 +1,7 @@
 """Facts of each engine, for all who read a plan or its results: a line each.
 
-An engine's own file is ``testbed/engines/<name>.py``, which only those load who make runs.
+An engine's own file is ``testbed/engines/<name>/engine.py``, which only those import who make runs. The engine of a run
+for a user who names none is chosen there (:func:`testbed.engines.default_for`).
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from testbed.errors import BadInput
 from testbed.message import unknown
 
 DEFAULT = "mininet"
-"""Engine of verbs, and of documents that name none."""
+"""Engine of ``table`` and ``all``, and of documents that name none."""
 SWEEP = "sim"
-"""A sweep's only one."""
+"""The only engine of a sweep."""
 COMPARE = "sim"
 REPEATABLE = "vkernel"
 """The only engine of ``repeatable``, whose runs are repeated to be compared byte for byte."""

@@ -1,8 +1,8 @@
 """The changes that ``--quick`` makes.
 
-A file's ``quick`` section is applied to it: in a scenario overrides, as those of ``--set``; in a table or sweep values
-for its own keys, such as ``repeat`` or ``seeds``, and overrides of each scenario. For runs of claims, ``claims.yaml``
-has rows, columns and repetitions as well (:class:`testbed.study.kinds.claims_file.QuickRun`).
+A file's ``quick`` section is applied to it: in a scenario overrides, as those of ``--set``; in a table values for its
+own keys, such as ``repeat``, and overrides; in a sweep values for its own keys, such as ``seeds``. For runs of claims,
+``claims.yaml`` has rows, columns and repetitions as well (:class:`testbed.study.kinds.claims_file.QuickRun`).
 
 In a verdict, checks of a quick run may stay open, where at least one passes (:func:`testbed.judge.status.verdict_of`),
 and a check over a time is judged over the part of it that there is (:mod:`testbed.judge.checks.coverage`).

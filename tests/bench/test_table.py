@@ -26,7 +26,7 @@ def test_markdown_keeps_bars_in_cells_apart() -> None:
 
 def test_a_section_says_what_was_reached() -> None:
     text = as_text(section(False))
-    assert "FAIL  mean error: 0.03 ms (wanted: ≤ 0.1 ms)" in text
+    assert "FAIL  mean error: 0.03 ms (expected: ≤ 0.1 ms)" in text
     assert "a much longer name" in text
     assert "kernel stamps" in text
 

@@ -46,8 +46,8 @@ def test_objects_one_after_the_other_add_up_and_those_at_once_end_with_the_last(
 @pytest.mark.parametrize(
     ("times", "wrong", "said"),
     [
-        ((1, 1, 1), {}, Said("fetch.objects-missing", fetched=3, wanted=4)),
-        ((1, 1, 1, 1), {"size_download": 99}, Said("fetch.object-incomplete", size_download=99, wanted=100)),
+        ((1, 1, 1), {}, Said("fetch.objects-missing", fetched=3, expected=4)),
+        ((1, 1, 1, 1), {"size_download": 99}, Said("fetch.object-incomplete", size_download=99, expected=100)),
         ((1, 1, 1, 1), {"http_code": 404}, Said("fetch.object-incomplete", http_code=404)),
     ],
 )

@@ -143,7 +143,7 @@ class Table(Section):
     """Sentences of the report about the source, next to the figures. ``{row.column}`` is a median, ``{row.a/b}`` a
     ratio; ``{row.column:figure}`` is of another figure than the first."""
     quick: dict[str, Any] = Field(default_factory=dict)
-    """Overrides that ``--quick`` applies, in the form of ``--set``."""
+    """Values that ``--quick`` gives to keys of the table, and overrides in the form of ``--set``."""
 
     @field_validator("rows")
     @classmethod

@@ -301,7 +301,7 @@ def _spread(results: Sequence[CellResult], figure: str) -> Spread:
 
 def _state(results: Sequence[CellResult]) -> Status:
     states = {found.status for found in results}
-    worst_first = (Status.FAIL, Status.UNTRUSTED, Status.UNSUPPORTED, Status.PASS)
+    worst_first = (Status.FAIL, Status.ERROR, Status.UNTRUSTED, Status.UNSUPPORTED, Status.PASS)
     return next((status for status in worst_first if status in states), Status.MISSING)
 
 
