@@ -127,15 +127,12 @@ def _steps(edges: list[Edge]) -> tuple[list[float], list[float]]:
     y: list[float] = []
     for edge in edges:
         at_ms, kb = max(0.0, edge.t_s * 1000), edge.right_edge_bytes / 1000
-        if y and kb <= y[-1]:
-            x.append(at_ms)
-            y.append(y[-1])
-            continue
         if y:
             x.append(at_ms)
             y.append(y[-1])
-        x.append(at_ms)
-        y.append(kb)
+        if not y or kb > y[-1]:
+            x.append(at_ms)
+            y.append(kb)
     return x, y
 
 

@@ -75,10 +75,6 @@ class Client:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the connections."""
         self._client.close()
 
     def query(self, influxql: str, **parameters: str | float | int) -> list[Series]:
