@@ -39,7 +39,7 @@ def to(*folders: Path, trust_code: bool = False) -> Iterator[None]:
 
     Inside another one, the folders are added to those of that one, which decides whether code is trusted.
     """
-    before = _now.get() or _Confined((), trust_code)
+    before = _now.get() or _Confined((), trust_code, OWN_FILES)
     token = _now.set(replace(before, folders=(*before.folders, *map(_real, folders))))
     try:
         yield
