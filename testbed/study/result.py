@@ -43,3 +43,17 @@ def run_that_counts(folder: Path) -> Path | None:
     """The run by which a cell is judged, of its finished runs; None without any."""
     records = records_in("", folder, folder)
     return folder / records[position(records)].run if records else None
+
+
+def observations(results: Sequence[CellResult]) -> list[CellResult]:
+    """Independent observations: runs of a cell in virtual time with the same measurements are one observation, however
+    many they are. Chance has no part in them, so that each further run is the same."""
+    cells: dict[tuple[str, str], list[CellResult]] = {}
+    for found in results:
+        cells.setdefault((found.at["row"], found.at["column"]), []).append(found)
+    return [found for runs in cells.values() for found in (runs[:1] if _are_one(runs) else runs)]
+
+
+def _are_one(runs: Sequence[CellResult]) -> bool:
+    first, *_ = records = [run.record for run in runs]
+    return all(run.exact and (run.figures, run.checks) == (first.figures, first.checks) for run in records)

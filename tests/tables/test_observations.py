@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from testbed.judge.figures import GOODPUT
 from testbed.judge.status import Status
 from testbed.study.kinds.table_file import load
-from testbed.study.kinds.table_result import Spread, observations, outcomes_of, results_of, summarise, write_csv
-from testbed.study.result import CellResult
+from testbed.study.kinds.table_result import Spread, outcomes_of, results_of, summarise, write_csv
+from testbed.study.result import CellResult, observations
 from tests.tables.cells import cell_result
 from tests.tables.small_table import SMALL, outcome_by, write_run
 

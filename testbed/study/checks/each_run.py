@@ -19,8 +19,7 @@ from testbed.judge.status import BEST_FIRST, Status, worst
 from testbed.message import Message
 from testbed.results.report import words
 from testbed.scenario.section import Section
-from testbed.study.kinds.table_result import observations
-from testbed.study.result import CellResult
+from testbed.study.result import CellResult, observations
 
 FigureName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_.-]{0,63}$")]
 

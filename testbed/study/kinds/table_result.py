@@ -18,7 +18,7 @@ from testbed.judge.intervals import Interval
 from testbed.judge.status import Status, current
 from testbed.study.cell import folder_of
 from testbed.study.record import RunRecord, records_in
-from testbed.study.result import CellResult, result_of
+from testbed.study.result import CellResult, observations, result_of
 
 if TYPE_CHECKING:
     from testbed.study.kinds.table_file import Known, Row, Table
@@ -133,20 +133,6 @@ def read_cell(place: Place, folder: Path) -> CellResult | None:
 def read_table(folder: Path) -> dict[str, Any]:
     """A table's ``table.json``; BadInput where it can't be read."""
     return current(read_json(folder / "table.json"), SCHEMA)
-
-
-def observations(results: Sequence[CellResult]) -> list[CellResult]:
-    """Independent observations: runs of a cell in virtual time with the same measurements are one observation, however
-    many they are. Chance has no part in them, so that each further run is the same."""
-    cells: dict[tuple[str, str], list[CellResult]] = {}
-    for found in results:
-        cells.setdefault((found.at["row"], found.at["column"]), []).append(found)
-    return [found for runs in cells.values() for found in (runs[:1] if _are_one(runs) else runs)]
-
-
-def _are_one(runs: Sequence[CellResult]) -> bool:
-    first, *_ = records = [run.record for run in runs]
-    return all(run.exact and (run.figures, run.checks) == (first.figures, first.checks) for run in records)
 
 
 @dataclass(frozen=True)

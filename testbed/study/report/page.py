@@ -21,8 +21,9 @@ from testbed.results.report.page_templates import on_page, page_templates, write
 from testbed.results.report.plot import Plot
 from testbed.study.checks import slope
 from testbed.study.hosts import effects, fitness
-from testbed.study.kinds.table_result import RowSummary, Spread, observations, read_table, summaries_of
+from testbed.study.kinds.table_result import RowSummary, Spread, read_table, summaries_of
 from testbed.study.report import plots
+from testbed.study.result import observations
 
 if TYPE_CHECKING:  # what these need at run time would slow down every table
     from testbed.study.checks.agrees import Agreement
