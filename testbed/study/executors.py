@@ -91,7 +91,7 @@ class Local(Executor):
         return len(self._waiting) + len(self._pool)
 
     def running(self) -> dict[str, float]:
-        """Run the next job in this process."""
+        """The running jobs; the next one, where it runs in this process."""
         if self._is_next_in_process():
             return {self._waiting[0].cell.label: 0.0}
         return {job.cell.label: seconds for job, seconds in self._pool.running().items()}
