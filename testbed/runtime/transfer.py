@@ -34,11 +34,9 @@ def await_ready(agents: Sequence[Agent], *, timeout_s: float) -> None:
             if state_of(agent).get("state") in ("ready", "running"):
                 waiting.remove(agent)
         if waiting and time.monotonic() > deadline:
+            late = ", ".join(f"agent {one.place.name} on {one.place.host} (see {one.place.log})" for one in waiting)
             raise RunFailed(
-                "agent.not-ready",
-                "agent {agent.name} on {agent.host} is not ready after {timeout_s:g} s; see {agent.log}",
-                agent=waiting[0].place,
-                timeout_s=timeout_s,
+                "agent.not-ready", "not ready after {timeout_s:g} s: {agents}", agents=late, timeout_s=timeout_s
             )
         time.sleep(POLL_S / 2)
 

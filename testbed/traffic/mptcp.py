@@ -198,8 +198,8 @@ _ENDS = re.compile(r"(\d+\.\d+\.\d+\.\d+)[^ ]*:(\d+)\s+(\d+\.\d+\.\d+\.\d+)[^ ]*
 def _sample(namespace: str, subflows: dict[str, dict[str, Any]]) -> None:
     """Note each subflow's counters, by local address and port."""
     # A race with the end of a socket is no reason to end the run.
-    requested = in_namespace(namespace, ["ss", "-HtinO", f"dport = :{iperf3.PORT}"])
-    reported = subprocess.run(requested, capture_output=True, text=True, check=False).stdout
+    command = in_namespace(namespace, ["ss", "-HtinO", f"dport = :{iperf3.PORT}"])
+    reported = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     for line in reported.splitlines():
         ends, acked = _ENDS.search(line), re.search(r"bytes_acked:(\d+)", line)
         if ends and acked:

@@ -162,9 +162,11 @@ def off_limits(readings: list[LinkReading], limits: Limits) -> list[Message]:
             reasons.append(
                 Message(
                     "calibration.rate-off",
-                    "link {link.link} {link.direction}: rate {link.rate_bps:,.0f} bit/s is {link.rate_error:+.1%} off "
-                    "the planned {link.rate_bps_asked:,.0f} bit/s (limit ±{limit:.1%})",
+                    "link {link.link} {link.direction}: rate {mbps:g} Mbit/s is {link.rate_error:+.1%} off "
+                    "the planned {planned_mbps:g} Mbit/s (limit ±{limit:.1%})",
                     link=one,
+                    mbps=one.rate_bps / 1e6,
+                    planned_mbps=one.rate_bps_asked / 1e6,
                     limit=limit,
                 )
             )

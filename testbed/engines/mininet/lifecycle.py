@@ -234,12 +234,10 @@ class EmulatedRun:
         write_spans(load.spans, self.folder / HOST_LOAD)
         if step_s := clock_step_s(load.clocks):
             self.provenance["clock_step_s"] = step_s
-        merged = self.folder / "telemetry.lp"
-        points = telemetry.merge_spools(self._spool_files(), merged)
-        timeline.write_csv(timeline.rows_of(merged), self.folder / "events.csv")
+        points = self._merge_spools()
         underlay = network.remote.samples
         measured = Measured(self.folder / "links.csv", self._relay_result(), qdiscs, load.spans, step_s, underlay)
-        happened = FromFile(merged, {"event"}).events() if underlay is not None else []
+        happened = FromFile(self.folder / "telemetry.lp", {"event"}).events() if underlay is not None else []
         trust = of_measurements(self.plan, measured, happened)
         if endpoint is None:
             return trust, telemetry.Counts(points, None)
@@ -312,8 +310,12 @@ class EmulatedRun:
             self.provenance["machines"] = machines.facts()
             step.note = machines.summary()
 
-    def _spool_files(self) -> list[Path]:
-        return sorted(self.site.spools.glob("**/*.lp"))
+    def _merge_spools(self) -> int:
+        """Writes all samples and events into the folder; returns the number of points."""
+        merged = self.folder / "telemetry.lp"
+        points = telemetry.merge_spools(sorted(self.site.spools.glob("**/*.lp")), merged)
+        timeline.write_csv(timeline.rows_of(merged), self.folder / "events.csv")
+        return points
 
     def _relay_result(self) -> dict[str, Any] | None:
         if self.plan["middle"] != "relay":
@@ -333,7 +335,7 @@ class EmulatedRun:
         finally:
             # The telemetry of a broken run is kept as well.
             if not (self.folder / "telemetry.lp").exists():
-                telemetry.merge_spools(self._spool_files(), self.folder / "telemetry.lp")
+                self._merge_spools()
             relay = self.site.spools / "relay" / "result.json"
             if relay.exists():
                 shutil.copyfile(relay, self.folder / "relay.json")

@@ -52,10 +52,11 @@ class LiveDatabase(Background):
         with Client(self._endpoint, "admin") as client:
             while not self._stopped.wait(INTERVAL_S):
                 start_ns, rounds = start_ns or self._started_unix_ns(), rounds + 1
-                with suppress(QueryFailed):
-                    if start_ns is not None:
+                if start_ns is not None:
+                    with suppress(QueryFailed):
                         self._follow(client, start_ns, time.time_ns())
-                    if rounds % 2 == 0:
+                if rounds % 2 == 0:
+                    with suppress(QueryFailed):
                         self._note_lag(client)
 
     def _follow(self, client: Client, start_ns: int, now_ns: int) -> None:

@@ -63,7 +63,7 @@ def by_their_word(evidence: Evidence) -> Iterator[str]:
         if result["error"]:
             yield f"the {end} says: {result['error']}"
         if result["bytes"] != evidence.transfer_bytes:
-            yield f"the {end} says {result['bytes']} B, asked were {evidence.transfer_bytes} B"
+            yield f"the {end} says {result['bytes']} B instead of {evidence.transfer_bytes} B"
         for warning in result["warnings"]:
             yield f"the {end} warns: {warning}"
         for name, count in result.get("refused", {}).items():
@@ -81,7 +81,7 @@ def by_the_packets(evidence: Evidence) -> Iterator[str]:
         for violation in facts["violations"]:
             yield f"packets at the {end}: {violation}"
         if facts["payload_bytes"] != evidence.transfer_bytes:
-            yield f"packets at the {end}: {facts['payload_bytes']} B of payload, asked were {evidence.transfer_bytes} B"
+            yield f"packets at the {end}: {facts['payload_bytes']} B of payload instead of {evidence.transfer_bytes} B"
     if len({evidence.packets[f"{end}_end"]["payload_sha256"] for end in ENDS}) > 1:
         yield "packets: the payload that left the sender is not the one that reached the receiver"
 

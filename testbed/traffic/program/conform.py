@@ -195,7 +195,7 @@ def _plan(changes: Mapping[str, Any], program: Mapping[str, Any], scratch: Path)
 
 def table(outcomes: Sequence[Outcome]) -> tuple[list[str], list[list[str]]]:
     """Header and rows."""
-    return ["part", "asked", "seen", ""], [[o.case, o.requested, o.seen, o.kept] for o in outcomes]
+    return ["part", "requested", "seen", ""], [[o.case, o.requested, o.seen, o.kept] for o in outcomes]
 
 
 def keeps_all(outcomes: Sequence[Outcome]) -> bool:

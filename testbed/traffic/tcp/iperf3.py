@@ -127,7 +127,7 @@ class Iperf3Transfer(Kind):
     def _of_the_window(self, throughput_mbps: float, data: Connection | None) -> dict[str, float]:
         """The requested window and the advertised one, the rate that follows from each, and the rate in the second
         half."""
-        rtt_s, asked_bytes = self.stage.rtt_s, self.stage.requested["window_bytes"]
+        rtt_s, window_bytes = self.stage.rtt_s, self.stage.requested["window_bytes"]
         samples = read_samples(self.stage.spool("tcp_info.lp"), role="sender")
         later = samples[len(samples) // 2 :]
         found: dict[str, float] = {}
@@ -148,8 +148,8 @@ class Iperf3Transfer(Kind):
             found["observed_window_bytes"] = statistics.median(s.fields["peer_window_bytes"] for s in later)
         if not rtt_s:
             return found
-        if asked_bytes:
-            found["theory_asked_mbps"] = asked_bytes * 8 / rtt_s / 1e6
+        if window_bytes:
+            found["theory_asked_mbps"] = window_bytes * 8 / rtt_s / 1e6
         if observed_bytes := found.get("observed_window_bytes"):
             theory_mbps = observed_bytes * 8 / rtt_s / 1e6
             found |= {"theory_observed_mbps": theory_mbps, "throughput_over_theory": throughput_mbps / theory_mbps}
