@@ -21,86 +21,82 @@ if TYPE_CHECKING:
     from testbed.study.kinds.claims_file import Claims
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
+def all_(
+    quick: Annotated[bool, typer.Option("--quick", help="Short runs, one of each; claims may stay open.")] = False,
+    engine: Annotated[
+        str,
+        typer.Option(
+            "--engine",
+            metavar="ENGINE[,ENGINE]",
+            help="mininet, sim or vkernel as for a run; results of several are put side by side.",
+        ),
+    ] = DEFAULT,
+    link: LinkOption = "auto",
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="ID", help="Only this claim; may be given again.")
+    ] = None,
+    resume: ResumeOption = "",
+    cluster: ClusterOption = "",
+    beside: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--beside",
+            metavar="RESULT",
+            help="Put results of all claims on another engine, or a reference, beside these; may be given again.",
+        ),
+    ] = None,
+    dry_run: bool = typer.Option(False, "--dry-run", help="List runs, claims and minutes, and do nothing."),
+    as_json: events.JsonOption = False,
+) -> None:
+    """Decide every claim of the sources (data/published/claims.yaml). The last line is PASS, FAIL or UNTRUSTED."""
+    from testbed.engines import named
+    from testbed.study.kinds import claims as kind
+    from testbed.study.kinds.claims_file import load
 
-    @app.command("all")
-    def all_(
-        quick: Annotated[bool, typer.Option("--quick", help="Short runs, one of each; claims may stay open.")] = False,
-        engine: Annotated[
-            str,
-            typer.Option(
-                "--engine",
-                metavar="ENGINE[,ENGINE]",
-                help="mininet, sim or vkernel as for a run; results of several are put side by side.",
-            ),
-        ] = DEFAULT,
-        link: LinkOption = "auto",
-        only: Annotated[
-            list[str] | None, typer.Option("--only", metavar="ID", help="Only this claim; may be given again.")
-        ] = None,
-        resume: ResumeOption = "",
-        cluster: ClusterOption = "",
-        beside: Annotated[
-            list[Path] | None,
-            typer.Option(
-                "--beside",
-                metavar="RESULT",
-                help="Put results of all claims on another engine, or a reference, beside these; may be given again.",
-            ),
-        ] = None,
-        dry_run: bool = typer.Option(False, "--dry-run", help="List runs, claims and minutes, and do nothing."),
-        as_json: events.JsonOption = False,
-    ) -> None:
-        """Decide every claim of the sources (data/published/claims.yaml). The last line is PASS, FAIL or UNTRUSTED."""
-        from testbed.engines import named
-        from testbed.study.kinds import claims as kind
-        from testbed.study.kinds.claims_file import load
-
-        events.refuse_with(as_json, dry_run)
-        claims = load(only=only or ())  # bad input ends here, before anything is set up
-        requests = [kind.Request(one, quick, tuple(only or ()), resume, link) for one in _engines(engine)]
-        if resume and len(requests) > 1:
-            raise BadInput(
-                "claims.resume-needs-one-engine",
-                "--resume goes on with one engine's runs",
-                "Name it, and put the others' results --beside it.",
-            )
-        if cluster not in ("", HOSTS):
-            raise BadInput(
-                "claims.cluster-not-alone",
-                "--cluster {cluster}: all of them go to the hosts of `cluster up`; give --cluster alone",
-                cluster=cluster,
-            )
-        for request in requests:
-            if dry_run:
-                kind.list_runs(claims, request)
-            else:
-                named(request.engine).refuse_user("all")
+    events.refuse_with(as_json, dry_run)
+    claims = load(only=only or ())  # bad input ends here, before anything is set up
+    requests = [kind.Request(one, quick, tuple(only or ()), resume, link) for one in _engines(engine)]
+    if resume and len(requests) > 1:
+        raise BadInput(
+            "claims.resume-needs-one-engine",
+            "--resume goes on with one engine's runs",
+            "Name it, and put the others' results --beside it.",
+        )
+    if cluster not in ("", HOSTS):
+        raise BadInput(
+            "claims.cluster-not-alone",
+            "--cluster {cluster}: all of them go to the hosts of `cluster up`; give --cluster alone",
+            cluster=cluster,
+        )
+    for request in requests:
         if dry_run:
-            raise typer.Exit(0)
+            kind.list_runs(claims, request)
+        else:
+            named(request.engine).refuse_user("all")
+    if dry_run:
+        raise typer.Exit(0)
 
-        def run(progress: Progress) -> int:
-            return _run(claims, requests, beside or [], progress)
+    def run(progress: Progress) -> int:
+        return _run(claims, requests, beside or [], progress)
 
-        with runs_made(cluster):
-            raise typer.Exit(events.in_events(run) if as_json else run(Progress()))
+    with runs_made(cluster):
+        raise typer.Exit(events.in_events(run) if as_json else run(Progress()))
 
-    @app.command("reference")
-    def reference(
-        result: Annotated[Path, typer.Argument(metavar="RESULT", help="A result folder, such as results/all/latest.")],
-        name: Annotated[str, typer.Argument(metavar="NAME", help="The folder's name in data/reference/.")],
-    ) -> None:
-        """Keep the small files of a run, a table or all claims in data/reference/NAME; `report` makes its page."""
-        from testbed.cli.outcome import shown
-        from testbed.study.kinds.reference import keep, place_of
 
-        place = place_of(name)
-        if not result.is_dir():
-            raise BadInput("result.no-folder", "{folder}: there is no such result folder", folder=result)
-        copies = keep(result.resolve(), place)
-        size = sum(path.stat().st_size for path in copies)
-        print(f"{shown(place)}: {len(copies)} files, {size / 1e6:.1f} MB")
+def reference(
+    result: Annotated[Path, typer.Argument(metavar="RESULT", help="A result folder, such as results/all/latest.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The folder's name in data/reference/.")],
+) -> None:
+    """Keep the small files of a run, a table or all claims in data/reference/NAME; `report` makes its page."""
+    from testbed.cli.outcome import shown
+    from testbed.study.kinds.reference import keep, place_of
+
+    place = place_of(name)
+    if not result.is_dir():
+        raise BadInput("result.no-folder", "{folder}: there is no such result folder", folder=result)
+    copies = keep(result.resolve(), place)
+    size = sum(path.stat().st_size for path in copies)
+    print(f"{shown(place)}: {len(copies)} files, {size / 1e6:.1f} MB")
 
 
 def _engines(text: str) -> list[str]:

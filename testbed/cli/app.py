@@ -17,6 +17,7 @@ from importlib import import_module
 from inspect import getdoc
 from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -128,21 +129,21 @@ def command_line(verb: str | None) -> typer.Typer:
         "130 stopped by Ctrl-C.",
     )
     app.callback()(lambda: None)  # else Typer leaves out the name of a verb that is the only one
-    requested = [verb] if verb in VERBS else VERBS
-    for module in dict.fromkeys(VERBS[name] for name in requested):
-        import_module(f"testbed.cli.{module}").register(app)
-    order = list(VERBS)
-    app.registered_commands.sort(key=lambda command: order.index(str(command.name)))
-    for command in app.registered_commands:
-        command.rich_help_panel = _group_of(command.name)
-        command.help = examples.in_the_help(str(command.name), getdoc(command.callback) or "")
-    for verbs in app.registered_groups:
-        verbs.rich_help_panel = _group_of(verbs.name)
+    for name in [verb] if verb in VERBS else VERBS:
+        panel = next((group for group, verbs in GROUPS.items() if name in verbs), None)
+        function = _function(name)
+        if isinstance(function, typer.Typer):
+            app.add_typer(function, name=name, rich_help_panel=panel)
+        else:
+            shown = examples.in_the_help(name, getdoc(function) or "")
+            app.command(name, help=shown, rich_help_panel=panel, hidden=panel is None)(function)
     return app
 
 
-def _group_of(verb: str | None) -> str | None:
-    return next((group for group, verbs in GROUPS.items() if verb in verbs), None)
+def _function(verb: str) -> Any:
+    """Find a verb's function by the verb's name in its module; a ``_`` follows a name that Python has."""
+    module, name = import_module(f"testbed.cli.{VERBS[verb]}"), verb.replace("-", "_")
+    return getattr(module, name, None) or getattr(module, f"{name}_")
 
 
 def with_verb(arguments: Sequence[str]) -> list[str]:

@@ -14,45 +14,41 @@ _MODULES = {"links": "links", "ncp": "ncp", "telemetry": "telemetry", "sim": "si
 """Modules of the benchmarks, imported when they run: the help must not wait for them."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
+def bench(
+    what: Annotated[
+        Literal["links", "ncp", "telemetry", "sim", "overlay"],
+        typer.Argument(
+            help="What to measure: the emulated links, the protocol's speed, the database's load, "
+            "virtual time, or large overlays in it."
+        ),
+    ],
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer repeats.")] = False,
+    only: Annotated[
+        str, typer.Option("--only", metavar="PART,…", help="links: some of rtt, rate, loss, tcp, scale, setup.")
+    ] = "",
+) -> None:
+    """Measure the emulated links beside mahimahi's, rattan's and netem's, where they are installed; or how
+    fast two agents carry data over a link without a limit, beside iperf3's TCP; or what 20,000 points/s of
+    telemetry do to a transfer. Without root: how fast virtual time is, or overlays of up to 1,000 sessions
+    in it.
 
-    @app.command("bench")
-    def bench(
-        what: Annotated[
-            Literal["links", "ncp", "telemetry", "sim", "overlay"],
-            typer.Argument(
-                help="What to measure: the emulated links, the protocol's speed, the database's load, "
-                "virtual time, or large overlays in it."
-            ),
-        ],
-        quick: Annotated[bool, typer.Option("--quick", help="Fewer repeats.")] = False,
-        only: Annotated[
-            str, typer.Option("--only", metavar="PART,…", help="links: some of rtt, rate, loss, tcp, scale, setup.")
-        ] = "",
-    ) -> None:
-        """Measure the emulated links beside mahimahi's, rattan's and netem's, where they are installed; or how
-        fast two agents carry data over a link without a limit, beside iperf3's TCP; or what 20,000 points/s of
-        telemetry do to a transfer. Without root: how fast virtual time is, or overlays of up to 1,000 sessions
-        in it.
-
-        Ends with 0 if every target is reached, with 1 if one is missed. links takes up to 12 minutes, a minute
-        and a half with --quick; ncp two minutes, or half a minute; telemetry two and a half, or one;
-        sim half a minute; overlay six minutes, or half a minute.
-        """
-        if only and what != "links":
+    Ends with 0 if every target is reached, with 1 if one is missed. links takes up to 12 minutes, a minute
+    and a half with --quick; ncp two minutes, or half a minute; telemetry two and a half, or one;
+    sim half a minute; overlay six minutes, or half a minute.
+    """
+    if only and what != "links":
+        raise BadInput(
+            "bench.only-links-has-parts", "--only: {only!r}: only bench links has parts; leave it out", only=only
+        )
+    module = import_module(f"testbed.lab.{_MODULES[what]}")
+    parts = tuple(part.strip() for part in only.split(",")) if only else ()
+    for part in parts:
+        if part not in module.PARTS:
             raise BadInput(
-                "bench.only-links-has-parts", "--only: {only!r}: only bench links has parts; leave it out", only=only
+                "bench.no-such-part",
+                "--only: {part!r} is not a part of the benchmark; parts: {parts}",
+                part=part,
+                parts=", ".join(module.PARTS),
             )
-        module = import_module(f"testbed.lab.{_MODULES[what]}")
-        parts = tuple(part.strip() for part in only.split(",")) if only else ()
-        for part in parts:
-            if part not in module.PARTS:
-                raise BadInput(
-                    "bench.no-such-part",
-                    "--only: {part!r} is not a part of the benchmark; parts: {parts}",
-                    part=part,
-                    parts=", ".join(module.PARTS),
-                )
-        passed = module.BENCHMARK.carry_out(f"bench {what}", quick=quick, parts=parts)
-        raise typer.Exit(Exit.PASS if passed else Exit.FAIL)
+    passed = module.BENCHMARK.carry_out(f"bench {what}", quick=quick, parts=parts)
+    raise typer.Exit(Exit.PASS if passed else Exit.FAIL)

@@ -11,35 +11,30 @@ from testbed import confine, paths
 from testbed.cli.verify import ResultFolders
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
+def bundle(
+    folders: ResultFolders,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The file to write; without it, in results/bundles/.")
+    ] = None,
+    sign: Annotated[
+        Path | None, typer.Option("--sign", metavar="KEY", help="Sign it with this SSH key (ssh-keygen -t ed25519).")
+    ] = None,
+) -> None:
+    """Pack results into one file, with everything needed to check them elsewhere."""
+    from testbed.archive.kinds import kind_of
+    from testbed.archive.pack import pack
+    from testbed.cli.outcome import shown
 
-    @app.command("bundle")
-    def bundle(
-        folders: ResultFolders,
-        output: Annotated[
-            Path | None, typer.Option("--output", "-o", help="The file to write; without it, in results/bundles/.")
-        ] = None,
-        sign: Annotated[
-            Path | None,
-            typer.Option("--sign", metavar="KEY", help="Sign it with this SSH key (ssh-keygen -t ed25519)."),
-        ] = None,
-    ) -> None:
-        """Pack results into one file, with everything needed to check them elsewhere."""
-        from testbed.archive.kinds import kind_of
-        from testbed.archive.pack import pack
-        from testbed.cli.outcome import shown
-
-        for folder in folders:
-            confine.refuse_links(folder)
-            kind_of(folder)  # bad input ends here, before anything is made
-        first = folders[0].resolve()
-        more = f"-and-{len(folders) - 1}-more" if len(folders) > 1 else ""
-        file = output or paths.results() / "bundles" / f"{first.parent.name}-{first.name}{more}.zip"
-        if output is None:
-            file.parent.mkdir(parents=True, exist_ok=True)
-        description = pack(folders, file, sign)
-        for run in description["runs"]:
-            print(f"  {run['kind']:<11} {run['name']}: {run['verdict']}")
-        print(f"{shown(file.resolve())}, {file.stat().st_size / 2**20:.1f} MiB")
-        print(f"To check it, in any checkout: ./run.sh verify {file.name}")
+    for folder in folders:
+        confine.refuse_links(folder)
+        kind_of(folder)  # bad input ends here, before anything is made
+    first = folders[0].resolve()
+    more = f"-and-{len(folders) - 1}-more" if len(folders) > 1 else ""
+    file = output or paths.results() / "bundles" / f"{first.parent.name}-{first.name}{more}.zip"
+    if output is None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    description = pack(folders, file, sign)
+    for run in description["runs"]:
+        print(f"  {run['kind']:<11} {run['name']}: {run['verdict']}")
+    print(f"{shown(file.resolve())}, {file.stat().st_size / 2**20:.1f} MiB")
+    print(f"To check it, in any checkout: ./run.sh verify {file.name}")

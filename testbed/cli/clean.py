@@ -13,35 +13,30 @@ from testbed.errors import CannotRun
 from testbed.exit_codes import Exit
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
+def clean(
+    hosts: Annotated[
+        str, typer.Option("--hosts", metavar="INVENTORY", help="On the machines of an inventory, what runs left there.")
+    ] = "",
+) -> None:
+    """Remove namespaces, containers, processes and folders of runs that were killed. Results are kept."""
+    from testbed.runtime import leftovers, lock
 
-    @app.command("clean")
-    def clean(
-        hosts: Annotated[
-            str,
-            typer.Option("--hosts", metavar="INVENTORY", help="On the machines of an inventory, what runs left there."),
-        ] = "",
-    ) -> None:
-        """Remove namespaces, containers, processes and folders of runs that were killed. Results are kept."""
-        from testbed.runtime import leftovers, lock
+    if hosts:
+        raise typer.Exit(_on_machines(Path(hosts)))
 
-        if hosts:
-            raise typer.Exit(_on_machines(Path(hosts)))
-
-        if os.geteuid() != 0:
-            raise CannotRun("clean.needs-root", "removing namespaces needs root", "Try: sudo ./run.sh clean")
-        on = lock.holder()
-        found = leftovers.remove_leftovers(leftovers.docker_client)
-        if on is not None:
-            print(f"{on} is running; it removes what it has made")
-        for what in found.things:
-            print(f"removed {what}")
-        for problem in found.problems:
-            print(f"error: {problem}", file=sys.stderr)
-        if not found.things and not found.problems:
-            print("nothing to remove" if on is None else "nothing else to remove")
-        raise typer.Exit(Exit.FAIL if found.problems else Exit.PASS)
+    if os.geteuid() != 0:
+        raise CannotRun("clean.needs-root", "removing namespaces needs root", "Try: sudo ./run.sh clean")
+    on = lock.holder()
+    found = leftovers.remove_leftovers(leftovers.docker_client)
+    if on is not None:
+        print(f"{on} is running; it removes what it has made")
+    for what in found.things:
+        print(f"removed {what}")
+    for problem in found.problems:
+        print(f"error: {problem}", file=sys.stderr)
+    if not found.things and not found.problems:
+        print("nothing to remove" if on is None else "nothing else to remove")
+    raise typer.Exit(Exit.FAIL if found.problems else Exit.PASS)
 
 
 def _on_machines(file: Path) -> int:

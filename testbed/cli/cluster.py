@@ -17,79 +17,80 @@ from testbed.study.hosts import cluster as clusters
 KeepGoing = Annotated[bool, typer.Option("--keep-going", help="Leave out hosts that can't be reached, differ or fail.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-    verb = typer.Typer(no_args_is_help=True, help="Many machines for studies: make, look at and take down a cluster.")
-    app.add_typer(verb, name="cluster")
+cluster = typer.Typer(no_args_is_help=True, help="Many machines for studies: make, look at and take down a cluster.")
 
-    @verb.command("up")
-    def up(
-        inventory: Annotated[
-            Path, typer.Argument(help="An Ansible inventory, as playbooks/inventory/cluster.example.yml.")
-        ],
-        check: Annotated[bool, typer.Option("--check", help="Only say how much would be changed.")] = False,
-        keep_going: KeepGoing = False,
-    ) -> None:
-        """Put this commit on all hosts and start scheduler and workers; a second time changes nothing.
 
-        Ends with 2 for a wrong inventory, with 4 if a host can't be reached or differs.
-        """
-        from testbed.study.hosts import deploy
+@cluster.command("up")
+def up(
+    inventory: Annotated[
+        Path, typer.Argument(help="An Ansible inventory, as playbooks/inventory/cluster.example.yml.")
+    ],
+    check: Annotated[bool, typer.Option("--check", help="Only say how much would be changed.")] = False,
+    keep_going: KeepGoing = False,
+) -> None:
+    """Put this commit on all hosts and start scheduler and workers; a second time changes nothing.
 
-        deployed = deploy.up(inventory, Progress(), go_on=keep_going, check=check)
-        for name, reason in deployed.off.items():
-            print(f"left out: {name}: {reason}")
-        if deployed.cluster is None:
-            print(f"would change: {deployed.changed} tasks at least (later ones depend on what these make)")
-            return
-        cores = sum(host.cores for host in deployed.cluster.hosts)
-        print(
-            f"{len(deployed.cluster.hosts)} hosts, {cores} cores, commit {deployed.cluster.commit[:12]}, scheduler "
-            f"{deployed.cluster.scheduler}; tasks that changed something: {deployed.changed}"
+    Ends with 2 for a wrong inventory, with 4 if a host can't be reached or differs.
+    """
+    from testbed.study.hosts import deploy
+
+    deployed = deploy.up(inventory, Progress(), go_on=keep_going, check=check)
+    for name, reason in deployed.off.items():
+        print(f"left out: {name}: {reason}")
+    if deployed.cluster is None:
+        print(f"would change: {deployed.changed} tasks at least (later ones depend on what these make)")
+        return
+    cores = sum(host.cores for host in deployed.cluster.hosts)
+    print(
+        f"{len(deployed.cluster.hosts)} hosts, {cores} cores, commit {deployed.cluster.commit[:12]}, scheduler "
+        f"{deployed.cluster.scheduler}; tasks that changed something: {deployed.changed}"
+    )
+
+
+@cluster.command("status")
+def status() -> None:
+    """Show the hosts: cores, what runs, what each can do. Ends with 1 if one is off."""
+    known = clusters.read()
+    make_ready(Progress(), "cluster")  # installs Dask
+    text, all_on = clusters.status(known)
+    print(text)
+    raise typer.Exit(Exit.PASS if all_on else Exit.FAIL)
+
+
+@cluster.command("manifest")
+def manifest(
+    name: Annotated[str, typer.Argument(metavar="SWEEP", help="A sweep's name.")],
+    set_: SetOption = [],  # noqa: B006 (typer copies it)
+    quick: QuickOption = False,
+    parts: Annotated[int, typer.Option("--parts", min=1, max=10_000, help="Pods, each with a part.")] = 8,
+    cores: Annotated[int, typer.Option("--cores", min=1, max=1024, help="Of each pod.")] = 1,
+    memory: Annotated[str, typer.Option("--memory", help="Of each pod, as Kubernetes has it.")] = "1Gi",
+    claim: Annotated[
+        str, typer.Option("--claim", help="The claim of a volume that all pods may write to.")
+    ] = "ncp-testbed",
+    image: Annotated[str, typer.Option("--image", help="Has git, bash and Python.")] = "",
+) -> None:
+    """Print a sweep as an Indexed Job of Kubernetes, and how its parts are put together."""
+    from testbed.scenario import files
+    from testbed.study.hosts import deploy, kubernetes
+    from testbed.study.kinds.sweep_file import load
+
+    load(name, set_, quick=quick)  # bad input ends here
+    if files.is_path(name):
+        raise BadInput(
+            "cluster.pods-need-a-sweep",
+            "{name}: should be the name of a sweep of the checkout, as pods have nothing else",
+            name=name,
         )
+    options = [*(f"--set={assignment}" for assignment in set_), *(["--quick"] if quick else [])]
+    commit, image = deploy.head_commit(), image or kubernetes.IMAGE
+    size = {"parts": parts, "cores": cores}
+    print(kubernetes.manifest(name, options, commit, **size, memory=memory, claim=claim, image=image), end="")
 
-    @verb.command("status")
-    def status() -> None:
-        """Show the hosts: cores, what runs, what each can do. Ends with 1 if one is off."""
-        cluster = clusters.read()
-        make_ready(Progress(), "cluster")  # installs Dask
-        text, all_on = clusters.status(cluster)
-        print(text)
-        raise typer.Exit(Exit.PASS if all_on else Exit.FAIL)
 
-    @verb.command("manifest")
-    def manifest(
-        name: Annotated[str, typer.Argument(metavar="SWEEP", help="A sweep's name.")],
-        set_: SetOption = [],  # noqa: B006 (typer copies it)
-        quick: QuickOption = False,
-        parts: Annotated[int, typer.Option("--parts", min=1, max=10_000, help="Pods, each with a part.")] = 8,
-        cores: Annotated[int, typer.Option("--cores", min=1, max=1024, help="Of each pod.")] = 1,
-        memory: Annotated[str, typer.Option("--memory", help="Of each pod, as Kubernetes has it.")] = "1Gi",
-        claim: Annotated[
-            str, typer.Option("--claim", help="The claim of a volume that all pods may write to.")
-        ] = "ncp-testbed",
-        image: Annotated[str, typer.Option("--image", help="Has git, bash and Python.")] = "",
-    ) -> None:
-        """Print a sweep as an Indexed Job of Kubernetes, and how its parts are put together."""
-        from testbed.scenario import files
-        from testbed.study.hosts import deploy, kubernetes
-        from testbed.study.kinds.sweep_file import load
+@cluster.command("down")
+def down(keep_going: KeepGoing = False) -> None:
+    """Stop the services on all hosts and remove the files that `up` put there, and only those."""
+    from testbed.study.hosts import deploy
 
-        load(name, set_, quick=quick)  # bad input ends here
-        if files.is_path(name):
-            raise BadInput(
-                "cluster.pods-need-a-sweep",
-                "{name}: should be the name of a sweep of the checkout, as pods have nothing else",
-                name=name,
-            )
-        options = [*(f"--set={assignment}" for assignment in set_), *(["--quick"] if quick else [])]
-        commit, image = deploy.head_commit(), image or kubernetes.IMAGE
-        size = {"parts": parts, "cores": cores}
-        print(kubernetes.manifest(name, options, commit, **size, memory=memory, claim=claim, image=image), end="")
-
-    @verb.command("down")
-    def down(keep_going: KeepGoing = False) -> None:
-        """Stop the services on all hosts and remove the files that `up` put there, and only those."""
-        from testbed.study.hosts import deploy
-
-        print(f"the hosts are as before; {deploy.down(Progress(), go_on=keep_going)} tasks changed something")
+    print(f"the hosts are as before; {deploy.down(Progress(), go_on=keep_going)} tasks changed something")

@@ -35,14 +35,7 @@ from testbed.results.folder import make_latest
 from testbed.scenario.files import scenarios
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb, and the hidden verbs of two of its forms."""
-    app.command("compare")(compare_groups)
-    app.command("cross-check", hidden=True)(compare_engines)
-    app.command("repeatable", hidden=True)(compare_bytes)
-
-
-def compare_groups(
+def compare(
     what: Annotated[
         list[str] | None,
         typer.Argument(
@@ -101,7 +94,7 @@ def compare_groups(
     raise typer.Exit(OF_VERDICT[worst([Status.PASS, *found.statuses.values()])])
 
 
-def compare_engines(
+def cross_check(
     names: Annotated[
         list[str] | None,
         typer.Argument(metavar="[SCENARIO|TABLE]…", help="Scenarios, or tables by name; without any, all scenarios."),
@@ -180,7 +173,7 @@ def _recorded(results: list[str], engines: tuple[str, ...], names: list[str]) ->
     return found
 
 
-def compare_bytes(
+def repeatable(
     scenarios: Annotated[
         list[str], typer.Argument(metavar="SCENARIO…", help="Scenarios, or cells of tables as TABLE/ROW/COLUMN.")
     ],

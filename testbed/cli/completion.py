@@ -54,23 +54,19 @@ YAML = (".yaml", ".yml")
 SCENARIO = (*YAML, files.IN_PYTHON)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-
-    @app.command("completion")
-    def completion(
-        shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="The shell that completes.")],
-        words: Annotated[
-            list[str] | None,
-            typer.Argument(metavar="[WORD]…", help="For the script itself: everything typed, up to the cursor."),
-        ] = None,
-    ) -> None:
-        """Print the script that makes a shell complete ./run.sh: verbs, names of scenarios, tables and sweeps, options
-        and their values, keys of --set, result folders."""
-        if words is None:
-            print(SCRIPTS[shell], end="")
-            return
-        print(*complete(_joined(words) if shell == "bash" else words, shell), sep="\n")
+def completion(
+    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="The shell that completes.")],
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[WORD]…", help="For the script itself: everything typed, up to the cursor."),
+    ] = None,
+) -> None:
+    """Print the script that makes a shell complete ./run.sh: verbs, names of scenarios, tables and sweeps, options
+    and their values, keys of --set, result folders."""
+    if words is None:
+        print(SCRIPTS[shell], end="")
+        return
+    print(*complete(_joined(words) if shell == "bash" else words, shell), sep="\n")
 
 
 def complete(words: Sequence[str], shell: str = "") -> list[str]:

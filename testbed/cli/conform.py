@@ -14,32 +14,28 @@ from testbed.errors import BadInput, CannotRun
 from testbed.exit_codes import Exit
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
+def conform(
+    program: Annotated[
+        str,
+        typer.Argument(
+            metavar="IMAGE_OR_COMMAND",
+            help="An image that the Docker engine has; or a command as it is typed in this folder, in quotes.",
+        ),
+    ],
+) -> None:
+    """Check a transport of your own against the contract of `traffic: program`.
 
-    @app.command("conform")
-    def conform(
-        program: Annotated[
-            str,
-            typer.Argument(
-                metavar="IMAGE_OR_COMMAND",
-                help="An image that the Docker engine has; or a command as it is typed in this folder, in quotes.",
-            ),
-        ],
-    ) -> None:
-        """Check a transport of your own against the contract of `traffic: program`.
-
-        Ends with 0 if it keeps all of it, with 1 if not. Takes half a minute, and root.
-        """
-        section = _section(program)
-        if os.geteuid() != 0:
-            raise CannotRun(
-                "conform.needs-root",
-                "conform needs root, for network namespaces",
-                "Try: sudo ./run.sh conform '{program}'",
-                program=program,
-            )
-        raise typer.Exit(_run(section))
+    Ends with 0 if it keeps all of it, with 1 if not. Takes half a minute, and root.
+    """
+    section = _section(program)
+    if os.geteuid() != 0:
+        raise CannotRun(
+            "conform.needs-root",
+            "conform needs root, for network namespaces",
+            "Try: sudo ./run.sh conform '{program}'",
+            program=program,
+        )
+    raise typer.Exit(_run(section))
 
 
 def _section(program: str) -> dict[str, Any]:

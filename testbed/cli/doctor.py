@@ -11,38 +11,34 @@ from testbed.machine.finding import Finding
 from testbed.plan.engines import DEFAULT
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
+def doctor(
+    fix: bool = typer.Option(False, "--fix", help="Install what is missing."),
+    build: bool = typer.Option(False, "--build", help="Also build the Go programs and the guest kernel."),
+) -> None:
+    """Check this machine, and say what is missing and how to fix it.
 
-    @app.command("doctor")
-    def doctor(
-        fix: bool = typer.Option(False, "--fix", help="Install what is missing."),
-        build: bool = typer.Option(False, "--build", help="Also build the Go programs and the guest kernel."),
-    ) -> None:
-        """Check this machine, and say what is missing and how to fix it.
+    Ends with 4 if a run would not work: as root on real packets, else in virtual time; or if --build can't
+    build something.
+    """
+    from testbed import engines
+    from testbed.machine import Need, lacking, make_ready, probe_all
+    from testbed.runtime.progress import Progress
 
-        Ends with 4 if a run would not work: as root on real packets, else in virtual time; or if --build can't
-        build something.
-        """
-        from testbed import engines
-        from testbed.machine import Need, lacking, make_ready, probe_all
-        from testbed.runtime.progress import Progress
-
-        if fix:
-            make_ready(Progress(), engines.named(DEFAULT).needs() | {Need.MPTCP})
-        not_built = _build() if build else None
-        findings = probe_all()
-        for finding in findings:
-            _tell(finding)
-        every = engines.every()
-        lacks = {engine.name: lacking(findings, engine.needs()) for engine in every}
-        for engine in every:
-            print(f"{f'./run.sh SCENARIO --engine {engine.name}':<36} {_answer(lacks[engine.name])}")
-        if not_built:
-            print(f"The guest kernel with virtual time was not built. {not_built}", file=sys.stderr)
-        here = every[:1] if every[0].for_this_user() else every[1:]
-        works = any(not lacks[engine.name] for engine in here)
-        raise typer.Exit(Exit.PASS if works and not not_built else Exit.CANNOT_RUN)
+    if fix:
+        make_ready(Progress(), engines.named(DEFAULT).needs() | {Need.MPTCP})
+    not_built = _build() if build else None
+    findings = probe_all()
+    for finding in findings:
+        _tell(finding)
+    every = engines.every()
+    lacks = {engine.name: lacking(findings, engine.needs()) for engine in every}
+    for engine in every:
+        print(f"{f'./run.sh SCENARIO --engine {engine.name}':<36} {_answer(lacks[engine.name])}")
+    if not_built:
+        print(f"The guest kernel with virtual time was not built. {not_built}", file=sys.stderr)
+    here = every[:1] if every[0].for_this_user() else every[1:]
+    works = any(not lacks[engine.name] for engine in here)
+    raise typer.Exit(Exit.PASS if works and not not_built else Exit.CANNOT_RUN)
 
 
 def _answer(lacks: list[Finding]) -> str:

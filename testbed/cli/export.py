@@ -13,42 +13,38 @@ from testbed.errors import BadInput
 from testbed.exit_codes import Exit
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
+def export(
+    folders: ResultFolders,
+    parquet: Annotated[bool, typer.Option("--parquet", help="Telemetry, a file for each measurement.")] = False,
+    pcapng: Annotated[
+        bool, typer.Option("--pcapng", help="Captures of a host's links in one file, with the verdict (--pcap).")
+    ] = False,
+    xplot: Annotated[bool, typer.Option("--xplot", help="Time-sequence graphs of connections (--qlog).")] = False,
+    qvis: Annotated[bool, typer.Option("--qvis", help="Connections in QUIC's terms, for qvis (--qlog).")] = False,
+    plots: Annotated[
+        bool, typer.Option("--plots", help="Plots for a paper: PDF as wide as a column, and their points.")
+    ] = False,
+) -> None:
+    """Write results in formats that other tools open: all that the data allow, or those that are named.
 
-    @app.command("export")
-    def export(
-        folders: ResultFolders,
-        parquet: Annotated[bool, typer.Option("--parquet", help="Telemetry, a file for each measurement.")] = False,
-        pcapng: Annotated[
-            bool, typer.Option("--pcapng", help="Captures of a host's links in one file, with the verdict (--pcap).")
-        ] = False,
-        xplot: Annotated[bool, typer.Option("--xplot", help="Time-sequence graphs of connections (--qlog).")] = False,
-        qvis: Annotated[bool, typer.Option("--qvis", help="Connections in QUIC's terms, for qvis (--qlog).")] = False,
-        plots: Annotated[
-            bool, typer.Option("--plots", help="Plots for a paper: PDF as wide as a column, and their points.")
-        ] = False,
-    ) -> None:
-        """Write results in formats that other tools open: all that the data allow, or those that are named.
+    Runs made with --pcap and --qlog have traces; if those disagree with the results, nothing is written. Tables,
+    sweeps and comparisons have plots alone.
+    """
+    from testbed import confine
 
-        Runs made with --pcap and --qlog have traces; if those disagree with the results, nothing is written. Tables,
-        sweeps and comparisons have plots alone.
-        """
-        from testbed import confine
-
-        requested = {
-            name
-            for name, expected in (
-                ("parquet", parquet),
-                ("pcapng", pcapng),
-                ("xplot", xplot),
-                ("qvis", qvis),
-                ("plots", plots),
-            )
-            if expected
-        }
-        with confine.to_results(*folders):
-            _export(folders, requested)
+    requested = {
+        name
+        for name, expected in (
+            ("parquet", parquet),
+            ("pcapng", pcapng),
+            ("xplot", xplot),
+            ("qvis", qvis),
+            ("plots", plots),
+        )
+        if expected
+    }
+    with confine.to_results(*folders):
+        _export(folders, requested)
 
 
 def _export(folders: Sequence[Path], requested: Collection[str]) -> None:

@@ -18,30 +18,26 @@ from testbed.plan.read import read_plan
 from testbed.scenario.load import load
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-
-    @app.command("graph")
-    def graph(
-        what: Annotated[
-            str, typer.Argument(metavar="SCENARIO|RESULT", help="A scenario's name or YAML file, or a result folder.")
-        ],
-        form: Annotated[
-            Literal["svg", "mermaid", "drawio", "clab"],
-            typer.Option("--format", help="For a page, for Markdown, to edit, or as containerlab's file."),
-        ] = "svg",
-        output: OutputOption = None,
-        set_: SetOption = [],  # noqa: B006
-        quick: QuickOption = False,
-    ) -> None:
-        """Draw the topology: hosts, routers, and links with what they do."""
-        plan = _plan(what, set_, quick)
-        if form != "clab":
-            write_output(FORMATS[form](draw(plan)), output)
-            return
-        text, lost = to_clab(plan)
-        write_output(text, output)
-        say_lost(lost)
+def graph(
+    what: Annotated[
+        str, typer.Argument(metavar="SCENARIO|RESULT", help="A scenario's name or YAML file, or a result folder.")
+    ],
+    form: Annotated[
+        Literal["svg", "mermaid", "drawio", "clab"],
+        typer.Option("--format", help="For a page, for Markdown, to edit, or as containerlab's file."),
+    ] = "svg",
+    output: OutputOption = None,
+    set_: SetOption = [],  # noqa: B006
+    quick: QuickOption = False,
+) -> None:
+    """Draw the topology: hosts, routers, and links with what they do."""
+    plan = _plan(what, set_, quick)
+    if form != "clab":
+        write_output(FORMATS[form](draw(plan)), output)
+        return
+    text, lost = to_clab(plan)
+    write_output(text, output)
+    say_lost(lost)
 
 
 def _plan(what: str, assignments: list[str], quick: bool) -> Plan:

@@ -32,20 +32,14 @@ class Entry(TypedDict):
     error: str
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-
-    @app.command("list")
-    def list_(
-        as_json: Annotated[bool, typer.Option("--json", help="As a JSON document, for programs.")] = False,
-    ) -> None:
-        """List scenarios, tables and sweeps: what each shows and its source, how many seconds its transfers take, of a
-        table or sweep all of them, and how it last ended on this machine."""
-        entries = list(_entries())
-        if as_json:
-            print(json.dumps({"schema": 1, "entries": entries}, indent=1, ensure_ascii=False))
-            return
-        _print(entries)
+def list_(as_json: Annotated[bool, typer.Option("--json", help="As a JSON document, for programs.")] = False) -> None:
+    """List scenarios, tables and sweeps: what each shows and its source, how many seconds its transfers take, of a
+    table or sweep all of them, and how it last ended on this machine."""
+    entries = list(_entries())
+    if as_json:
+        print(json.dumps({"schema": 1, "entries": entries}, indent=1, ensure_ascii=False))
+        return
+    _print(entries)
 
 
 def _entries() -> Iterator[Entry]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-import typer
-
 from testbed.errors import CannotRun
 from testbed.machine import make_ready
 from testbed.runtime.progress import Progress
@@ -13,28 +11,24 @@ from testbed.services import compose
 from testbed.services.influx import server
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
+def up() -> None:
+    """Start InfluxDB (a run does so by itself), and Grafana if its image is available."""
+    _need_root()
+    make_ready(Progress(), "up")
+    endpoint = server.ensure()
+    print(f"InfluxDB at {endpoint.url}")
+    try:
+        print(f"Grafana at {compose.start(endpoint)}")
+    except compose.NoService as error:
+        print(f"no Grafana: {error.message}. Everything else works without it.")
 
-    @app.command("up")
-    def up() -> None:
-        """Start InfluxDB (a run does so by itself), and Grafana if its image is available."""
-        _need_root()
-        make_ready(Progress(), "up")
-        endpoint = server.ensure()
-        print(f"InfluxDB at {endpoint.url}")
-        try:
-            print(f"Grafana at {compose.start(endpoint)}")
-        except compose.NoService as error:
-            print(f"no Grafana: {error.message}. Everything else works without it.")
 
-    @app.command("down")
-    def down() -> None:
-        """Stop the testbed's InfluxDB and Grafana; their data stays."""
-        _need_root()
-        if compose.stop():
-            print("Grafana stopped")
-        print("InfluxDB stopped" if server.stop() else "InfluxDB was not running")
+def down() -> None:
+    """Stop the testbed's InfluxDB and Grafana; their data stays."""
+    _need_root()
+    if compose.stop():
+        print("Grafana stopped")
+    print("InfluxDB stopped" if server.stop() else "InfluxDB was not running")
 
 
 def _need_root() -> None:

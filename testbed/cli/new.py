@@ -19,25 +19,21 @@ NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
 """Names that the scenario model accepts."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-
-    @app.command("new")
-    def new(
-        name: Annotated[
-            str, typer.Argument(metavar="NAME", help="The scenario's name, or the path of the file to write (.yaml).")
-        ],
-    ) -> None:
-        """Write a commented scenario that runs as it is: to scenarios/NAME.yaml, or where you say."""
-        file = Path(name) if files.is_path(name) else paths.SCENARIOS / f"{name}.yaml"
-        _refuse(name, file)
-        text = TEMPLATE.read_text(encoding="utf-8").format(name=file.stem)
-        with file.open("x", encoding="utf-8") as opened:  # never over one that is there
-            opened.write(f"# yaml-language-server: $schema={SCHEMA}\n{text}")
-        requested = name if files.is_path(name) else file.stem
-        print(f"{shown(file)} was written. Next:")
-        print(f"  ./run.sh show {requested}")
-        print(f"  ./run.sh {requested} --engine sim")
+def new(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The scenario's name, or the path of the file to write (.yaml).")
+    ],
+) -> None:
+    """Write a commented scenario that runs as it is: to scenarios/NAME.yaml, or where you say."""
+    file = Path(name) if files.is_path(name) else paths.SCENARIOS / f"{name}.yaml"
+    _refuse(name, file)
+    text = TEMPLATE.read_text(encoding="utf-8").format(name=file.stem)
+    with file.open("x", encoding="utf-8") as opened:  # never over one that is there
+        opened.write(f"# yaml-language-server: $schema={SCHEMA}\n{text}")
+    requested = name if files.is_path(name) else file.stem
+    print(f"{shown(file)} was written. Next:")
+    print(f"  ./run.sh show {requested}")
+    print(f"  ./run.sh {requested} --engine sim")
 
 
 def _refuse(name: str, file: Path) -> None:

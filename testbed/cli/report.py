@@ -12,26 +12,22 @@ from testbed.errors import BadInput
 from testbed.machine import browser
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
+def report(
+    folders: ResultFolders,
+    pdf: Annotated[bool, typer.Option("--pdf", help="Also report.pdf, with Chromium or Chrome.")] = False,
+) -> None:
+    """Write plots and report.html of result folders again, without running anything."""
+    from testbed.archive.pages import write_page
 
-    @app.command("report")
-    def report(
-        folders: ResultFolders,
-        pdf: Annotated[bool, typer.Option("--pdf", help="Also report.pdf, with Chromium or Chrome.")] = False,
-    ) -> None:
-        """Write plots and report.html of result folders again, without running anything."""
-        from testbed.archive.pages import write_page
-
-        for folder in folders:
-            if not folder.is_dir():
-                raise BadInput("result.no-folder", "{folder}: there is no such result folder", folder=folder)
-        if pdf:
-            browser.required()
-        with confine.to_results(*folders):
-            pages = [write_page(folder) for folder in folders]
-        for page in pages:
-            print(page)
-        for page in pages if pdf else ():
-            browser.print_pdf(page, page.with_suffix(".pdf"))
-            print(page.with_suffix(".pdf"))
+    for folder in folders:
+        if not folder.is_dir():
+            raise BadInput("result.no-folder", "{folder}: there is no such result folder", folder=folder)
+    if pdf:
+        browser.required()
+    with confine.to_results(*folders):
+        pages = [write_page(folder) for folder in folders]
+    for page in pages:
+        print(page)
+    for page in pages if pdf else ():
+        browser.print_pdf(page, page.with_suffix(".pdf"))
+        print(page.with_suffix(".pdf"))

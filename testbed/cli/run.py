@@ -32,90 +32,82 @@ if TYPE_CHECKING:
     from testbed.scenario.load import LoadedScenario
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
+def run(
+    context: typer.Context,
+    scenario: ScenarioArgument,
+    set_: SetOption = [],  # noqa: B006 (typer copies it)
+    quick: QuickOption = False,
+    seed: SeedOption = None,
+    runtime: RuntimeOption = "docker",
+    link: LinkOption = "auto",
+    engine: OwnEngineOption = None,
+    repeat: Annotated[
+        int, typer.Option("--repeat", min=1, max=99, help="Runs, each with the next seed, for one verdict.")
+    ] = 1,
+    resume: ResumeOption = "",
+    cluster: ClusterOption = "",
+    hosts: HostsOption = "",
+    pcap: Annotated[
+        list[str],
+        typer.Option(
+            "--pcap", metavar="LINK", help="Capture this link, or 'all', at both ends, to traces/ of the results."
+        ),
+    ] = [],  # noqa: B006
+    qlog: Annotated[
+        bool, typer.Option("--qlog", help="Trace what NCP's sessions do, packet by packet, to traces/ as well.")
+    ] = False,
+    dry_run: bool = typer.Option(False, "--dry-run", help="Print the plan and do nothing."),
+    as_json: events.JsonOption = False,
+) -> None:
+    """Run a scenario and judge it; a table or sweep as `table` and `sweep` do. The last line is PASS, FAIL
+    or UNTRUSTED; results/ has the rest."""
+    from testbed import engines
+    from testbed.engines import Options
+    from testbed.scenario.load import load
 
-    @app.command("run")
-    def run(
-        context: typer.Context,
-        scenario: ScenarioArgument,
-        set_: SetOption = [],  # noqa: B006 (typer copies it)
-        quick: QuickOption = False,
-        seed: SeedOption = None,
-        runtime: RuntimeOption = "docker",
-        link: LinkOption = "auto",
-        engine: OwnEngineOption = None,
-        repeat: Annotated[
-            int, typer.Option("--repeat", min=1, max=99, help="Runs, each with the next seed, for one verdict.")
-        ] = 1,
-        resume: ResumeOption = "",
-        cluster: ClusterOption = "",
-        hosts: HostsOption = "",
-        pcap: Annotated[
-            list[str],
-            typer.Option(
-                "--pcap", metavar="LINK", help="Capture this link, or 'all', at both ends, to traces/ of the results."
-            ),
-        ] = [],  # noqa: B006
-        qlog: Annotated[
-            bool, typer.Option("--qlog", help="Trace what NCP's sessions do, packet by packet, to traces/ as well.")
-        ] = False,
-        dry_run: bool = typer.Option(False, "--dry-run", help="Print the plan and do nothing."),
-        as_json: events.JsonOption = False,
-    ) -> None:
-        """Run a scenario and judge it; a table or sweep as `table` and `sweep` do. The last line is PASS, FAIL
-        or UNTRUSTED; results/ has the rest."""
-        from testbed import engines
-        from testbed.engines import Options
-        from testbed.scenario.load import load
-
-        events.refuse_with(as_json, dry_run)
-        loaded = load(scenario, set_, quick=quick)  # bad input ends here, before anything is set up
-        chosen = engines.named(engine) if engine else _engine_here(loaded)
-        traces: Traces | None = {"qlog": qlog, "pcap": pcap} if qlog or pcap else None
-        if repeat > 1:
-            if hosts:
-                raise BadInput(
-                    "cli.hosts-with-repeat", "--hosts: its machines have one run at a time", "Leave --repeat out."
-                )
-            if traces:
-                raise BadInput(
-                    "cli.trace-with-repeat", "--pcap and --qlog: they trace a single run", "Leave --repeat out."
-                )
-            from testbed.cli.table import tell_run
-            from testbed.study.kinds.table import TableRequest, tell
-            from testbed.study.kinds.table_file import repeated
-
-            table = repeated(scenario, set_, quick=quick, repeat=repeat, seed=seed)
-            several = TableRequest(None, "", "", runtime, link, chosen.name, quick, resume)
-            if dry_run:
-                tell(table, several)
-                raise typer.Exit(0)
-            chosen.refuse_user(loaded.scenario.name)
-            with runs_made(cluster):
-                raise typer.Exit(tell_run(table, several, as_json))
-        if resume:
-            raise BadInput(
-                "cli.resume-without-repeat",
-                "--resume: only a repetition can be resumed",
-                "Give the same --repeat again.",
-            )
-        if cluster:
-            raise BadInput(
-                "cli.cluster-without-repeat",
-                "--cluster: a single run is made here",
-                "Several go to other machines: give --repeat.",
-            )
-        machines = None
+    events.refuse_with(as_json, dry_run)
+    loaded = load(scenario, set_, quick=quick)  # bad input ends here, before anything is set up
+    chosen = engines.named(engine) if engine else _engine_here(loaded)
+    traces: Traces | None = {"qlog": qlog, "pcap": pcap} if qlog or pcap else None
+    if repeat > 1:
         if hosts:
-            from testbed.machine import inventory
+            raise BadInput(
+                "cli.hosts-with-repeat", "--hosts: its machines have one run at a time", "Leave --repeat out."
+            )
+        if traces:
+            raise BadInput("cli.trace-with-repeat", "--pcap and --qlog: they trace a single run", "Leave --repeat out.")
+        from testbed.cli.table import tell_run
+        from testbed.study.kinds.table import TableRequest, tell
+        from testbed.study.kinds.table_file import repeated
 
-            machines = inventory.read(Path(hosts))
-        options = Options(runtime if _named(context, "runtime") else None, link, seed, quick, traces, machines)
-        chosen.refuse_options(options)
+        table = repeated(scenario, set_, quick=quick, repeat=repeat, seed=seed)
+        several = TableRequest(None, "", "", runtime, link, chosen.name, quick, resume)
         if dry_run:
-            raise typer.Exit(_dry_run(chosen, loaded, options))
-        raise typer.Exit((_in_events if as_json else run_scenario)(chosen, loaded, options))
+            tell(table, several)
+            raise typer.Exit(0)
+        chosen.refuse_user(loaded.scenario.name)
+        with runs_made(cluster):
+            raise typer.Exit(tell_run(table, several, as_json))
+    if resume:
+        raise BadInput(
+            "cli.resume-without-repeat", "--resume: only a repetition can be resumed", "Give the same --repeat again."
+        )
+    if cluster:
+        raise BadInput(
+            "cli.cluster-without-repeat",
+            "--cluster: a single run is made here",
+            "Several go to other machines: give --repeat.",
+        )
+    machines = None
+    if hosts:
+        from testbed.machine import inventory
+
+        machines = inventory.read(Path(hosts))
+    options = Options(runtime if _named(context, "runtime") else None, link, seed, quick, traces, machines)
+    chosen.refuse_options(options)
+    if dry_run:
+        raise typer.Exit(_dry_run(chosen, loaded, options))
+    raise typer.Exit((_in_events if as_json else run_scenario)(chosen, loaded, options))
 
 
 def _named(context: typer.Context, option: str) -> bool:

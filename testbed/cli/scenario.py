@@ -17,54 +17,49 @@ from testbed.scenario import files
 from testbed.scenario.load import load
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
+def show(
+    scenario: ScenarioArgument,
+    set_: SetOption = [],  # noqa: B006
+    quick: QuickOption = False,
+) -> None:
+    """Show a scenario in words: topology, links, session, checks. Of a sweep, its runs."""
+    if files.is_sweep(scenario):
+        from testbed.study.kinds import sweep as sweep_run
+        from testbed.study.kinds.sweep_file import load as load_sweep
 
-    @app.command("show")
-    def show(
-        scenario: ScenarioArgument,
-        set_: SetOption = [],  # noqa: B006
-        quick: QuickOption = False,
-    ) -> None:
-        """Show a scenario in words: topology, links, session, checks. Of a sweep, its runs."""
-        if files.is_sweep(scenario):
-            from testbed.study.kinds import sweep as sweep_run
-            from testbed.study.kinds.sweep_file import load as load_sweep
+        sweep_run.tell(load_sweep(scenario, set_, quick=quick))
+        return
 
-            sweep_run.tell(load_sweep(scenario, set_, quick=quick))
-            return
+    loaded = load(scenario, set_, quick=quick)
+    plan = planned(loaded, quick=quick)
+    print(fitted(plan_text(plan)))
+    print("\nlinks:")
+    print(*(f"  {line}" for line in drawing(plan)), sep="\n")
+    if loaded.scenario.description:
+        print(f"\n{fitted(loaded.scenario.description.strip())}")
+    print(f"\nfile: {loaded.path}")
 
-        loaded = load(scenario, set_, quick=quick)
-        plan = planned(loaded, quick=quick)
-        print(fitted(plan_text(plan)))
-        print("\nlinks:")
-        print(*(f"  {line}" for line in drawing(plan)), sep="\n")
-        if loaded.scenario.description:
-            print(f"\n{fitted(loaded.scenario.description.strip())}")
-        print(f"\nfile: {loaded.path}")
 
-    @app.command("validate")
-    def validate(
-        scenarios: Annotated[
-            list[str] | None,
-            typer.Argument(metavar="[SCENARIO]…", help="Scenarios, tables or sweeps; without any, all."),
-        ] = None,
-        set_: SetOption = [],  # noqa: B006
-    ) -> None:
-        """Check scenario files; a mistake is named with file, line, field, value and what would be right."""
-        everything = (*files.scenarios(), *files.links(), *files.tables(), *files.sweeps())
-        for name in scenarios or [str(path) for path in everything]:
-            if files.is_table(name):
-                _validate_table(name, set_)
-                continue
-            if files.is_sweep(name):
-                _validate_sweep(name, set_)
-                continue
-            loaded = load(name, set_)
-            planned(loaded, quick=False)
-            if loaded.scenario.quick:
-                planned(load(name, set_, quick=True), quick=True)
-            print(f"{loaded.path}: valid")
+def validate(
+    scenarios: Annotated[
+        list[str] | None, typer.Argument(metavar="[SCENARIO]…", help="Scenarios, tables or sweeps; without any, all.")
+    ] = None,
+    set_: SetOption = [],  # noqa: B006
+) -> None:
+    """Check scenario files; a mistake is named with file, line, field, value and what would be right."""
+    everything = (*files.scenarios(), *files.links(), *files.tables(), *files.sweeps())
+    for name in scenarios or [str(path) for path in everything]:
+        if files.is_table(name):
+            _validate_table(name, set_)
+            continue
+        if files.is_sweep(name):
+            _validate_sweep(name, set_)
+            continue
+        loaded = load(name, set_)
+        planned(loaded, quick=False)
+        if loaded.scenario.quick:
+            planned(load(name, set_, quick=True), quick=True)
+        print(f"{loaded.path}: valid")
 
 
 def _validate_table(name: str, assignments: list[str]) -> None:

@@ -11,26 +11,22 @@ from testbed.cli.options import QuickOption, SetOption
 from testbed.cli.where import ClusterOption, runs_made
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
+def sweep(
+    name: Annotated[str, typer.Argument(metavar="SWEEP", help="A sweep's name, or a YAML file.")],
+    set_: SetOption = [],  # noqa: B006 (typer copies it)
+    quick: QuickOption = False,
+    cluster: ClusterOption = "",
+    dry_run: bool = typer.Option(False, "--dry-run", help="List the runs and do nothing."),
+    as_json: events.JsonOption = False,
+) -> None:
+    """Run a sweep, e.g. window-rtt, on all cores; one that was stopped goes on. Ends in PASS or FAIL."""
+    from testbed.study.kinds import sweep as sweep_run
+    from testbed.study.kinds.sweep_file import load
 
-    @app.command("sweep")
-    def sweep(
-        name: Annotated[str, typer.Argument(metavar="SWEEP", help="A sweep's name, or a YAML file.")],
-        set_: SetOption = [],  # noqa: B006 (typer copies it)
-        quick: QuickOption = False,
-        cluster: ClusterOption = "",
-        dry_run: bool = typer.Option(False, "--dry-run", help="List the runs and do nothing."),
-        as_json: events.JsonOption = False,
-    ) -> None:
-        """Run a sweep, e.g. window-rtt, on all cores; one that was stopped goes on. Ends in PASS or FAIL."""
-        from testbed.study.kinds import sweep as sweep_run
-        from testbed.study.kinds.sweep_file import load
-
-        events.refuse_with(as_json, dry_run)
-        loaded = load(name, set_, quick=quick)  # bad input ends here, before anything is set up
-        if dry_run:
-            sweep_run.tell(loaded)
-            raise typer.Exit(0)
-        with runs_made(cluster, parts=True):
-            raise typer.Exit(events.tell(as_json, lambda progress: sweep_run.run(loaded, progress)))
+    events.refuse_with(as_json, dry_run)
+    loaded = load(name, set_, quick=quick)  # bad input ends here, before anything is set up
+    if dry_run:
+        sweep_run.tell(loaded)
+        raise typer.Exit(0)
+    with runs_made(cluster, parts=True):
+        raise typer.Exit(events.tell(as_json, lambda progress: sweep_run.run(loaded, progress)))

@@ -26,22 +26,16 @@ AT_ONCE = ("--parallel", "2")
 """Real packets leave a processor idle, and so does the end of each session with two workers."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
+def test_(
+    only: Annotated[list[str] | None, typer.Argument(metavar="[SESSION]…", help="E.g. ruff or mypy.")] = None,  # noqa: PT028
+) -> None:
+    """Run linters and all tests. As root, the tests that need namespaces run too."""
 
-    @app.command("test")
-    def test(
-        only: Annotated[list[str] | None, typer.Argument(metavar="[SESSION]…", help="E.g. ruff or mypy.")] = None,
-    ) -> None:
-        """Run linters and all tests. As root, the tests that need namespaces run too."""
-
-        if os.geteuid() == 0:
-            make_ready(Progress(), "test")
-        if importlib.util.find_spec("nox") is None:
-            raise CannotRun(
-                "test.no-tools", "the test tools are not installed", "As root, ./run.sh test installs them."
-            )
-        raise typer.Exit(carry_out(only or []))
+    if os.geteuid() == 0:
+        make_ready(Progress(), "test")
+    if importlib.util.find_spec("nox") is None:
+        raise CannotRun("test.no-tools", "the test tools are not installed", "As root, ./run.sh test installs them.")
+    raise typer.Exit(carry_out(only or []))
 
 
 def carry_out(names: list[str]) -> int:

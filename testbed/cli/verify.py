@@ -20,54 +20,47 @@ ResultFolders = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verbs."""
+def verify(
+    results: Annotated[
+        list[Path], typer.Argument(metavar="RESULT…", help="Result folders, e.g. results/startup/latest, or bundles.")
+    ],
+    rerun: Annotated[
+        bool, typer.Option("--rerun", help="Make runs in virtual time again and compare every byte of their data.")
+    ] = False,
+    trust_code: Annotated[
+        bool,
+        typer.Option("--trust-code", help="Execute Python that results bring, without rights and without network."),
+    ] = False,
+    signers: Annotated[
+        Path | None,
+        typer.Option(
+            "--signers", metavar="FILE", help="Bundles have to be signed by one of these (OpenSSH's allowed signers)."
+        ),
+    ] = None,
+) -> None:
+    """Make everything again that follows from results' raw data, and compare it with what they hold.
 
-    @app.command("verify")
-    def verify(
-        results: Annotated[
-            list[Path],
-            typer.Argument(metavar="RESULT…", help="Result folders, e.g. results/startup/latest, or bundles."),
-        ],
-        rerun: Annotated[
-            bool, typer.Option("--rerun", help="Make runs in virtual time again and compare every byte of their data.")
-        ] = False,
-        trust_code: Annotated[
-            bool,
-            typer.Option("--trust-code", help="Execute Python that results bring, without rights and without network."),
-        ] = False,
-        signers: Annotated[
-            Path | None,
-            typer.Option(
-                "--signers",
-                metavar="FILE",
-                help="Bundles have to be signed by one of these (OpenSSH's allowed signers).",
-            ),
-        ] = None,
-    ) -> None:
-        """Make everything again that follows from results' raw data, and compare it with what they hold.
+    Ends with 0 if everything is confirmed, whatever the verdicts say, and with 1 if something is not.
+    """
+    from testbed.archive.kinds import verify_folders
+    from testbed.archive.verify import is_bundle, unpacked, verify_bundle
 
-        Ends with 0 if everything is confirmed, whatever the verdicts say, and with 1 if something is not.
-        """
-        from testbed.archive.kinds import verify_folders
-        from testbed.archive.verify import is_bundle, unpacked, verify_bundle
-
-        folders = [result for result in results if not result.is_file()]
-        bundles = [result for result in results if result.is_file()]
-        for result in bundles:
-            if not is_bundle(result):
-                raise BadInput("verify.not-a-result", "{result}: neither a result folder nor a bundle", result=result)
-        if signers and folders:
-            raise BadInput(
-                "verify.signers-of-a-folder",
-                "--signers: {folder} is a folder, and only bundles are signed",
-                folder=folders[0],
-            )
-        differs = _tell(verify_folders(folders, rerun=rerun, trust_code=trust_code)) if folders else False
-        for bundle in bundles:
-            with unpacked(bundle) as place:
-                differs = _tell(verify_bundle(place, rerun=rerun, trust_code=trust_code, signers=signers)) or differs
-        raise typer.Exit(Exit.FAIL if differs else Exit.PASS)
+    folders = [result for result in results if not result.is_file()]
+    bundles = [result for result in results if result.is_file()]
+    for result in bundles:
+        if not is_bundle(result):
+            raise BadInput("verify.not-a-result", "{result}: neither a result folder nor a bundle", result=result)
+    if signers and folders:
+        raise BadInput(
+            "verify.signers-of-a-folder",
+            "--signers: {folder} is a folder, and only bundles are signed",
+            folder=folders[0],
+        )
+    differs = _tell(verify_folders(folders, rerun=rerun, trust_code=trust_code)) if folders else False
+    for bundle in bundles:
+        with unpacked(bundle) as place:
+            differs = _tell(verify_bundle(place, rerun=rerun, trust_code=trust_code, signers=signers)) or differs
+    raise typer.Exit(Exit.FAIL if differs else Exit.PASS)
 
 
 def _tell(found: Sequence[Verification]) -> bool:

@@ -280,7 +280,7 @@ def test_clean_says_which_run_is_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leftovers, "docker_client", no_docker)
     app = typer.Typer()
     app.callback()(lambda: None)  # so that the one verb is named
-    clean.register(app)
+    app.command()(clean.clean)
     with live.only_run(RUN, "startup", "ncp-abcd"):
         said = CliRunner().invoke(app, ["clean"]).stdout
         assert said == (

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from testbed import engines, paths
 from testbed import machine as this_machine
-from testbed.cli.doctor import register
+from testbed.cli.doctor import doctor
 from testbed.errors import CannotRun
 from testbed.exit_codes import Exit
 from testbed.machine import check, guest, guest_kernel, kernel, machine, packages, provisioning
@@ -179,7 +179,7 @@ def test_a_kernel_that_was_to_be_built_and_can_not_be_is_told(monkeypatch: pytes
     monkeypatch.setattr("testbed.machine.probe_all", list)
     application = typer.Typer()
     application.callback()(lambda: None)
-    register(application)
+    application.command()(doctor)
     done = CliRunner().invoke(application, ["doctor", "--build"])
     assert done.exit_code == Exit.CANNOT_RUN
     assert done.stderr == ("The guest kernel with virtual time was not built. As root: apt-get install flex\n")
