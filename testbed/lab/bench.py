@@ -1,35 +1,31 @@
-"""Common parts of a benchmark: candidates, instrument, time."""
+"""Common parts of the benchmark of links: candidates, repeats, time."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from testbed.lab.ends import Candidate
-from testbed.lab.instrument import Instrument
-from testbed.lab.ours import Ours
+
+C = TypeVar("C")
 
 
 @dataclass
 class Bench:
-    """One benchmark while it runs."""
+    """The benchmark while it runs."""
 
     fabric_name: str
     binary: Path
-    instrument: Instrument
-    ours: Ours
-    peers: Sequence[Candidate]
+    """``ncp-link``."""
+    candidates: Mapping[str, Candidate]
+    """Links by their names: :data:`OURS`, and peers."""
     quick: bool
     say: Callable[[str], None]
     ends_s: float
     """Deadline (monotonic)."""
-
-    @property
-    def candidates(self) -> list[Candidate]:
-        """Ours first."""
-        return [self.ours, *self.peers]
 
     @property
     def left_s(self) -> float:
@@ -45,3 +41,9 @@ class Bench:
                 return
             self.say(f"{what}, repeat {number + 1} of {most}; {max(0, self.left_s):.0f} s left at most")
             yield number
+
+    def turns(self, what: str, candidates: Mapping[str, C], most: int, budget_s: float) -> Iterator[tuple[int, str, C]]:
+        """Each repeat with each of the candidates, which take turns."""
+        for number in self.repeats(what, most, budget_s):
+            for name, candidate in candidates.items():
+                yield number, name, candidate

@@ -7,16 +7,17 @@ import platform
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+
+import psutil
 
 from testbed import paths
 from testbed.documents import write_json
 from testbed.engines import Engine, Programs
 from testbed.lab import table
-from testbed.lab.quiet import HostLoad
-from testbed.lab.result import Section, all_met
+from testbed.lab.instrument import HostLoad
+from testbed.lab.table import Section
 from testbed.machine.kernel import processor
 from testbed.planning.resolve import new_run_id
 from testbed.results.folder import make_latest
@@ -62,10 +63,18 @@ class Measurement:
 
     def conclude(self) -> bool:
         """Write ``bench.json`` and ``bench.md``, and print how it came out; whether no target was missed."""
-        facts, duration_s = machine(), round(time.monotonic() - self.begun_s, 1)
+        duration_s = round(time.monotonic() - self.begun_s, 1)
+        facts = {
+            "day": time.strftime("%Y-%m-%d", time.gmtime()),
+            "kernel": platform.release(),
+            "processor": processor(),
+            "cores": os.cpu_count(),
+            "load_average": os.getloadavg(),
+            "memory_bytes": (memory_bytes := psutil.virtual_memory().total),
+        }
         head = (
             f"{self.title}, {self.run_id}: {facts['day']}, Linux {facts['kernel']}, {facts['cores']} cores "
-            f"({facts['processor']}), {facts['memory_bytes'] / 2**30:.0f} GiB; {self.load}; {duration_s:.0f} s"
+            f"({facts['processor']}), {memory_bytes / 2**30:.0f} GiB; {self.load}; {duration_s:.0f} s"
             f"{', --quick' if self.quick else ''}."
         )
         if self.missing:
@@ -78,8 +87,8 @@ class Measurement:
             "machine": facts,
             "host_load": self.load.as_json(),
             "missing": self.missing,
-            "passed": (passed := all_met(self.sections)),
-            "sections": [section.as_json() for section in self.sections],
+            "passed": (passed := table.all_met(self.sections)),
+            "sections": [asdict(section) for section in self.sections],
         }
         self.folder.mkdir(parents=True, exist_ok=True)  # a run's own folder may be there
         write_json(self.folder / "bench.json", document)
@@ -117,15 +126,3 @@ class Benchmark:
             measurement.say = lambda text: progress.update(step, text)
             self.measure(measurement)
         return measurement.conclude()
-
-
-def machine() -> dict[str, Any]:
-    """Conditions that the figures depend on."""
-    return {
-        "day": time.strftime("%Y-%m-%d", time.gmtime()),
-        "kernel": platform.release(),
-        "processor": processor(),
-        "cores": os.cpu_count(),
-        "load_average": os.getloadavg(),
-        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-    }

@@ -52,7 +52,6 @@ class LinkRequest:
 class Candidate(Protocol):
     """Something that makes links."""
 
-    name: str
     overhead_bytes: int
     """Bytes that it counts towards the rate of a packet, beside the IP packet."""
     blocks: bool

@@ -20,8 +20,6 @@ class Spread:
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
         """Raises :class:`ValueError` without any value."""
-        if not values:
-            raise ValueError("no value to take a median of")
         return cls(statistics.median(values), min(values), max(values), len(values))
 
     def __format__(self, spec: str) -> str:
@@ -31,17 +29,12 @@ class Spread:
 
 def quantile(values: Sequence[float], share: float) -> float:
     """The smallest value that the share of all does not exceed (nearest rank)."""
-    if not values:
-        raise ValueError("no value to take a quantile of")
-    ordered = sorted(values)
-    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 
 def binomial_interval(trials: int, chance: float, confidence: float = 0.99) -> tuple[int, int]:
     """Fewest and most successes of ``trials`` that are not to be wondered at: each tail beyond has at most
     half of ``1 - confidence``. Exact."""
-    if trials < 1 or not 0 < chance < 1:
-        raise ValueError(f"{trials} trials of chance {chance}: want at least one, and a chance between 0 and 1")
     from scipy import stats  # a bench of one host's links needs none of it
 
     tail = (1 - confidence) / 2

@@ -5,18 +5,13 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from testbed.lab import rate
 from testbed.lab.ends import LinkRequest
 from testbed.lab.host_links import ECHOES, RATE_BPS, RTT_MS, HostLinks
-from testbed.lab.instrument import Instrument
+from testbed.lab.instrument import HostLoad, rate_errors, rtts_ms
 from testbed.lab.ours import Ours
-from testbed.lab.quiet import HostLoad
-from testbed.lab.rtt import SPACING_MS
 from testbed.plan.model import Middle
 from testbed.planning.resolve import new_run_id
 from testbed.runtime import live
-
-NAME = "bench of the links"
 
 
 def measure(binary: Path, middle: Middle) -> HostLinks:
@@ -29,22 +24,21 @@ def measure(binary: Path, middle: Middle) -> HostLinks:
     """
     run = new_run_id()
     namespace = f"ncp-{run[-4:]}"
-    with live.only_run(run, NAME, namespace):
+    with live.only_run(run, "bench of the links", namespace):
         ours = Ours(namespace, binary, "netem" if middle == "netem" else "relay")
-        instrument = Instrument(binary)
-        found = _once(ours, instrument)
-        return found if not found.off() else _once(ours, instrument)
+        found = _once(ours)
+        return found if not found.off() else _once(ours)
 
 
-def _once(ours: Ours, instrument: Instrument) -> HostLinks:
+def _once(ours: Ours) -> HostLinks:
     load = HostLoad()
     load.sample()
     with ours.link(LinkRequest(delay_ms=RTT_MS / 2)) as between:
-        rtts_ms = instrument.rtts_ms(between, count=ECHOES, spacing_ms=SPACING_MS, wait_ms=2 * RTT_MS + 300)
+        rtts = rtts_ms(ours.binary, between, RTT_MS, ECHOES)
     return HostLinks(
         measured_at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         middle=ours.middle,
-        busy=round(load.busy[0], 4) if load.busy else 0.0,
-        rtts_ms=rtts_ms,
-        rate_errors=rate.errors_of(instrument, ours, RATE_BPS, 1),
+        busy=load.busy[0],
+        rtts_ms=rtts,
+        rate_errors=rate_errors(ours.binary, ours, RATE_BPS, 1),
     )

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from testbed.lab.ends import Between, End, LinkRequest, namespace
 from topologies.fabric import Fabric, namespace_of
@@ -52,9 +50,7 @@ def hosts(fabric_name: str) -> Iterator[Hosts]:
             fabric.delete()
 
 
-def plan_of(
-    index: int, requested: LinkRequest, queue_mode: QueueMode = "backpressure", frame_bytes: int = 1073
-) -> Link:
+def plan_of(index: int, requested: LinkRequest, queue_mode: QueueMode = "backpressure") -> Link:
     """A link as a scenario would have it."""
     link = resolve_link(
         index,
@@ -67,7 +63,6 @@ def plan_of(
         queue=QueueLength(packets=QUEUE_PACKETS),
         queue_mode=queue_mode,
         seed=requested.seed,
-        frame_bytes=frame_bytes,
     )
     if requested.whole_segments:
         link["whole_segments"] = True
@@ -82,27 +77,18 @@ class Ours:
     ) -> None:
         self.fabric_name, self.binary, self.middle = fabric_name, binary, middle
         self.rate_in_the_middle = rate_in_the_middle
-        self.name = "ncp-testbed" if middle == "relay" else "ncp-testbed, netem"
         self.overhead_bytes = 14
         self.blocks = not rate_in_the_middle
-        self.results: list[dict[str, Any]] = []
-        """The relay's own result of each link made so far."""
 
     @contextmanager
     def link(self, requested: LinkRequest) -> Iterator[Between]:
         """The link exists within the context."""
         link = plan_of(1, requested, "droptail" if self.rate_in_the_middle and requested.rate_bps else "backpressure")
-        with hosts(self.fabric_name) as two, tempfile.TemporaryDirectory(prefix="ncp-bench-") as folder:
+        with hosts(self.fabric_name) as two:
             two.connect([link], shaped=requested.rate_bps > 0 and not self.rate_in_the_middle)
-            middle: NetemMiddle | RelayMiddle
-            if self.middle == "netem":
-                middle = NetemMiddle(two.fabric)
-            else:
-                middle = RelayMiddle(two.fabric, self.binary, directory=Path(folder))
+            middle = NetemMiddle(two.fabric) if self.middle == "netem" else RelayMiddle(two.fabric, self.binary)
             try:
                 middle.start([link])
                 yield Between(End(two.paths[0], link["a"]["address"]), End(two.paths[1], link["b"]["address"]))
             finally:
                 middle.stop()
-            if self.middle == "relay":
-                self.results.append(json.loads((Path(folder) / "result.json").read_text()))

@@ -4,42 +4,47 @@ from __future__ import annotations
 
 import json
 import tempfile
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import RunFailed
+from typing_extensions import Self
+
 from testbed.lab.bench import Bench
 from testbed.lab.ends import LinkRequest
 from testbed.lab.figures import Spread
+from testbed.lab.instrument import ncp_link
 from testbed.lab.ours import Hosts, hosts, plan_of
-from testbed.lab.result import Section, Target
+from testbed.lab.table import Section
 from testbed.runtime.processes import Supervised
 from topologies.link import Link
 from topologies.relay_middle import RelayMiddle, links_only_plan
 
-LINKS = 64
+LINKS, STEP, MOST = 64, 32, 255
 PPS = 1024.0
 DELAY_MS = 20.0
 LATENESS_P99_MS = 1.0
 OFFERED_WITHIN = 0.005
-LOAD_S = 3.0
-STEP = 32
-MOST = 255
 SHARE_OF_BARE = 0.5
 READY_S = 10.0
 
 
 @dataclass(frozen=True)
 class Passed:
-    """One load on so many links, and what became of its packets."""
+    """One load on links, and what became of its packets."""
 
     links: int
     offered_pps: tuple[float, float]
     """Range over links and directions: the least and the most."""
     unasked_drops: int
+
+    @classmethod
+    def of(cls, loaded: Mapping[str, Any], **further: Any) -> Self:
+        """Make one of the answer of ``ncp-link load``, and ``further`` fields."""
+        offered = [way["sent"] / loaded["seconds"] for way in loaded["directions"]]
+        lost = sum(way["sent"] - way["received"] for way in loaded["directions"])
+        return cls(len(offered) // 2, (min(offered), max(offered)), lost, **further)
 
     @property
     def offered(self) -> bool:
@@ -76,49 +81,46 @@ def measure(bench: Bench) -> Section:
         f"{PPS:g} full-size packets/s on each of many links, in both directions, all at once",
         ["links", "by", "packets/s, all", "p99 lateness, worst direction", "median direction", "drops not asked for"],
     )
-    seconds = 2.0 if bench.quick else LOAD_S
+    going: dict[str, Callable[[Bench, Hosts, Sequence[Link]], Passed]] = {"relay": trial, "bare echo": bare}
+    if bench.quick:
+        del going["bare echo"]
+    tried: dict[str, list[Passed]] = {by: [] for by in going}
+    most = dict.fromkeys(going, 0)
+    links: list[Link] = []
     with hosts(bench.fabric_name) as two:
-        links: list[Link] = []
-        _grow(two, links, LINKS)
-        trials = [
-            trial(bench, two, links, seconds)
-            for _ in bench.repeats(f"{LINKS} links", 2 if bench.quick else 3, 12 if bench.quick else 25)
-        ]
-        _add(section, trials)
-        late = Spread.of([t.lateness_p99_ms for t in trials])
-        drops = sum(t.unasked_drops for t in trials)
-        section.targets += [
-            Target(
-                f"{LINKS} links, offered load",
-                f"{PPS:g}/s per link and direction, within {OFFERED_WITHIN:.1%}",
-                _offered(trials),
-                all(t.offered for t in trials),
-            ),
-            Target(
-                f"{LINKS} links, p99 lateness",
-                f"≤ {LATENESS_P99_MS:g} ms",
-                f"{late:.3f} ms",
-                late.median <= LATENESS_P99_MS,
-            ),
-            Target(f"{LINKS} links, drops not asked for", "0", str(drops), drops == 0),
-        ]
-        bared: list[Passed] = []
-        if not bench.quick:
-            most, limit = _until_they_break(bench, section, two, links, trials, bared)
-            section.notes.append(
-                f"The largest number of links for which all of this held was {most}; {limit} with a bare echo, which "
-                f"takes frames from the same sockets and gives them on at once, however late (steps of {STEP})."
-            )
-            share = most / limit if limit else None
-            section.targets.append(
-                Target(
-                    "links beside a bare echo",
-                    f"≥ {SHARE_OF_BARE:g} of its",
-                    f"{most} of {limit}",
-                    None if share is None else share >= SHARE_OF_BARE,
-                )
-            )
-    section.raw |= {"trials": [asdict(t) for t in trials], "bare": [asdict(b) for b in bared]}
+        while going and (not links or bench.left_s > 20) and len(links) < MOST:
+            count = min(MOST, len(links) + STEP) if links else LINKS
+            new = [plan_of(index, LinkRequest(delay_ms=DELAY_MS)) for index in range(len(links) + 1, count + 1)]
+            two.connect(new, shaped=False)
+            links += new
+            for by, load in list(going.items()):
+                repeats, budget_s = (2, 12) if bench.quick else (2, 20) if tried[by] else (3, 25)
+                found = [load(bench, two, links) for _ in bench.repeats(f"{count} links, {by}", repeats, budget_s)]
+                _add(section, by, found)
+                tried[by] += found
+                if any(passed.held for passed in found):
+                    most[by] = count
+                else:
+                    del going[by]
+            if bench.quick:
+                break
+    first = [passed for passed in tried["relay"] if isinstance(passed, Trial) and passed.links == LINKS]
+    late, drops = Spread.of([t.lateness_p99_ms for t in first]), sum(t.unasked_drops for t in first)
+    wanted = f"{PPS:g}/s per link and direction, within {OFFERED_WITHIN:.1%}"
+    section.target(f"{LINKS} links, offered load", wanted, _offered(first), all(t.offered for t in first))
+    in_time = late.median <= LATENESS_P99_MS
+    section.target(f"{LINKS} links, p99 lateness", f"≤ {LATENESS_P99_MS:g} ms", f"{late:.3f} ms", in_time)
+    section.target(f"{LINKS} links, drops not asked for", "0", str(drops), drops == 0)
+    if not bench.quick:
+        own, limit = most.values()
+        section.notes.append(
+            f"The largest number of links for which all of this held was {own}; {limit} with a bare echo, which "
+            f"takes frames from the same sockets and gives them on at once, however late (steps of {STEP})."
+        )
+        met = own / limit >= SHARE_OF_BARE if limit else None
+        section.target("links beside a bare echo", f"≥ {SHARE_OF_BARE:g} of its", f"{own} of {limit}", met)
+    relayed, bared = tried["relay"], tried.get("bare echo", [])
+    section.raw |= {"trials": [asdict(t) for t in relayed], "bare": [asdict(b) for b in bared]}
     section.notes.append(
         f"Frames of {links[0]['frame_bytes']} B, {DELAY_MS:g} ms each way, counted by the hosts' interfaces. "
         "Lateness is by how much frames left after they were due, the kernel's delivery to the host included. "
@@ -127,53 +129,19 @@ def measure(bench: Bench) -> Section:
     return section
 
 
-def _until_they_break(
-    bench: Bench, section: Section, two: Hosts, links: list[Link], trials: list[Trial], bared: list[Passed]
-) -> tuple[int, int]:
-    """The most links that the relay and a bare echo bear, of steps from what ``trials`` have; 0: not even these."""
-    most = LINKS if any(t.held for t in trials) else 0
-    limit = 0
-    relays, echoes = most > 0, True
-    while (relays or echoes) and bench.left_s > 20:
-        if relays and len(links) > LINKS:
-            tried = [trial(bench, two, links, LOAD_S) for _ in bench.repeats(f"{len(links)} links", 2, 20)]
-            _add(section, tried)
-            trials += tried
-            if relays := any(t.held for t in tried):
-                most = len(links)
-        if echoes:
-            passed = [bare(bench, two, links, LOAD_S) for _ in bench.repeats(f"{len(links)} links, bare echo", 2, 20)]
-            _add(section, passed)
-            bared += passed
-            if echoes := any(p.held for p in passed):
-                limit = len(links)
-        if len(links) == MOST:
-            break
-        _grow(two, links, min(MOST, len(links) + STEP))
-    return most, limit
-
-
-def _grow(two: Hosts, links: list[Link], count: int) -> None:
-    new = [plan_of(index, LinkRequest(delay_ms=DELAY_MS)) for index in range(len(links) + 1, count + 1)]
-    two.connect(new, shaped=False)
-    links += new
-
-
-def trial(bench: Bench, two: Hosts, links: Sequence[Link], seconds: float) -> Trial:
+def trial(bench: Bench, two: Hosts, links: Sequence[Link]) -> Trial:
     """Load all links through a relay of their own."""
     with tempfile.TemporaryDirectory(prefix="ncp-bench-") as folder:
         middle = RelayMiddle(two.fabric, bench.binary, directory=Path(folder))
         try:
             middle.start(links)
-            loaded = bench.instrument.load(Path(folder) / "plan.json", two.paths, pps=PPS, seconds=seconds)
+            loaded = _loaded(bench, two, Path(folder) / "plan.json")
         finally:
             middle.stop()
         relay = json.loads((Path(folder) / "result.json").read_text())
     p99s = [way["lateness_us"]["p99"] / 1000 for way in relay["links"]]
-    return Trial(
-        links=len(links),
-        offered_pps=_offered_pps(loaded),
-        unasked_drops=_lost(loaded),
+    return Trial.of(
+        loaded,
         lateness_p99_ms=max(p99s),
         lateness_median_p99_ms=Spread.of(p99s).median,
         extra_delay_p99_ms=loaded["extra_delay_p99_ms"],
@@ -181,50 +149,33 @@ def trial(bench: Bench, two: Hosts, links: Sequence[Link], seconds: float) -> Tr
     )
 
 
-def bare(bench: Bench, two: Hosts, links: Sequence[Link], seconds: float) -> Passed:
+def bare(bench: Bench, two: Hosts, links: Sequence[Link]) -> Passed:
     """The same load through packet sockets that only pass frames on: what a relay by them could bear at most."""
     with tempfile.TemporaryDirectory(prefix="ncp-bench-") as folder:
         plan, log = links_only_plan(Path(folder), links), Path(folder) / "bare.log"
         command = [str(bench.binary), "bare", "--plan", str(plan)]
         echo = Supervised.start("the bare echo", command, log, namespace=two.fabric.path)
         try:
-            _await_ready(echo)
-            loaded = bench.instrument.load(plan, two.paths, pps=PPS, seconds=seconds)
+            echo.await_ready(lambda: bool(log.read_text()), READY_S)
+            return Passed.of(_loaded(bench, two, plan))
         finally:
             echo.end_group()
-    return Passed(links=len(links), offered_pps=_offered_pps(loaded), unasked_drops=_lost(loaded))
 
 
-def _await_ready(echo: Supervised) -> None:
-    deadline = time.monotonic() + READY_S
-    while not echo.log.read_text():
-        if failure := echo.failure():
-            raise RunFailed.of(failure)
-        if time.monotonic() > deadline:
-            raise RunFailed("bench.echo-not-ready", "the bare echo is not ready after {ready_s:g} s", ready_s=READY_S)
-        time.sleep(0.01)
+def _loaded(bench: Bench, two: Hosts, plan: Path) -> dict[str, Any]:
+    namespaces = ("--netns", f"h1={two.paths[0]}", "--netns", f"h2={two.paths[1]}")
+    return ncp_link(bench.binary, "load", *namespaces, plan=plan, pps=PPS, for_="2s" if bench.quick else "3s")
 
 
-def _offered_pps(loaded: Mapping[str, Any]) -> tuple[float, float]:
-    offered = [way["sent"] / loaded["seconds"] for way in loaded["directions"]]
-    return min(offered), max(offered)
-
-
-def _lost(loaded: Mapping[str, Any]) -> int:
-    return sum(way["sent"] - way["received"] for way in loaded["directions"])
-
-
-def _add(section: Section, trials: Sequence[Passed]) -> None:
-    relayed = [t for t in trials if isinstance(t, Trial)]
-    section.rows.append(
-        [
-            str(trials[0].links),
-            "relay" if relayed else "bare echo",
-            f"{2 * trials[0].links * PPS:,.0f} offered" if all(t.offered for t in trials) else _offered(trials),
-            f"{Spread.of([t.lateness_p99_ms for t in relayed]):.3f} ms" if relayed else "",
-            f"{Spread.of([t.lateness_median_p99_ms for t in relayed]).median:.3f} ms" if relayed else "",
-            str(sum(t.unasked_drops for t in trials)),
-        ]
+def _add(section: Section, by: str, trials: Sequence[Passed]) -> None:
+    links, relayed = trials[0].links, [t for t in trials if isinstance(t, Trial)]
+    section.row(
+        str(links),
+        by,
+        f"{2 * links * PPS:,.0f} offered" if all(t.offered for t in trials) else _offered(trials),
+        f"{Spread.of([t.lateness_p99_ms for t in relayed]):.3f} ms" if relayed else "",
+        f"{Spread.of([t.lateness_median_p99_ms for t in relayed]).median:.3f} ms" if relayed else "",
+        str(sum(t.unasked_drops for t in trials)),
     )
 
 

@@ -1,24 +1,66 @@
-"""Results as text for a terminal and as Markdown for a README."""
+"""Results of a benchmark: tables, and targets met or missed, as text for a terminal and as Markdown for a README."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from testbed.lab.result import Section, Target
+from dataclasses import dataclass, field
+from textwrap import indent
+from typing import Any
 
 WORDS = {True: "PASS", False: "FAIL", None: "–"}
 
 
+@dataclass(frozen=True)
+class Target:
+    """One thing that was to be reached; ``met`` is None where this machine could not tell."""
+
+    name: str
+    expected: str
+    measured: str
+    met: bool | None
+
+
+@dataclass
+class Section:
+    """One part of a benchmark: a table, the targets it decides and notes on how it was measured."""
+
+    name: str
+    title: str
+    columns: list[str]
+    rows: list[list[str]] = field(default_factory=list)
+    targets: list[Target] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    raw: dict[str, Any] = field(default_factory=dict)
+    """Every single measurement, for ``bench.json``."""
+
+    def row(self, *cells: str) -> None:
+        """Add a row to the table."""
+        self.rows.append(list(cells))
+
+    def target(self, name: str, expected: str, measured: str, met: bool | None) -> None:
+        """Add a target in words."""
+        self.targets.append(Target(name, expected, measured, met))
+
+    def at_most(self, name: str, measured: float, limit: float, form: str = ".2f", unit: str = "") -> None:
+        """Add a target that a figure meets up to a limit."""
+        self.target(name, f"≤ {limit:g}{unit}", f"{measured:{form}}{unit}", measured <= limit)
+
+    def at_least(self, name: str, measured: float, limit: float, form: str = ".2f", unit: str = "") -> None:
+        """Add a target that a figure meets from a limit on."""
+        self.target(name, f"≥ {limit:g}{unit}", f"{measured:{form}}{unit}", measured >= limit)
+
+
+def all_met(sections: Sequence[Section]) -> bool:
+    """Whether no target was missed; unknown ones do not count."""
+    return all(target.met is not False for section in sections for target in section.targets)
+
+
 def text_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Columns aligned: the first to the left, the others to the right."""
-    widths = [max(len(row[i]) for row in [columns, *rows]) for i in range(len(columns))]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if i == 0 else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in [columns, *rows]
-    )
+    lines = [columns, *rows]
+    first, *others = (max(map(len, column)) for column in zip(*lines, strict=True))
+    aligned = ([cells[0].ljust(first), *map(str.rjust, cells[1:], others)] for cells in lines)
+    return "\n".join("  ".join(cells).rstrip() for cells in aligned)
 
 
 def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -29,7 +71,7 @@ def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str
 
 def as_text(section: Section) -> str:
     """A section for a terminal."""
-    parts = [section.title, _indented(text_table(section.columns, section.rows))]
+    parts = [section.title, indent(text_table(section.columns, section.rows), "  ")]
     parts += [f"  {WORDS[t.met]:<4}  {t.name}: {t.measured} (expected: {t.expected})" for t in section.targets]
     parts += [f"  note: {note}" for note in section.notes]
     return "\n".join(parts)
@@ -41,15 +83,6 @@ def as_markdown(headline: str, sections: Sequence[Section]) -> str:
     for section in sections:
         parts.append(f"### {section.title}\n\n{markdown_table(section.columns, section.rows)}")
         parts += ["\n".join(f"- {note}" for note in section.notes)] if section.notes else []
-    targets: list[Target] = [target for section in sections for target in section.targets]
-    parts.append(
-        "### Targets\n\n"
-        + markdown_table(
-            ["target", "expected", "measured", ""], [[t.name, t.expected, t.measured, WORDS[t.met]] for t in targets]
-        )
-    )
+    rows = [[t.name, t.expected, t.measured, WORDS[t.met]] for section in sections for t in section.targets]
+    parts.append("### Targets\n\n" + markdown_table(["target", "expected", "measured", ""], rows))
     return "\n\n".join(parts) + "\n"
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"  {line}" for line in text.splitlines())

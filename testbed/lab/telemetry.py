@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,9 +14,9 @@ from testbed.errors import RunFailed
 from testbed.judge.checks.result import Verdict
 from testbed.lab import telemetry_load
 from testbed.lab.benchmark import Benchmark, Measurement
-from testbed.lab.result import Section, Target
+from testbed.lab.figures import Spread
+from testbed.lab.table import Section
 from testbed.lab.telemetry_load import Load
-from testbed.message import Message
 from testbed.planning.resolve import Choices, resolve
 from testbed.scenario.load import load as load_scenario
 from testbed.series import FromFile, Reader, influxql, named
@@ -29,7 +30,7 @@ SETTLE_S = 12.0
 PAYLOAD_BPS = (1024 + 128) * 1024 * 8
 LARGEST_EFFECT = 0.01
 OVER_NS = 2_000_000_000
-"""The load is over by so long after it was last seen."""
+"""The load is over when it was last seen that long ago."""
 
 
 @dataclass(frozen=True)
@@ -49,44 +50,18 @@ class Phases:
 FULL, QUICK = Phases(quiet_s=30, loaded_s=60), Phases(quiet_s=8, loaded_s=15)
 
 
-class Loader(threading.Thread):
-    """Waits until the transfer has gone on for a while, then loads the database."""
-
-    def __init__(self, run: str, push: Path, phases: Phases) -> None:
-        super().__init__(name="load", daemon=True)
-        self._run, self._push, self._phases = run, push, phases
-        self._stopped = threading.Event()
-        self.load: Load | None = None
-        self.error: Message | None = None
-
-    def run(self) -> None:
-        """Send until the load is over, or :meth:`stop`."""
-        try:
-            endpoint = influx.ensure()
-            start_ns = self._start_ns(endpoint)
-            if start_ns is None:
-                return
-            due_s = start_ns / 1e9 + SETTLE_S + self._phases.quiet_s - time.time()
-            if self._stopped.wait(max(0.0, due_s)):
-                return
-            self.load = telemetry_load.run(endpoint, self._push, RATE_PPS, self._phases.loaded_s, self._stopped)
-        except Exception as error:  # reported with the result: the transfer goes on, whether or not the load failed
-            self.error = Message("bench.load-broke", "{error}", error=error)
-
-    def stop(self) -> None:
-        """End, whatever it is doing."""
-        self._stopped.set()
-        self.join()
-
-    def _start_ns(self, endpoint: influx.Endpoint) -> int | None:
-        """The transfer's start, from the database as a dashboard sees it."""
-        is_start = f"{influxql.tag_is('run', self._run)} AND {influxql.tag_is('kind', 'transfer_start')}"
-        with influx.Client(endpoint, "reader") as reader:
-            while not self._stopped.wait(0.2):
-                found = reader.query(f'SELECT first("at_s") FROM "event" WHERE {is_start}')
-                if found:
-                    return int(found[0].columns["time"][0])
+def load_beside(run: str, push: Path, phases: Phases, stopped: threading.Event) -> Load | None:
+    """Load the database when the run's transfer has gone on for a while; None if ``stopped`` comes first."""
+    endpoint = influx.ensure()
+    is_start = f"{influxql.tag_is('run', run)} AND {influxql.tag_is('kind', 'transfer_start')}"
+    with influx.Client(endpoint, "reader") as reader:  # as a dashboard sees it
+        while not (found := reader.query(f'SELECT first("at_s") FROM "event" WHERE {is_start}')):
+            if stopped.wait(0.2):
+                return None
+    due_s = found[0].columns["time"][0] / 1e9 + SETTLE_S + phases.quiet_s - time.time()
+    if stopped.wait(max(0.0, due_s)):
         return None
+    return telemetry_load.run(endpoint, push, RATE_PPS, phases.loaded_s, stopped)
 
 
 def measure(requested: Measurement) -> None:
@@ -97,17 +72,16 @@ def measure(requested: Measurement) -> None:
     choices = Choices(runtime="process", middle=choose_emulator("auto"), quick=requested.quick)
     plan = resolve(loaded, requested.programs.policies, choices, requested.run_id)
     measured = EmulatedRun(plan, loaded, requested.programs.binaries, requested.progress)
-    loader = Loader(plan["run"], requested.programs.binaries["ncp-push"], phases)
-    loader.start()
-    try:
-        verdict = measured.execute()
-    finally:
-        loader.stop()
-    if loader.error:
-        raise RunFailed.of(loader.error)
-    if loader.load is None:
+    stopped = threading.Event()
+    with ThreadPoolExecutor(1, "load") as beside:
+        loading = beside.submit(load_beside, plan["run"], requested.programs.binaries["ncp-push"], phases, stopped)
+        try:
+            verdict = measured.execute()
+        finally:
+            stopped.set()
+    if (load := loading.result()) is None:
         raise RunFailed("bench.load-too-late", "the transfer was over before the load began")
-    requested.add(section(FromFile(measured.folder / "telemetry.lp"), loader.load, phases, verdict))
+    requested.add(section(FromFile(measured.folder / "telemetry.lp"), load, phases, verdict))
 
 
 def goodput_bps(received: Samples, from_ns: int, to_ns: int) -> float:
@@ -140,44 +114,23 @@ def section(reader: Reader, load: Load, phases: Phases, verdict: Verdict) -> Sec
         "telemetry", "Goodput of a transfer beside telemetry of others", ["phase", "s", "kbit/s", "of the quiet ones"]
     )
     for name, (from_ns, to_ns) in spans.items():
-        made.rows.append(
-            [name, f"{(to_ns - from_ns) / 1e9:.0f}", f"{found[name] / 1e3:.1f}", f"{found[name] / quiet_bps:.4f}"]
-        )
-    lag_s = sorted(load.lag_s)
-    made.targets = [
-        Target(
-            "goodput beside the load",
-            f"not more than {LARGEST_EFFECT:.0%} less",
-            f"{-effect:+.2%}",
-            effect <= LARGEST_EFFECT,
-        ),
-        Target(
-            "points",
-            f"all of {RATE_PPS * phases.loaded_s:,.0f} stored",
-            f"{load.written:,} written, {load.pushed:,} taken, {load.rejected:,} refused, {load.stored:,} stored",
-            load.stored == load.written == load.pushed == round(RATE_PPS * phases.loaded_s),
-        ),
-    ]
-    if lag_s:
-        median_s = lag_s[len(lag_s) // 2]
+        made.row(name, f"{(to_ns - from_ns) / 1e9:.0f}", f"{found[name] / 1e3:.1f}", f"{found[name] / quiet_bps:.4f}")
+    least = f"not more than {LARGEST_EFFECT:.0%} less"
+    made.target("goodput beside the load", least, f"{-effect:+.2%}", effect <= LARGEST_EFFECT)
+    points = round(RATE_PPS * phases.loaded_s)
+    told = f"{load.written:,} written, {load.pushed:,} taken, {load.rejected:,} refused, {load.stored:,} stored"
+    made.target("points", f"all of {points:,} stored", told, load.stored == load.written == load.pushed == points)
+    if load.lag_s:
+        lag = Spread.of(load.lag_s)
         made.notes.append(
-            f"Newest stored point, asked every second: {median_s:.2f} s old (median), at most {lag_s[-1]:.2f} s."
+            f"Newest stored point, asked every second: {lag.median:.2f} s old (median), at most {lag.high:.2f} s."
         )
     cost = ", ".join(f"{name} {cpu_s / load.seconds:.0%}" for name, cpu_s in load.cpu_s.items())
     made.notes.append(f"CPU during the load, of one core: {cost}. A point has 11 fields and about 270 bytes.")
     trust = "trusted" if verdict.trust.trusted else f"not to be trusted ({'; '.join(verdict.trust.reasons)})"
     made.notes.append(f"The run itself: {verdict.verdict}, {trust}.")
-    made.raw = {
-        "goodput_bps": found,
-        "effect": effect,
-        "written": load.written,
-        "pushed": load.pushed,
-        "rejected": load.rejected,
-        "stored": load.stored,
-        "lag_s": load.lag_s,
-        "cpu_s": load.cpu_s,
-        "loaded_s": load.seconds,
-    }
+    counts = {name: getattr(load, name) for name in ("written", "pushed", "rejected", "stored", "lag_s", "cpu_s")}
+    made.raw = {"goodput_bps": found, "effect": effect, **counts, "loaded_s": load.seconds}
     return made
 
 

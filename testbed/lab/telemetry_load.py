@@ -4,10 +4,8 @@ InfluxDB, and watched from the reader's side."""
 from __future__ import annotations
 
 import json
-import os
-import signal
+import multiprocessing
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -18,15 +16,16 @@ from pathlib import Path
 
 import psutil
 
-from testbed import paths
 from testbed.errors import RunFailed
-from testbed.lab.point_source import MEASUREMENT
 from testbed.services import influx
 from testbed.services.influx.client import QueryFailed
 
 DATABASE = "ncp_testbed_bench"
 DRAIN_S = 30.0
 LOOK_S = 1.0
+MEASUREMENT = "bench_connection"
+SERIES = 200
+TICK_S = 0.1
 
 
 @dataclass
@@ -62,57 +61,62 @@ def database(endpoint: influx.Endpoint) -> Iterator[influx.Endpoint]:
             admin.execute(f'DROP DATABASE "{DATABASE}"')
 
 
+def lines(number: int, count: int, begun_ns: int, rate_pps: int) -> str:
+    """``count`` points from the one of that number on, at their own times, with the fields of an agent's
+    connection."""
+    return "".join(
+        f"{MEASUREMENT},connection={k % SERIES},policy=nkp24,role=sender,session=s1 "
+        f"delivered_pps=1021.7,delivered_share=0.887,window_packets={3641 + k % 97}.25,window_share=0.889,"
+        f"in_flight_packets=203i,rto_ms=512.5,sent={k}i,resent=17i,acked={k}i,lost=3i,rtt_ms=171.375 "
+        f"{begun_ns + k * 1_000_000_000 // rate_pps}\n"
+        for k in range(number, number + count)
+    )
+
+
+def write(spool: Path, rate_pps: int, for_s: float) -> None:
+    """Append ``rate_pps`` points a second: what a whole laboratory's agents would write."""
+    begun_ns, begun_s = time.time_ns(), time.monotonic()
+    number, whole = 0, round(rate_pps * for_s)
+    with spool.open("ab", buffering=0) as file:
+        while number < whole:
+            due = min(whole, round((time.monotonic() - begun_s) * rate_pps))
+            file.write(lines(number, due - number, begun_ns, rate_pps).encode())
+            number = due
+            time.sleep(TICK_S)
+
+
 def run(endpoint: influx.Endpoint, push: Path, rate_pps: int, for_s: float, stopped: threading.Event) -> Load:
-    """Load the database for so many seconds, or until ``stopped``; raises :class:`RunFailed` if it breaks."""
+    """Load the database for a time, or until ``stopped``; raises :class:`RunFailed` if it breaks."""
     with tempfile.TemporaryDirectory(prefix="ncp-bench-") as name, database(endpoint) as own:
         folder = Path(name)
         spool, plan, credentials = folder / "points.lp", folder / "plan.json", folder / "credentials.json"
         own.logins["admin"].write(credentials)
         telemetry = {"interval_ms": 100, "url": own.url, "database": own.database}
         plan.write_text(json.dumps({"schema": 2, "run": "bench", "scenario": "telemetry", "telemetry": telemetry}))
-        pusher = subprocess.Popen(
-            [push, "--plan", plan, "--spool", spool, "--credentials", credentials, "--drain", f"{DRAIN_S:g}s"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        source = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "testbed.lab.point_source",
-                "--spool",
-                spool,
-                "--rate",
-                str(rate_pps),
-                "--for",
-                str(for_s),
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONPATH": str(paths.CHECKOUT)},
-        )
-        load = Load()
-        try:
-            _watch(own, source, pusher, load, stopped)
-            written, _ = source.communicate(timeout=5)
-            pusher.send_signal(signal.SIGTERM)
-            reported, errors = pusher.communicate(timeout=DRAIN_S + 10)
-        finally:
-            for process in (source, pusher):
-                if process.poll() is None:
-                    process.kill()
-                    process.wait()
-        if source.returncode or not reported:
+        command: list[str | Path] = [push, "--plan", plan, "--spool", spool, "--credentials", credentials]
+        command += ["--drain", f"{DRAIN_S:g}s"]
+        # A process of its own: its CPU time is not the run's.
+        source = multiprocessing.get_context("spawn").Process(target=write, args=(spool, rate_pps, for_s))
+        load, pipe = Load(), subprocess.PIPE
+        with subprocess.Popen(command, text=True, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe) as pusher:
+            try:
+                source.start()
+                while source.is_alive() and not spool.exists():
+                    time.sleep(0.01)
+                _watch(own, source, pusher, load, stopped)
+                pusher.terminate()
+                reported, errors = pusher.communicate(timeout=DRAIN_S + 10)
+            finally:
+                source.kill()
+                pusher.kill()
+        if source.exitcode or not reported:
             raise RunFailed(
                 "bench.load-failed",
                 "the load on the database broke down: {error}",
-                error=errors.strip() or source.returncode,
+                error=errors.strip() or source.exitcode,
             )
         counts = json.loads(reported)
-        load.written, load.pushed, load.rejected = int(written), counts["pushed"], counts["rejected"]
+        load.written, load.pushed, load.rejected = spool.read_bytes().count(b"\n"), counts["pushed"], counts["rejected"]
         with influx.Client(own, "admin") as reader:
             found = reader.query(f'SELECT count("sent") AS "points" FROM "{MEASUREMENT}"')
             load.stored = int(found[0].columns["points"][0]) if found else 0
@@ -121,25 +125,19 @@ def run(endpoint: influx.Endpoint, push: Path, rate_pps: int, for_s: float, stop
 
 def _watch(
     endpoint: influx.Endpoint,
-    source: subprocess.Popen[str],
+    source: multiprocessing.process.BaseProcess,
     pusher: subprocess.Popen[str],
     load: Load,
     stopped: threading.Event,
 ) -> None:
     """Measures cost and a reader's lag until the source has ended."""
-    processes = {"source": psutil.Process(source.pid), "ncp-push": psutil.Process(pusher.pid)}
-    server = influx.status().pid
-    if server is not None:
-        processes["influxd"] = psutil.Process(server)
+    pids = {"source": source.pid, "ncp-push": pusher.pid, "influxd": influx.status().pid}
+    processes = {name: psutil.Process(pid) for name, pid in pids.items() if pid is not None}
     before = {name: _cpu_s(process) for name, process in processes.items()}
-    latest = dict(before)
     load.begun_ns = time.time_ns()
     with influx.Client(endpoint, "admin") as reader:
-        while source.poll() is None and not stopped.is_set():
-            stopped.wait(LOOK_S)
-            if source.poll() is not None:
-                break
-            latest |= {name: _cpu_s(process) for name, process in processes.items()}
+        while not stopped.wait(LOOK_S) and source.is_alive():
+            load.cpu_s = {name: _cpu_s(process) - before[name] for name, process in processes.items()}
             load.ended_ns = time.time_ns()
             try:
                 found = reader.query(f'SELECT last("sent") FROM "{MEASUREMENT}" WHERE time > now() - 60s')
@@ -147,9 +145,9 @@ def _watch(
                 continue  # the next answer tells how long that took
             if found:
                 load.lag_s.append((time.time_ns() - found[0].columns["time"][0]) / 1e9)
-    load.cpu_s = {name: latest[name] - before[name] for name in processes}
-    if stopped.is_set() and source.poll() is None:
+    if stopped.is_set():
         source.terminate()
+    source.join()
 
 
 def _cpu_s(process: psutil.Process) -> float:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from testbed.lab import ncp
-from testbed.lab.result import all_met
-from testbed.lab.speed import Session, Transfer
+from testbed.lab.ncp import Session, Transfer
+from testbed.lab.table import all_met
 from tests.bench.test_bench_links import bench
 
 

@@ -1,14 +1,14 @@
 """The benchmark of telemetry: its arithmetic, and its load on a real InfluxDB."""
 
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.lab import telemetry, telemetry_load
-from testbed.lab.point_source import SERIES, lines
-from testbed.lab.telemetry_load import DATABASE, Load
+from testbed.lab.telemetry_load import DATABASE, SERIES, Load, lines
 from testbed.machine import build
 from testbed.series import FromFile
 from testbed.services import influx
@@ -82,3 +82,26 @@ def test_a_load_on_a_real_influxdb_arrives_whole_and_leaves_nothing(endpoint: in
     with influx.Client(endpoint, "admin") as admin:
         (databases,) = admin.query("SHOW DATABASES")
     assert DATABASE not in databases.columns["name"]
+
+
+@pytest.mark.packets
+def test_the_load_begins_when_the_transfer_has_gone_on_for_a_while(
+    endpoint: influx.Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    push = build.build_programs("ncp-push")["ncp-push"]
+    monkeypatch.setattr(telemetry, "SETTLE_S", 0.5)
+    phases = telemetry.Phases(quiet_s=0.5, loaded_s=2)
+    stopped = threading.Event()
+    stopped.set()
+    assert telemetry.load_beside("none", push, phases, stopped) is None
+    start_ns = time.time_ns()
+    with influx.Client(endpoint, "admin") as admin:
+        admin.write([f"event,run=bench-load,kind=transfer_start at_s=0 {start_ns}"])
+    try:
+        load = telemetry.load_beside("bench-load", push, phases, threading.Event())
+    finally:
+        with influx.Client(endpoint, "admin") as admin:
+            admin.delete_run("bench-load")
+    assert load is not None
+    assert load.begun_ns >= start_ns + S
+    assert load.stored == telemetry.RATE_PPS * 2

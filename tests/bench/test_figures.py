@@ -30,10 +30,8 @@ def test_the_median_of_an_even_number_is_between() -> None:
 
 
 def test_of_nothing_there_is_no_figure() -> None:
-    with pytest.raises(ValueError, match="no value"):
+    with pytest.raises(ValueError, match="no median"):
         Spread.of([])
-    with pytest.raises(ValueError, match="no value"):
-        quantile([], 0.5)
 
 
 @pytest.mark.parametrize(("trials", "chance"), [(20, 0.5), (50, 0.1), (9, 0.01)])
@@ -51,9 +49,3 @@ def test_the_interval_of_many_is_about_that_of_the_normal_distribution() -> None
     deviation = math.sqrt(20_000 * 0.1 * 0.9)
     assert low == pytest.approx(2000 - 2.576 * deviation, abs=3)
     assert high == pytest.approx(2000 + 2.576 * deviation, abs=3)
-
-
-@pytest.mark.parametrize(("trials", "chance"), [(0, 0.5), (5, 0.0), (5, 1.0)])
-def test_what_has_no_interval_is_refused(trials: int, chance: float) -> None:
-    with pytest.raises(ValueError, match="want at least one"):
-        binomial_interval(trials, chance)

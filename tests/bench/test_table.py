@@ -1,7 +1,6 @@
 """What the benchmarks print and write."""
 
-from testbed.lab.result import Section, Target, all_met
-from testbed.lab.table import as_markdown, as_text, markdown_table, text_table
+from testbed.lab.table import Section, Target, all_met, as_markdown, as_text, markdown_table, text_table
 
 
 def section(met: bool | None) -> Section:

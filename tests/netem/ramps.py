@@ -10,7 +10,7 @@ from typing import Any
 from testbed import paths
 from testbed.engines.mininet.host_rates import HostRates
 from testbed.lab.ends import Between, End
-from testbed.lab.instrument import Instrument
+from testbed.lab.instrument import ncp_link
 from testbed.lab.ours import hosts
 from topologies.link import Link, rate_pps, resolve_link
 from topologies.middle import NetemMiddle
@@ -36,7 +36,6 @@ def ramps(rates: HostRates, link: Link) -> float:
 def measure() -> dict[str, Any]:
     """A stream of packets without end while the ramps go on."""
     link = resolve_link(1, "link1", "h1", "h2", Rate(pps=128), delay_ms=1, queue=QueueLength(packets=50))
-    instrument = Instrument(paths.BINARIES / "ncp-link")
     with hosts("ncp-test-rates") as two:
         two.connect([link], shaped=True)
         middle = NetemMiddle(two.fabric)
@@ -45,13 +44,15 @@ def measure() -> dict[str, Any]:
         between = Between(End(two.paths[0], link["a"]["address"]), End(two.paths[1], link["b"]["address"]))
         with ThreadPoolExecutor() as beside:
             asked = beside.submit(ramps, rates, link)
-            found = instrument.stream(
-                between,
+            found = ncp_link(
+                paths.BINARIES / "ncp-link",
+                "stream",
+                from_=between.a,
+                to=between.b,
                 ip_bytes=link["frame_bytes"] - 14,
-                seconds=SECONDS,
-                window_s=SECONDS - 1,
-                send_buffer_bytes=40_000,
-                wait_ms=1000,
+                for_=f"{SECONDS}s",
+                window=f"{SECONDS - 1}s",
+                send_buffer=40_000,
             )
         rates.close()
         middle.stop()
