@@ -41,7 +41,7 @@ class Passed:
 
     @classmethod
     def of(cls, loaded: Mapping[str, Any], **further: Any) -> Self:
-        """Make one of the answer of ``ncp-link load``, and ``further`` fields."""
+        """Read the answer of ``ncp-link load``; ``further`` are more fields."""
         offered = [way["sent"] / loaded["seconds"] for way in loaded["directions"]]
         lost = sum(way["sent"] - way["received"] for way in loaded["directions"])
         return cls(len(offered) // 2, (min(offered), max(offered)), lost, **further)
