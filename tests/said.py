@@ -6,11 +6,14 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from pydantic import BaseModel
+
 from testbed.message import Lines, Listed, Message
 
 
 class Saying:
-    """Equal to a message with this code and these parameters (numbers to five digits), whatever its text."""
+    """Equal to a message with this code and these parameters (numbers to five digits), whatever its text; of a model
+    among them, the fields that matter are a dictionary."""
 
     def __init__(self, code: str, /, **parameters: Any) -> None:
         self.code, self.parameters = code, parameters
@@ -40,6 +43,8 @@ def codes(messages: Iterable[Message]) -> list[str]:
 
 
 def _same(expected: Any, found: Any) -> bool:
+    if isinstance(expected, dict) and isinstance(found, BaseModel):
+        return all(_same(value, getattr(found, name)) for name, value in expected.items())
     if isinstance(expected, float) and not isinstance(found, (str, bool)) and found is not None:
         return math.isclose(expected, float(found), rel_tol=1e-5, abs_tol=1e-9)
     return bool(expected == found) and isinstance(expected, bool) == isinstance(found, bool)

@@ -9,7 +9,7 @@ from testbed.judge.checks.evidence import CannotJudge, Evidence, agent_results
 from testbed.judge.checks.figures import figures_of
 from testbed.judge.checks.parameters import CheckParameters
 from testbed.judge.checks.planned import NoSuchSession, session_of
-from testbed.judge.checks.registry import JUDGEMENTS, parameters_in_plan
+from testbed.judge.checks.registry import parameters_in_plan
 from testbed.judge.checks.result import CheckResult, Trust, Verdict, rounded
 from testbed.judge.expected_failures import ExpectedFailure
 from testbed.judge.status import Status, summary_of, verdict_of
@@ -75,7 +75,7 @@ def judge_one(parameters: CheckParameters, evidence: Evidence) -> CheckResult:
                 about=", ".join(parameters.policy),
             )
             return CheckResult.of(parameters, Status.SKIPPED, said)
-        return JUDGEMENTS[parameters.judge](parameters, evidence)
+        return parameters.result(evidence)
     except (CannotJudge, NoSuchSession) as error:
         return CheckResult.of(parameters, Status.ERROR, error.said.because("Can't be judged"))
 

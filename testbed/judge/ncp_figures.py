@@ -14,14 +14,13 @@ import topologies
 from testbed import documents, exit_codes, judge, plan, series
 from testbed.judge import checks
 from testbed.judge.checks import planned
+from testbed.judge.checks.ends import PayloadIntact
 from testbed.judge.checks.evidence import CannotJudge, Evidence, agent_results
-from testbed.judge.checks.expected import law_for
 from testbed.judge.checks.goodput import goodput_bps
+from testbed.judge.checks.law import law_for
+from testbed.judge.checks.of_two import TOLERANCE, Ratio, Settles, settled_s
 from testbed.judge.checks.parameters import RESOLVED
-from testbed.judge.checks.payload_intact import PayloadIntact, payload_intact
-from testbed.judge.checks.ratio import Ratio, ratio
 from testbed.judge.checks.result import rounded
-from testbed.judge.checks.settles import TOLERANCE, Settles, settled_s, settles
 from testbed.judge.status import Status
 from testbed.plan.model import Plan, Session
 from testbed.series import FromFile
@@ -79,7 +78,7 @@ def measure(plan: Plan, folder: Path) -> dict[str, Any]:
     reader = FromFile(folder / "telemetry.lp", only=("ncp_connection", "event"))
     evidence = Evidence(plan, reader, agent_results(folder / "agents"))
     session = planned.session_of(plan, None)
-    intact = payload_intact(PayloadIntact(name="payload", judge="payload_intact"), evidence)
+    intact = PayloadIntact(name="payload", judge="payload_intact").result(evidence)
     if intact.status != Status.PASS:
         raise CannotJudge.of(intact.said)
     goodput = goodput_bps(evidence, session)
@@ -124,7 +123,7 @@ def _settled(evidence: Evidence, session: Session, duration_s: float) -> dict[st
             "at_least": LEAST_STAY_S,
         }
         check = Settles.model_validate(document, context=RESOLVED)
-        result = settles(check, evidence)
+        result = check.result(evidence)
         measured.append(result.measured if result.status == Status.PASS else None)
         shares = law.share(first, grid_s) / law.share(other, grid_s)
         expected.append(settled_s(grid_s, shares, rates[first] / rates[other], check.tolerance))
@@ -149,7 +148,7 @@ def _delivered_ratio(evidence: Evidence, session: Session) -> float | None:
         "max": 1e9,
         "last": LAST_S,
     }
-    measured = ratio(Ratio.model_validate(document, context=RESOLVED), evidence).measured
+    measured = Ratio.model_validate(document, context=RESOLVED).result(evidence).measured
     return float(measured) if isinstance(measured, (int, float)) else None
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from testbed.judge.checks.as_captured import words_and_packets
+from testbed.judge.checks.ends import PayloadIntact
 from testbed.judge.checks.evidence import Evidence
-from testbed.judge.checks.payload_intact import PayloadIntact, payload_intact
 from tests.said import Saying
 
 SECOND = 10**9
@@ -58,7 +58,7 @@ def test_its_words_are_held_against_the_packets(role: str, words: Any, status: s
     plan: Any = {"sessions": [{"name": "s1", "transfer_bytes": 900}]}
     evidence = Evidence(plan, None, list(ends.values()))  # type: ignore[arg-type]  # no samples are asked for
     assert words_and_packets(evidence) == says
-    assert payload_intact(PayloadIntact(name="p", judge="payload_intact"), evidence).status == status
+    assert PayloadIntact(name="p", judge="payload_intact").result(evidence).status == status
 
 
 def test_one_that_came_to_no_end_is_left_to_its_checks_and_hides_no_other() -> None:

@@ -68,11 +68,19 @@ def test_what_arrives_is_a_part_of_what_the_link_carries() -> None:
     assert result.measured == pytest.approx(0.8)
     assert result.expected == "at least 0.7"
     assert result.figures == {"utilization": pytest.approx(0.8)}
-    of_fast = {"link": "fast", "carried_mbit_s": 10.0, "from_s": 2, "to_s": 18}
-    assert result.said == Saying("bottleneck.utilization", used=0.8, min=0.7, each="s1 8.000", **of_fast)
+    of_fast = {"link": "fast", "from_s": 2.0, "to_s": 18.0}
+    assert result.said == Saying(
+        "bottleneck.utilization", check={**of_fast, "min": 0.7}, used=0.8, carried_mbit_s=10.0, each="s1 8.000"
+    )
     assert result.said.parameters["carried_mbit_s"] == 10.0, "to the last digit"
     two = asked_of({"s1": 0.6, "s2": 0.2})
-    assert two.said == Saying("bottleneck.utilization", used=0.8, min=0.0, each="s1 6.000, s2 2.000", **of_fast)
+    assert two.said == Saying(
+        "bottleneck.utilization",
+        check={**of_fast, "min": 0.0},
+        used=0.8,
+        carried_mbit_s=10.0,
+        each="s1 6.000, s2 2.000",
+    )
     assert set(two.figures) == {"utilization", "jain"}
 
 
@@ -113,7 +121,7 @@ def test_a_link_that_carries_nothing_can_not_be_judged() -> None:
     dead = [{"at_s": 0.0, **CLEARED, "properties": {"loss": 1.0}}]
     result = asked_of({"s1": 0.5}, timeline=dead)
     assert result.status == "error"
-    assert result.said == Saying("bottleneck.carries-nothing", link="fast", from_s=2, to_s=18)
+    assert result.said == Saying("bottleneck.carries-nothing", check={"link": "fast", "from_s": 2.0, "to_s": 18.0})
 
 
 def test_the_queue_is_what_round_trips_are_longer_by() -> None:

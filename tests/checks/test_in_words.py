@@ -10,8 +10,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from testbed.errors import BadInput
 from testbed.judge.checks import Check, planned, run_status
-from testbed.judge.checks.expected import rate_changes
 from testbed.judge.checks.figures import figures_of
+from testbed.judge.checks.law import rate_changes
 from testbed.judge.checks.parameters import CheckParameters
 from testbed.judge.checks.registry import FACTS, parameters_in_plan
 from testbed.judge.checks.result import CheckResult, Trust, Verdict, rounded

@@ -11,9 +11,9 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from testbed.judge.checks import Check, CheckResult, Trust
-from testbed.judge.checks.multipath import MOST, capacities
-from testbed.judge.checks.optimum import Capacity, optimum_s
+from testbed.judge.checks.multipath import MOST, capacities, optimum_s
 from testbed.judge.checks.parameters import CheckParameters
+from testbed.judge.checks.planned import Capacity
 from testbed.judge.judge import judge
 from testbed.series import Samples
 from tests.checks.in_memory import (

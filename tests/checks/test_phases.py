@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.judge.checks import CheckResult, Trust
-from testbed.judge.checks.expected import rate_changes
-from testbed.judge.checks.law import law_of
+from testbed.judge.checks.law import law_of, rate_changes
 from testbed.judge.judge import judge
 from testbed.judge.status import verdict_of
 from testbed.series import FromFile

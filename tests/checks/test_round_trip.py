@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from testbed.judge.checks import Check, CheckResult, Trust
 from testbed.judge.checks.parameters import CheckParameters
-from testbed.judge.checks.round_trip import base_rtt_ms
+from testbed.judge.checks.planned import base_rtt_ms
 from testbed.judge.judge import judge
 from testbed.series import FromFile
 

@@ -14,9 +14,8 @@ from ruamel.yaml import YAML
 from testbed import paths
 from testbed.judge.checks import Check, CheckResult, Trust
 from testbed.judge.checks.evidence import CannotJudge, Evidence
-from testbed.judge.checks.fair_share import jain
 from testbed.judge.checks.parameters import CheckParameters
-from testbed.judge.checks.together import flow_rates_bps, wire_rates_bps
+from testbed.judge.checks.together import flow_rates_bps, jain, wire_rates_bps
 from testbed.judge.judge import judge
 from testbed.series import FromFile
 from tests.checks.in_memory import at, evidence_of, small_plan, small_session, ticks
@@ -93,7 +92,7 @@ def test_one_of_many_that_is_starved_is_not_hidden_by_the_others(tmp_path: Path)
     assert judged(tmp_path, FAIR, rates).status == "pass"
     starved = judged(tmp_path, FAIR | {"least": 0.5}, rates)
     assert (starved.status, starved.figures["least"]) == ("fail", pytest.approx(0.410, abs=1e-3))
-    assert (starved.said.parameters["poorest"], starved.said.parameters["least"]) == ("h", 0.5)
+    assert (starved.said.parameters["poorest"], starved.said.parameters["check"].least) == ("h", 0.5)
     assert starved.said.parameters["part"] == pytest.approx(0.41, abs=0.005)
     assert judged(tmp_path, FAIR | {"least": 0.4}, rates).status == "pass"
 

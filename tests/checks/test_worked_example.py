@@ -34,7 +34,7 @@ def testbed(tmp_path: Path) -> Testbed:
     (line,) = re.findall(r"the line `(.*?)`", example)
     (copy / "testbed" / "judge" / "checks" / "few_resends.py").write_text(file)
     registry = copy / "testbed" / "judge" / "checks" / "registry.py"
-    registry.write_text(registry.read_text().replace("NAMES = (\n", f"NAMES = (\n    {line}\n"))
+    registry.write_text(registry.read_text().replace("CLASSES = (\n", f"CLASSES = (\n    {line}\n"))
     own = {"RESULTS": str(tmp_path / "results"), "STATE": str(tmp_path / "state"), "INFLUX_PORT": "18086"}
     environment = {**os.environ, "PYTHONPATH": str(copy)} | {
         f"NCP_TESTBED_{name}": value for name, value in own.items()

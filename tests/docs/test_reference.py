@@ -8,7 +8,7 @@ import pytest
 
 from testbed import paths
 from testbed.cli import app
-from testbed.judge.checks.registry import NAMES
+from testbed.judge.checks.registry import CHECKS
 from testbed.series.catalogue import CATALOGUE
 from tools.reference import __main__ as reference
 from tools.reference import checks, fields, options, series
@@ -22,7 +22,7 @@ def test_a_page_is_current(name: str) -> None:
 
 def test_nothing_is_left_out() -> None:
     told = {"checks": checks.page(), "options": options.page(), "series": series.page()}
-    assert [name for name in NAMES if f"\n## {name}\n" not in told["checks"]] == []
+    assert [name for name in CHECKS if f"\n## {name}\n" not in told["checks"]] == []
     assert [name for name in CATALOGUE if f"| `{name}` |" not in told["series"]] == []
     # A verb with verbs of its own has a heading for each of those.
     assert [verb for verb in app.VERBS if f"\n### {verb}" not in told["options"]] == []

@@ -11,6 +11,7 @@ from testbed.judge.checks.result import rounded
 from testbed.message import Message
 
 NO_SAMPLES = Message("samples.none-there", "no samples there")
+A_CONNECTION_HAS_NONE = Message("samples.a-connection-has-none", "a connection has no samples there")
 NO_PAIRS = Message("samples.no-pairs", "no two samples at the same time")
 
 

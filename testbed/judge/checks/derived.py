@@ -9,8 +9,8 @@ from influxdb.line_protocol import make_lines
 
 from testbed.judge.checks import planned, summary
 from testbed.judge.checks.evidence import CannotJudge, Evidence
-from testbed.judge.checks.expected import law_for
 from testbed.judge.checks.follows_law import FollowsLaw
+from testbed.judge.checks.law import law_for
 from testbed.judge.checks.registry import parameters_in_plan
 from testbed.judge.checks.result import Verdict
 from testbed.judge.status import Status

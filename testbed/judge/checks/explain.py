@@ -73,7 +73,7 @@ def _pinned_windows(evidence: Evidence, session: Session, from_s: float, to_s: f
 
 
 def _constant_since(samples: Timed) -> tuple[float, float] | None:
-    """The time at which the values reached their last value for good, and that value; None without samples."""
+    """The time from which on the values stay at their last one, and that one; None without samples."""
     if not samples.values.size:
         return None
     last = float(samples.values[-1])

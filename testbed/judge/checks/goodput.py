@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from pydantic import AliasChoices, Field, model_validator
+from pydantic import Field, model_validator
 
 from testbed.judge.checks import explain, planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence
@@ -28,8 +28,8 @@ class Goodput(CheckParameters):
     session: str | None = None
     min: float = Field(gt=0, le=1)
     links: list[str] | None = Field(None, min_length=1)
-    from_s: Seconds | None = Field(None, validation_alias=AliasChoices("from", "from_s"))
-    to_s: Seconds | None = Field(None, validation_alias=AliasChoices("to", "to_s"))
+    from_s: Seconds | None = None
+    to_s: Seconds | None = None
 
     @model_validator(mode="after")
     def _both_or_none(self) -> Goodput:
@@ -48,54 +48,47 @@ class Goodput(CheckParameters):
         which = "the links" if self.links is None else f"link {', '.join(self.links)}"
         return f"Goodput{when} is at least {self.min:.0%} of what {which} can carry."
 
-
-def goodput(parameters: Goodput, evidence: Evidence) -> CheckResult:
-    """Receiver's result, or the sender's counters of acknowledged packets, over the bound."""
-    session = planned.session_of(evidence.plan, parameters.session)
-    known = {connection["link"] for connection in session["connections"]}
-    if unknown := set(parameters.links or ()) - known:
-        raise CannotJudge(
-            "goodput.no-link",
-            "no connection has link {link!r}; links: {links}",
-            link=unknown.pop(),
-            links=", ".join(sorted(known)),
-        )
-    bound_bps = planned.bound_bps(evidence.plan, session, parameters.links)
-    if parameters.from_s is None or parameters.to_s is None:
-        measured_bps, when = goodput_bps(evidence, session), "over the transfer"
-    else:
-        acknowledged = explain.acknowledged_pps(evidence, session, parameters.from_s, parameters.to_s)
-        end_s = evidence.end_s(session["name"])
-        if not acknowledged or end_s is None or end_s < parameters.to_s:
-            return CheckResult.of(
-                parameters,
-                Status.INSUFFICIENT_DATA,
-                Message(
-                    "goodput.not-so-long",
-                    "Not decided: the transfer was not on until {to_s:g} s.",
-                    to_s=parameters.to_s,
-                ),
-                expected=f"at least {parameters.min:g}",
+    def result(self, evidence: Evidence) -> CheckResult:
+        """Receiver's result, or the sender's counters of acknowledged packets, over the bound."""
+        session = planned.session_of(evidence.plan, self.session)
+        known = {connection["link"] for connection in session["connections"]}
+        if unknown := set(self.links or ()) - known:
+            raise CannotJudge(
+                "goodput.no-link",
+                "no connection has link {link!r}; links: {links}",
+                link=unknown.pop(),
+                links=", ".join(sorted(known)),
             )
-        measured_bps = sum(acknowledged.values()) * session["mtu_bytes"] * 8
-        when = f"from {parameters.from_s:g} s to {parameters.to_s:g} s"
-    share = measured_bps / bound_bps
-    return CheckResult.of(
-        parameters,
-        Status.PASS if share >= parameters.min else Status.FAIL,
-        Message(
-            "goodput.share",
-            "{mib_s:.3f} MiB/s {when} is {share:.1%} of {bound_mib_s:.3f} MiB/s; expected at least {min:.0%}.",
-            mib_s=measured_bps / 8 / 2**20,
-            when=when,
-            share=share,
-            bound_mib_s=bound_bps / 8 / 2**20,
-            min=parameters.min,
-        ),
-        measured=rounded(share),
-        expected=f"at least {parameters.min:g}",
-        figures={"session": session["name"], "goodput_bps": rounded(measured_bps), "bound_bps": rounded(bound_bps)},
-    )
+        bound_bps = planned.bound_bps(evidence.plan, session, self.links)
+        if self.from_s is None or self.to_s is None:
+            measured_bps, when = goodput_bps(evidence, session), "over the transfer"
+        else:
+            acknowledged = explain.acknowledged_pps(evidence, session, self.from_s, self.to_s)
+            end_s = evidence.end_s(session["name"])
+            if not acknowledged or end_s is None or end_s < self.to_s:
+                said = Message(
+                    "goodput.not-so-long", "Not decided: the transfer was not on until {to_s:g} s.", to_s=self.to_s
+                )
+                return CheckResult.of(self, Status.INSUFFICIENT_DATA, said, expected=f"at least {self.min:g}")
+            measured_bps = sum(acknowledged.values()) * session["mtu_bytes"] * 8
+            when = f"from {self.from_s:g} s to {self.to_s:g} s"
+        share = measured_bps / bound_bps
+        return CheckResult.of(
+            self,
+            Status.PASS if share >= self.min else Status.FAIL,
+            Message(
+                "goodput.share",
+                "{mib_s:.3f} MiB/s {when} is {share:.1%} of {bound_mib_s:.3f} MiB/s; expected at least {min:.0%}.",
+                mib_s=measured_bps / 8 / 2**20,
+                when=when,
+                share=share,
+                bound_mib_s=bound_bps / 8 / 2**20,
+                min=self.min,
+            ),
+            measured=rounded(share),
+            expected=f"at least {self.min:g}",
+            figures={"session": session["name"], "goodput_bps": rounded(measured_bps), "bound_bps": rounded(bound_bps)},
+        )
 
 
 def goodput_bps(evidence: Evidence, session: Session) -> float:

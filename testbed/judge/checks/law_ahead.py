@@ -12,13 +12,11 @@ import numpy as np
 from influxdb.line_protocol import make_lines
 
 from testbed.judge.checks import planned
-from testbed.judge.checks.expected import law_by_plan
 from testbed.judge.checks.follows_law import FollowsLaw
-from testbed.judge.checks.law import Law
+from testbed.judge.checks.law import Law, law_by_plan
+from testbed.judge.checks.of_two import Ratio, Settles
 from testbed.judge.checks.parameters import CheckParameters
-from testbed.judge.checks.ratio import Ratio
 from testbed.judge.checks.registry import parameters_in_plan
-from testbed.judge.checks.settles import Settles
 from testbed.plan.duration import shown_s
 from testbed.plan.model import Plan, Session
 from testbed.series.one_clock import PREFIX, ZERO_NS

@@ -1,4 +1,4 @@
-"""``level``: is a series of each connection where it should be, at a time or all the time?"""
+"""Checks of each connection by itself: is a series, or a round trip, where it should be?"""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import AliasChoices, Field, model_validator
 
 from testbed.judge.checks import explain, planned
-from testbed.judge.checks.coverage import NO_SAMPLES, Coverage, cover
+from testbed.judge.checks.coverage import A_CONNECTION_HAS_NONE, NO_SAMPLES, Coverage, cover
 from testbed.judge.checks.evidence import Evidence, Timed
 from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters, ConnectionIndex, Seconds, SeriesName
 from testbed.judge.checks.result import CheckResult, rounded
@@ -30,10 +30,10 @@ class Level(CheckParameters):
     """The connection; None: all."""
     min: float
     max: float
-    at_s: Seconds | None = Field(None, validation_alias=AliasChoices("at", "at_s"))
-    from_s: Seconds | None = Field(None, validation_alias=AliasChoices("from", "from_s"))
-    to_s: Seconds | None = Field(None, validation_alias=AliasChoices("to", "to_s"))
-    at_least_s: Seconds = Field(1.0, validation_alias=AliasChoices("at_least", "at_least_s"))
+    at_s: Seconds | None = None
+    from_s: Seconds | None = None
+    to_s: Seconds | None = None
+    at_least_s: Seconds = 1.0
 
     @model_validator(mode="after")
     def _one_time(self) -> Level:
@@ -48,68 +48,121 @@ class Level(CheckParameters):
         when = f"at {self.at_s:g} s" if self.at_s is not None else f"from {self.from_s:g} s to {self.to_s:g} s"
         return f"{named(self.series).title} of {who} is {self.min:g} to {self.max:g} {when}."
 
-
-def level(parameters: Level, evidence: Evidence) -> CheckResult:
-    """Looks for the sample that is farthest from the middle of ``min`` and ``max``."""
-    session = planned.session_of(evidence.plan, parameters.session)
-    connections = parameters.connections or planned.connections(session)
-    samples = evidence.samples_of(parameters.series, session["name"], connections)
-    coverage, judged = _judged(parameters, evidence, samples)
-    middle = (parameters.min + parameters.max) / 2
-    points = [
-        (abs(value - middle), value, t_s, c)
-        for c, s in judged.items()
-        for t_s, value in zip(s.t_s.tolist(), s.values.tolist(), strict=True)
-    ]
-    worst = max(points, default=None)
-    status: Status = Status.INSUFFICIENT_DATA
-    said = (coverage.gap or NO_SAMPLES).because("Not decided")
-    if worst is not None and not coverage.gap:
-        _, value, t_s, connection = worst
-        status = Status.PASS if parameters.min <= value <= parameters.max else Status.FAIL
-        said = Message(
-            "level.value",
-            "{series} of connection {connection} is {value:.4g} at {t_s:.1f} s; expected {min:g} to {max:g}.",
-            series=parameters.series,
-            connection=connection,
-            value=value,
-            t_s=t_s,
-            min=parameters.min,
-            max=parameters.max,
-        )
-        if len(points) > 1:
-            said = said.followed_by(
-                Message("level.farthest", "That is the farthest of {samples} samples.", samples=len(points))
-            )
-        if status == Status.FAIL and parameters.at_s is None:
-            said = said.followed_by(*explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s))
-    return CheckResult.of(
-        parameters,
-        status,
-        said,
-        measured=None if worst is None else rounded(worst[1]),
-        expected=f"{parameters.min:g} to {parameters.max:g}",
-        figures={**coverage.figures(session["name"]), "samples": len(points)},
-    )
-
-
-def _judged(parameters: Level, evidence: Evidence, samples: dict[str, Timed]) -> tuple[Coverage, dict[str, Timed]]:
-    if parameters.at_s is None:
-        assert parameters.from_s is not None
-        assert parameters.to_s is not None
-        coverage = cover(evidence, samples, parameters.from_s, parameters.to_s, parameters.at_least_s)
-        return coverage, {c: s.between(coverage.from_s, coverage.to_s) for c, s in samples.items()}
-    at_s = parameters.at_s
-    nearest = {}
-    for connection, s in samples.items():
-        index = s.nearest(at_s, within_s=evidence.interval_s)
-        if index is None:
-            gap = Message(
-                "level.no-sample",
-                "connection {connection} has no sample at {at_s:g} s",
+    def result(self, evidence: Evidence) -> CheckResult:
+        """Looks for the sample that is farthest from the middle of ``min`` and ``max``."""
+        session = planned.session_of(evidence.plan, self.session)
+        connections = self.connections or planned.connections(session)
+        coverage, judged = self._judged(evidence, evidence.samples_of(self.series, session["name"], connections))
+        middle = (self.min + self.max) / 2
+        points = [
+            (abs(value - middle), value, t_s, c)
+            for c, s in judged.items()
+            for t_s, value in zip(s.t_s.tolist(), s.values.tolist(), strict=True)
+        ]
+        worst = max(points, default=None)
+        status: Status = Status.INSUFFICIENT_DATA
+        said = (coverage.gap or NO_SAMPLES).because("Not decided")
+        if worst is not None and not coverage.gap:
+            _, value, t_s, connection = worst
+            status = Status.PASS if self.min <= value <= self.max else Status.FAIL
+            said = Message(
+                "level.value",
+                "{check.series} of connection {connection} is {value:.4g} at {t_s:.1f} s; expected {check.min:g} to "
+                "{check.max:g}.",
+                check=self,
                 connection=connection,
-                at_s=at_s,
+                value=value,
+                t_s=t_s,
             )
-            return Coverage(at_s, at_s, gap), {}
-        nearest[connection] = s.between(float(s.t_s[index]), float(s.t_s[index]))
-    return Coverage(at_s, at_s), nearest
+            if len(points) > 1:
+                said = said.followed_by(
+                    Message("level.farthest", "That is the farthest of {samples} samples.", samples=len(points))
+                )
+            if status == Status.FAIL and self.at_s is None:
+                said = said.followed_by(*explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s))
+        return CheckResult.of(
+            self,
+            status,
+            said,
+            measured=None if worst is None else rounded(worst[1]),
+            expected=f"{self.min:g} to {self.max:g}",
+            figures={**coverage.figures(session["name"]), "samples": len(points)},
+        )
+
+    def _judged(self, evidence: Evidence, samples: dict[str, Timed]) -> tuple[Coverage, dict[str, Timed]]:
+        if self.from_s is not None and self.to_s is not None:
+            coverage = cover(evidence, samples, self.from_s, self.to_s, self.at_least_s)
+            return coverage, {c: s.between(coverage.from_s, coverage.to_s) for c, s in samples.items()}
+        at_s = self.at_s or 0.0
+        nearest = {}
+        for connection, s in samples.items():
+            index = s.nearest(at_s, within_s=evidence.interval_s)
+            if index is None:
+                gap = Message(
+                    "level.no-sample",
+                    "connection {connection} has no sample at {at_s:g} s",
+                    connection=connection,
+                    at_s=at_s,
+                )
+                return Coverage(at_s, at_s, gap), {}
+            nearest[connection] = s.between(float(s.t_s[index]), float(s.t_s[index]))
+        return Coverage(at_s, at_s), nearest
+
+
+class RoundTrip(CheckParameters):
+    """Each connection's mean RTT is at most ``max`` times what it is without a queue.
+
+    From ``from`` to ``to``, in seconds since the session's start. Without a queue it is both ways' delays of all links
+    on the connection's path, and half of the receiver's ACK interval: a packet waits between nothing and all of it.
+    """
+
+    judge: Literal["round_trip"]
+    session: str | None = None
+    max: float = Field(gt=0)
+    from_s: Seconds
+    to_s: Seconds
+
+    def in_words(self) -> str:
+        """The check in words."""
+        return (
+            f"The RTT of every connection is at most {self.max:g} times that without a queue "
+            f"(means from {self.from_s:g} s to {self.to_s:g} s)."
+        )
+
+    def result(self, evidence: Evidence) -> CheckResult:
+        """The largest of the connections' quotients."""
+        session = planned.session_of(evidence.plan, self.session)
+        samples = evidence.samples_of("rtt_ms", session["name"], planned.connections(session))
+        coverage = cover(evidence, samples, self.from_s, self.to_s, self.to_s - self.from_s)
+        times: dict[str, float] = {}
+        each_rtt = []
+        for connection, part in samples.items():
+            judged = part.between(coverage.from_s, coverage.to_s)
+            if not judged.values.size:
+                continue
+            rtt_ms = float(judged.values.mean())
+            base_ms = planned.base_rtt_ms(evidence.plan, session, connection)
+            times[connection] = rtt_ms / base_ms
+            each_rtt.append(f"{connection} {rtt_ms:.0f} of {base_ms:.0f} ms")
+        status: Status = Status.INSUFFICIENT_DATA
+        said = (coverage.gap or A_CONNECTION_HAS_NONE).because("Not decided")
+        worst = max(times.values(), default=None)
+        if worst is not None and len(times) == len(samples) and not coverage.gap:
+            status = Status.PASS if worst <= self.max else Status.FAIL
+            said = Message(
+                "rtt.times",
+                "The mean RTT is at most {times:.2f} times that without a queue; expected at most {max:g}. From "
+                "{span.from_s:g} s to {span.to_s:g} s, by connection: {each}.",
+                times=worst,
+                max=self.max,
+                span=coverage,
+                each=", ".join(each_rtt),
+            )
+        return CheckResult.of(
+            self,
+            status,
+            said,
+            measured=None if worst is None else rounded(worst),
+            expected=f"at most {self.max:g}",
+            figures={"session": session["name"], "times": {c: rounded(value) for c, value in times.items()}},
+        )

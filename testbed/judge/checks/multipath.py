@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, ClassVar, Literal
+from collections.abc import Sequence
+from typing import ClassVar, Literal
 
-from pydantic import AliasChoices, Field, model_validator
+from pydantic import Field, model_validator
 
 from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence
 from testbed.judge.checks.goodput import goodput_bps
-from testbed.judge.checks.optimum import Capacity, optimum_s
 from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters, ConnectionIndex, Seconds
+from testbed.judge.checks.planned import Capacity
 from testbed.judge.checks.result import CheckResult, rounded
-from testbed.judge.checks.round_trip import base_rtt_ms
 from testbed.judge.checks.together import session_rates_bps
 from testbed.judge.status import Status
 from testbed.message import InvalidValue, Message
@@ -45,10 +45,10 @@ class Multipath(CheckParameters):
     session: str | None = None
     min: float = Field(0.0, ge=0, le=1)
     returned: ConnectionIndex | None = None
-    at_s: Seconds | None = Field(None, validation_alias=AliasChoices("at", "at_s"))
+    at_s: Seconds | None = None
     rival: str | None = None
-    from_s: Seconds | None = Field(None, validation_alias=AliasChoices("from", "from_s"))
-    to_s: Seconds | None = Field(None, validation_alias=AliasChoices("to", "to_s"))
+    from_s: Seconds | None = None
+    to_s: Seconds | None = None
 
     @model_validator(mode="after")
     def _together(self) -> Multipath:
@@ -62,45 +62,59 @@ class Multipath(CheckParameters):
         """The check in words."""
         return f"Goodput is at least {self.min:.0%} of what a sender that knows all would have."
 
-
-def multipath(parameters: Multipath, evidence: Evidence) -> CheckResult:
-    """The result from the receivers' bytes and the sender's RTTs."""
-    plan = evidence.plan
-    session = planned.session_of(plan, parameters.session)
-    best_bps = _optimum_bps(plan, session)
-    most_bps = MOST * _optimum_bps({**plan, "sessions": [session], "cross_traffic": []}, session)
-    measured_bps = goodput_bps(evidence, session)
-    part = measured_bps / best_bps
-    beyond = [Message("multipath.beyond", "The links don't carry that much.")] if measured_bps > most_bps else []
-    figures: dict[str, Any] = {"of_optimum": part}
-    result = evidence.result_of(session["name"], "receiver") or {}
-    if "max_reorder_bytes" in result:
-        figures["reorder_bytes"] = result["max_reorder_bytes"]
-    if (times := _rtt_of_base(evidence, session)) is not None:
-        figures["rtt_of_base"] = times
-    if parameters.returned is not None and parameters.at_s is not None:
-        figures |= _reused_s(evidence, session, parameters.returned, parameters.at_s)
-    if parameters.rival is not None and parameters.from_s is not None and parameters.to_s is not None:
-        figures["rival_share"] = _rival_share(evidence, parameters.rival, parameters.from_s, parameters.to_s)
-    return CheckResult.of(
-        parameters,
-        Status.PASS if part >= parameters.min and measured_bps <= most_bps else Status.FAIL,
-        Message(
-            "multipath.of-optimum",
-            "{mib_s:.3f} MiB/s is {part:.1%} of the optimum, {best_mib_s:.3f} MiB/s; expected at least {min:.0%}.",
-            mib_s=measured_bps / 8 / 2**20,
-            part=part,
-            best_mib_s=best_bps / 8 / 2**20,
-            min=parameters.min,
-        ).followed_by(*beyond),
-        measured=rounded(part),
-        expected=f"at least {parameters.min:g}",
-        figures={name: rounded(value) for name, value in figures.items()},
-    )
+    def result(self, evidence: Evidence) -> CheckResult:
+        """The result from the receivers' bytes and the sender's RTTs."""
+        plan = evidence.plan
+        session = planned.session_of(plan, self.session)
+        best_bps = _optimum_bps(plan, session)
+        most_bps = MOST * _optimum_bps({**plan, "sessions": [session], "cross_traffic": []}, session)
+        measured_bps = goodput_bps(evidence, session)
+        part = measured_bps / best_bps
+        beyond = [Message("multipath.beyond", "The links don't carry that much.")] if measured_bps > most_bps else []
+        figures: dict[str, float] = {"of_optimum": part}
+        result = evidence.result_of(session["name"], "receiver") or {}
+        if "max_reorder_bytes" in result:
+            figures["reorder_bytes"] = result["max_reorder_bytes"]
+        if (times := _rtt_of_base(evidence, session)) is not None:
+            figures["rtt_of_base"] = times
+        if self.returned is not None and self.at_s is not None:
+            figures |= _reused_s(evidence, session, self.returned, self.at_s)
+        if self.rival is not None and self.from_s is not None and self.to_s is not None:
+            figures["rival_share"] = _rival_share(evidence, self.rival, self.from_s, self.to_s)
+        return CheckResult.of(
+            self,
+            Status.PASS if part >= self.min and measured_bps <= most_bps else Status.FAIL,
+            Message(
+                "multipath.of-optimum",
+                "{mib_s:.3f} MiB/s is {part:.1%} of the optimum, {best_mib_s:.3f} MiB/s; expected at least {min:.0%}.",
+                mib_s=measured_bps / 8 / 2**20,
+                part=part,
+                best_mib_s=best_bps / 8 / 2**20,
+                min=self.min,
+            ).followed_by(*beyond),
+            measured=rounded(part),
+            expected=f"at least {self.min:g}",
+            figures={name: rounded(value) for name, value in figures.items()},
+        )
 
 
 def _optimum_bps(plan: Plan, session: Session) -> float:
     return session["transfer_bytes"] * 8 / optimum_s(capacities(plan, session), session["transfer_bytes"])
+
+
+def optimum_s(capacities: Sequence[Capacity], transfer_bytes: float) -> float:
+    """The least seconds in which so many bytes of payload can arrive: every link busy from the start, and nothing on
+    one of them that arrives after the last byte of the others."""
+    low, high = 0.0, 1.0
+    while sum(capacity.arrived_bits(high) for capacity in capacities) < transfer_bytes * 8:
+        low, high = high, 2 * high
+        if high > 1e6:
+            raise ValueError("the links never carry it")
+    for _ in range(60):
+        middle = (low + high) / 2
+        enough = sum(capacity.arrived_bits(middle) for capacity in capacities) >= transfer_bytes * 8
+        low, high = (low, middle) if enough else (middle, high)
+    return high
 
 
 def capacities(plan: Plan, session: Session) -> list[Capacity]:
@@ -128,7 +142,7 @@ def _rtt_of_base(evidence: Evidence, session: Session) -> float | None:
     for connection, samples in evidence.samples("rtt_ms", session["name"]).items():
         known = samples.values[samples.values > 0]
         if known.size and "ack_interval_ms" in session:
-            times.append(float(known.mean()) / base_rtt_ms(evidence.plan, session, connection))
+            times.append(float(known.mean()) / planned.base_rtt_ms(evidence.plan, session, connection))
     return max(times, default=None)
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import (
     AfterValidator,
     AliasChoices,
+    AliasGenerator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -18,6 +19,8 @@ from pydantic import (
 from typing_extensions import Self
 
 from testbed import series
+from testbed.judge.checks.evidence import Evidence
+from testbed.judge.checks.result import CheckResult
 from testbed.message import InvalidValue
 from topologies import units
 
@@ -62,14 +65,21 @@ WITH_SESSIONS = ("ncp", "program")
 """Sources of samples of single sessions and connections: the agents, or captures at the receivers."""
 
 
+def _key(name: str) -> str | AliasChoices:
+    """Times are ``from`` and ``at_least`` in a scenario, ``from_s`` and ``at_least_s`` in a plan."""
+    return AliasChoices(name.removesuffix("_s"), name) if name.endswith("_s") else name
+
+
 class CheckParameters(BaseModel):
-    """A check's name, and the window policies that it is about.
+    """A check: its name, the window policies that it is about, and what it asks.
 
     A claim of one policy (its convergence law, say) says nothing of another: with ``policy``, one name or several, the
     check is ``skipped`` in runs of others. Without it, the check is about all policies.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, alias_generator=AliasGenerator(validation_alias=_key)
+    )
 
     of_traffic: ClassVar[tuple[str, ...]] = ("ncp",)
     """Traffic that a run needs for the check to have data."""
@@ -82,7 +92,7 @@ class CheckParameters(BaseModel):
     name: CheckName
     policy: Annotated[list[str], BeforeValidator(_one_or_more, json_schema_input_type=str | list[str])] = []
     judge: str
-    """The name of the check's function: a literal in each class."""
+    """The check's name in scenarios: a literal in each class."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -105,6 +115,10 @@ class CheckParameters(BaseModel):
         """The check in words."""
         raise NotImplementedError
 
+    def result(self, evidence: Evidence) -> CheckResult:
+        """The check's result for a run; raises CannotJudge where something that it needs is missing."""
+        raise NotImplementedError
+
     def unfit(self, section: Any) -> str | None:
         """The reason why the check has no data in the traffic of the scenario's section; None if it has."""
         return None
@@ -119,19 +133,3 @@ ConnectionIndex = Annotated[
     str, BeforeValidator(_index_text, json_schema_input_type=str | int), Field(pattern=r"^[0-9]+$")
 ]
 """A connection's index from 1, as its ``connection`` tags have it."""
-
-
-class OfTwo(CheckParameters):
-    """``series`` of the first of two connections over that of the second."""
-
-    series: SeriesName = "window_packets"
-    session: str | None = None
-    connections: list[ConnectionIndex] = Field(
-        ["1", "2"], min_length=2, max_length=2, validation_alias=AliasChoices("of", "connections")
-    )
-
-    @model_validator(mode="after")
-    def _two(self) -> Self:
-        if self.connections[0] == self.connections[1]:
-            raise InvalidValue("check.of-the-same", "of has to name two different ones, for example [1, 2]")
-        return self

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from testbed.message import InvalidValue
-from testbed.plan.model import Connection, Plan, Session
+from testbed.plan.intervals import link_intervals
+from testbed.plan.model import Action, Connection, Plan, Session
 from topologies.link import Link, rate_pps
 from topologies.units import whole_bps
 
@@ -92,3 +94,37 @@ def initial_windows(session: Session) -> dict[str, float]:
     equal = [session_window_packets(session) / len(indices)] * len(indices)
     windows: Sequence[float] = session.get("initial_windows") or equal
     return {index: float(window) for index, window in zip(indices, windows, strict=True)}
+
+
+def base_rtt_ms(plan: Plan, session: Session, connection: str) -> float:
+    """A connection's mean RTT without a queue, in ms."""
+    delays_ms = {link["name"]: float(link["delay_ms"]) for link in plan["links"]}
+    path = next(path_of(c) for c in session["connections"] if str(c["index"]) == connection)
+    return 2 * sum(delays_ms[link] for link in path) + float(session.get("ack_interval_ms", 0.0)) / 2
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """A link's capacity, bits/s of payload, from each time on (s), and its delay."""
+
+    steps: Sequence[tuple[float, float]]
+    """Rates in the order of time, the first at 0."""
+    delay_s: float
+
+    @classmethod
+    def of(cls, link: Link, timeline: Sequence[Action], bits_per_packet: float, delay_s: float) -> Capacity:
+        """The supply of a link that loses packets, is down or changes its rate, by the timeline, from its sender's
+        end."""
+        steps = [
+            (each.from_s, each.up * rate_pps(each.link) * (1 - each.link["loss"]) * bits_per_packet)
+            for each in link_intervals(link, timeline, "ab")
+        ]
+        return cls(steps, delay_s)
+
+    def arrived_bits(self, by_s: float) -> float:
+        """Bits that have arrived by a time over a link that was never idle."""
+        until = by_s - self.delay_s
+        ends = [*(at_s for at_s, _ in self.steps[1:]), float("inf")]
+        return sum(
+            bps * max(0.0, min(end_s, until) - from_s) for (from_s, bps), end_s in zip(self.steps, ends, strict=True)
+        )

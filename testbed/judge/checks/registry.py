@@ -1,54 +1,48 @@
-"""All checks, a line each: the union of their parameters, for scenarios and plans, and the function of each."""
+"""All checks, a line each: the union of their parameters, for scenarios and plans."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, Union, get_type_hints
+from collections.abc import Mapping, Sequence
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
 
 from testbed.errors import BadInput
-from testbed.judge.checks.evidence import Evidence
 from testbed.judge.checks.parameters import RESOLVED, CheckParameters
-from testbed.judge.checks.result import CheckResult
 
-NAMES = (
-    "follows_law",
-    "ratio",
-    "settles",
-    "level",
-    "goodput",
-    "bottleneck",
-    "fair_share",
-    "link_filled",
-    "mptcp_carried",
-    "multipath",
-    "payload_captured",
-    "payload_intact",
-    "points_stored",
-    "round_trip",
-    "window_edges",
+CLASSES = (
+    "follows_law:FollowsLaw",
+    "of_two:Ratio",
+    "of_two:Settles",
+    "level:Level",
+    "goodput:Goodput",
+    "together:Bottleneck",
+    "together:FairShare",
+    "together:LinkFilled",
+    "ends:MptcpCarried",
+    "multipath:Multipath",
+    "ends:PayloadCaptured",
+    "ends:PayloadIntact",
+    "ends:PointsStored",
+    "level:RoundTrip",
+    "ends:WindowEdges",
 )
-"""Values of a check's ``judge``: for each a file of that name, with a function of that name."""
+"""Files beside this one, and the class of a check in each."""
 
-JUDGEMENTS: Mapping[str, Callable[[Any, Evidence], CheckResult]] = {
-    name: getattr(import_module(f"testbed.judge.checks.{name}"), name) for name in NAMES
+CHECKS: Mapping[str, type[CheckParameters]] = {
+    get_args(kind.model_fields["judge"].annotation)[0]: kind
+    for kind in (resolve_name(f"testbed.judge.checks.{place}") for place in CLASSES)
 }
-"""A check's function takes its parameters and the evidence; it raises CannotJudge where something is missing."""
-
-PARAMETERS: Mapping[str, type[CheckParameters]] = {
-    name: get_type_hints(judged)["parameters"] for name, judged in JUDGEMENTS.items()
-}
-"""The parameters of each, as its function names them."""
+"""Checks by the value of their ``judge``."""
 
 if TYPE_CHECKING:
     Check = CheckParameters
 else:
-    Check = Annotated[Union[tuple(PARAMETERS.values())], Field(discriminator="judge")]  # noqa: UP007
+    Check = Annotated[Union[tuple(CHECKS.values())], Field(discriminator="judge")]  # noqa: UP007
     """The parameters of any check, told apart by ``judge``."""
 
-FACTS: frozenset[str] = frozenset(name for name, kind in PARAMETERS.items() if kind.fact)
+FACTS: frozenset[str] = frozenset(name for name, kind in CHECKS.items() if kind.fact)
 """Checks of a fact, not of a number."""
 
 _ADAPTER: TypeAdapter[Check] = TypeAdapter(Check)

@@ -1,14 +1,301 @@
-"""Sessions and other flows that run at the same time, on one clock: seconds since the first session's start."""
+"""Checks of sessions and other flows that run at the same time: how a link is used, and how evenly it is shared.
+
+All on one clock: seconds since the first session's start.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence, Timed
-from testbed.judge.checks.planned import flows_over, path_of
+from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters, Seconds
+from testbed.judge.checks.planned import Capacity, path_of
+from testbed.judge.checks.result import CheckResult, rounded
+from testbed.judge.status import Status
+from testbed.message import Message
+from testbed.plan.model import Plan, Session
 from testbed.series import Samples, named
 from topologies.link import Link
 
 FRAME_OF_SEGMENT = 1514 / 1448
 """Ethernet bytes (without FCS) per payload byte of a full TCP segment over IPv4 with timestamps (RFC 7323)."""
+MOST = 1.05
+"""Times what the link carries, beyond which nobody can have got it: the ends of the judged time are not exact."""
+DELTA = 0.3
+"""Largest distance from an even share at which a late comer has converged."""
+HELD_S = 3
+"""Time that a late comer has to keep its share, second by second: a start that overshoots is no convergence."""
+
+
+class FairShare(CheckParameters):
+    """Jain's index of the mean goodputs is at least ``min``: 1 where all get the same, 1/n where one gets all.
+
+    From ``from`` to ``to``, in seconds since the first session's start, during which all of them have to run.
+    Source: R. Jain, D. Chiu, W. Hawe, "A quantitative measure of fairness", DEC-TR-301, 1984.
+    """
+
+    of_traffic: ClassVar[tuple[str, ...]] = WITH_SESSIONS
+
+    judge: Literal["fair_share"]
+    min: float = Field(gt=0, le=1)
+    least: float = Field(0.0, ge=0, le=1)
+    """The part of an even share that everyone gets at least: among many, the index hardly shows that one is starved."""
+    sessions: list[str] | None = Field(None, min_length=1)
+    """The sessions to compare; None: all."""
+    cross_traffic: bool = False
+    """Whether iperf3's flows count as well."""
+    from_s: Seconds
+    to_s: Seconds
+
+    def in_words(self) -> str:
+        """The check in words."""
+        who = "the sessions" if self.sessions is None else f"sessions {', '.join(self.sessions)}"
+        beside = " and iperf3's flows" if self.cross_traffic else ""
+        least = f", and everyone has at least {self.least:g} of an even share" if self.least else ""
+        return (
+            f"Jain's fairness index of the goodputs of {who}{beside} is at least {self.min:g}{least} "
+            f"(means from {self.from_s:g} s to {self.to_s:g} s)."
+        )
+
+    def result(self, evidence: Evidence) -> CheckResult:
+        """Jain's index over sessions and, if the check has ``cross_traffic``, flows."""
+        rates = session_rates_bps(evidence, self.from_s, self.to_s)
+        if self.sessions is not None:
+            if unknown := set(self.sessions) - set(rates):
+                raise CannotJudge(
+                    "fairness.no-session",
+                    "there is no session {session!r}; sessions: {sessions}",
+                    session=unknown.pop(),
+                    sessions=", ".join(rates),
+                )
+            rates = {name: rates[name] for name in self.sessions}
+        if self.cross_traffic:
+            rates |= flow_rates_bps(evidence, self.from_s, self.to_s)
+        if len(rates) < 2:
+            raise CannotJudge("fairness.alone", "one session alone has nobody to share with")
+        index = jain(rates.values())
+        even_bps = sum(rates.values()) / len(rates)
+        poorest = min(rates, key=rates.__getitem__)
+        part = rates[poorest] / even_bps if even_bps else 0.0
+        return CheckResult.of(
+            self,
+            Status.PASS if index >= self.min and part >= self.least else Status.FAIL,
+            Message(
+                "fairness.index",
+                "Jain's index is {index:.3f}; expected at least {check.min:g}. {poorest} has {part:.2f} of an even "
+                "share; expected at least {check.least:g}. Mean goodputs from {check.from_s:g} s to {check.to_s:g} s, "
+                "Mbit/s: {each}.",
+                check=self,
+                index=index,
+                poorest=poorest,
+                part=part,
+                each=_mbit_s(rates),
+            ),
+            measured=rounded(index),
+            expected=f"at least {self.min:g}",
+            figures={"least": rounded(part), "goodput_bps": {name: rounded(rate) for name, rate in rates.items()}},
+        )
+
+
+class LinkFilled(CheckParameters):
+    """The throughput over a link, of all sessions and flows, is ``min`` to ``max`` of its rate.
+
+    Counted in frames on the wire, from ``from`` to ``to`` seconds after the first session's start. What is sent
+    a second time because it was lost counts once, so a link that is full of resends is not filled.
+    """
+
+    of_traffic: ClassVar[tuple[str, ...]] = WITH_SESSIONS
+
+    judge: Literal["link_filled"]
+    link: str = Field(min_length=1)
+    min: float = Field(ge=0, le=1)
+    max: float = Field(1.03, gt=0)
+    """More than its rate would mean that the link is not what it says; ends of the judged time are not exact."""
+    from_s: Seconds
+    to_s: Seconds
+
+    def in_words(self) -> str:
+        """The check in words."""
+        return (
+            f"What arrives over link {self.link} is {self.min:g} to {self.max:g} of its rate "
+            f"(mean from {self.from_s:g} s to {self.to_s:g} s)."
+        )
+
+    def result(self, evidence: Evidence) -> CheckResult:
+        """The sum of what crossed the link, over its rate."""
+        link_bps = float(_link(evidence, self.link)["rate_bps"])
+        rates = wire_rates_bps(evidence, self.link, self.from_s, self.to_s)
+        share = sum(rates.values()) / link_bps
+        expected = f"{self.min:g} to {self.max:g}"
+        return CheckResult.of(
+            self,
+            Status.PASS if self.min <= share <= self.max else Status.FAIL,
+            Message(
+                "link.filled",
+                "What arrived over link {check.link} is {share:.3f} of its {link_mbit_s:.3f} Mbit/s; expected "
+                "{expected}. On the wire from {check.from_s:g} s to {check.to_s:g} s, Mbit/s: {each}.",
+                check=self,
+                share=share,
+                link_mbit_s=link_bps / 1e6,
+                expected=expected,
+                each=_mbit_s(rates),
+            ),
+            measured=rounded(share),
+            expected=expected,
+            figures={"wire_bps": {name: rounded(rate) for name, rate in rates.items()}},
+        )
+
+
+class Bottleneck(CheckParameters):
+    """The throughput over ``link``, of all sessions and flows, is at least ``min`` of the link's capacity in that time,
+    at its rates in the timeline and less its losses. More than the capacity fails as well.
+
+    The run's figures have the measurements, for tables: ``utilization``, that part; ``queue_ms``, the largest of the
+    connections' mean RTTs less that without a queue. Several connections have ``jain``, the fairness index of their
+    rates. Beside iperf3, ``rival_share`` is the least of its flows' parts of an even share of the link.
+
+    With ``late``, the name of a session: ``converged_s``, the time from its start until it has an even share of the
+    link, give or take 30%, in each of three seconds in a row (to ``to`` if it never has). Source: RFC 5166, section
+    2.3, δ-fair convergence.
+
+    All from ``from`` to ``to``, in seconds since the first session's start, during which everybody has to send.
+    """
+
+    of_traffic: ClassVar[tuple[str, ...]] = WITH_SESSIONS
+    tells_figures: ClassVar[bool] = True
+
+    judge: Literal["bottleneck"]
+    link: str = Field(min_length=1)
+    min: float = Field(0.0, ge=0, le=1)
+    late: str | None = None
+    from_s: Seconds
+    to_s: Seconds
+
+    def in_words(self) -> str:
+        """The check in words."""
+        return (
+            f"What arrives over link {self.link} is at least {self.min:.0%} of what it carries, and no more than that "
+            f"(mean from {self.from_s:g} s to {self.to_s:g} s)."
+        )
+
+    def result(self, evidence: Evidence) -> CheckResult:
+        """The result from received frames on the wire and the senders' RTTs."""
+        plan, from_s, to_s = evidence.plan, self.from_s, self.to_s
+        link = _link(evidence, self.link)
+        capacity = Capacity.of(link, plan["timeline"], 8 * float(link["frame_bytes"]), 0.0)
+        carried_bps = (capacity.arrived_bits(to_s) - capacity.arrived_bits(from_s)) / (to_s - from_s)
+        if not carried_bps:
+            raise CannotJudge(
+                "bottleneck.carries-nothing",
+                "link {check.link} carries nothing from {check.from_s:g} s to {check.to_s:g} s",
+                check=self,
+            )
+        crossing = {session["name"]: session for session in plan["sessions"] if self._connection(session)}
+        payload = session_rates_bps(evidence, from_s, to_s)
+        rates = {name: payload[name] * _wire_of_payload(plan, session) for name, session in crossing.items()}
+        rivals = flow_wire_rates_bps(evidence, self.link, from_s, to_s)
+        everyone = rates | rivals
+        used = sum(everyone.values()) / carried_bps
+        figures: dict[str, float] = {"utilization": used}
+        queues_ms = [self._queue_ms(evidence, session) for session in crossing.values()]
+        if known_ms := [queue_ms for queue_ms in queues_ms if queue_ms is not None]:
+            figures["queue_ms"] = max(known_ms)
+        if len(everyone) > 1:
+            figures["jain"] = jain(everyone.values())
+        if rivals:
+            figures["rival_share"] = min(rivals.values()) * len(everyone) / carried_bps
+        if self.late is not None:
+            figures["converged_s"] = self._converged_s(evidence, self.late, crossing, capacity, len(everyone))
+        beyond = [Message("bottleneck.beyond", "The link doesn't carry that much.")] if used > MOST else []
+        return CheckResult.of(
+            self,
+            Status.PASS if self.min <= used <= MOST else Status.FAIL,
+            Message(
+                "bottleneck.utilization",
+                "What arrived over link {check.link} is {used:.1%} of the {carried_mbit_s:.3f} Mbit/s that it carries; "
+                "expected at least {check.min:.0%}. On the wire from {check.from_s:g} s to {check.to_s:g} s, Mbit/s: "
+                "{each}.",
+                check=self,
+                used=used,
+                carried_mbit_s=carried_bps / 1e6,
+                each=_mbit_s(everyone),
+            ).followed_by(*beyond),
+            measured=rounded(used),
+            expected=f"at least {self.min:g}",
+            figures={name: rounded(value) for name, value in figures.items()},
+        )
+
+    def _connection(self, session: Session) -> str | None:
+        """The first of a session's connections that crosses the link."""
+        return next((str(c["index"]) for c in session["connections"] if self.link in path_of(c)), None)
+
+    def _queue_ms(self, evidence: Evidence, session: Session) -> float | None:
+        """The mean queueing delay on a session's connection over the link; None without RTT samples."""
+        connection = str(self._connection(session))
+        samples = evidence.samples("rtt_ms", session["name"]).get(connection)
+        if samples is None:
+            return None
+        after_s = _started_s(evidence, session)
+        rtts_ms = samples.between(self.from_s - after_s, self.to_s - after_s).values
+        known_ms = rtts_ms[rtts_ms > 0]
+        return (
+            float(known_ms.mean()) - planned.base_rtt_ms(evidence.plan, session, connection) if known_ms.size else None
+        )
+
+    def _converged_s(
+        self, evidence: Evidence, late: str, crossing: Mapping[str, Session], capacity: Capacity, count: int
+    ) -> float:
+        if late not in crossing:
+            raise CannotJudge(
+                "bottleneck.no-session",
+                "no session {session!r} crosses the link; sessions: {sessions}",
+                session=late,
+                sessions=", ".join(crossing),
+            )
+        start_s = _started_s(evidence, crossing[late])
+        # Its rate was taken from them before.
+        received = evidence.reader.read(named("received_bytes"), {"session": late})[late]
+        samples = Timed.of(received, evidence.start_ns(late), None)
+        wire_bits = 8 * _wire_of_payload(evidence.plan, crossing[late])
+        last_s = min(self.to_s - start_s, float(samples.t_s[-1])) - HELD_S
+        for began_s in samples.t_s[samples.t_s <= last_s]:
+            ends_s = began_s + np.arange(HELD_S + 1)
+            got = np.diff(np.interp(ends_s, samples.t_s, samples.values)) * wire_bits
+            even = np.diff([capacity.arrived_bits(start_s + end_s) for end_s in ends_s]) / count
+            if (np.abs(got - even) <= DELTA * even).all():
+                return float(began_s)
+        return self.to_s - start_s
+
+
+def jain(rates: Iterable[float]) -> float:
+    """(Σx)² / (n·Σx²); 0 where nobody gets anything."""
+    x = list(rates)
+    squares = sum(rate * rate for rate in x)
+    return sum(x) ** 2 / (len(x) * squares) if squares else 0.0
+
+
+def _mbit_s(rates_bps: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {rate / 1e6:.3f}" for name, rate in rates_bps.items())
+
+
+def _wire_of_payload(plan: Plan, session: Session) -> float:
+    """Bytes of a full frame per byte of its payload."""
+    frame_bytes = planned.link_of(plan, session, planned.connections(session)[0])["frame_bytes"]
+    return frame_bytes / planned.payload_bytes(session)
+
+
+def _started_s(evidence: Evidence, session: Session) -> float:
+    """Since the first session's start."""
+    return (evidence.start_ns(session["name"]) - _first_ns(evidence)) / 1e9
+
+
+def _first_ns(evidence: Evidence) -> int:
+    return min(evidence.start_ns(session["name"]) for session in evidence.plan["sessions"])
 
 
 def session_rates_bps(evidence: Evidence, from_s: float, to_s: float) -> dict[str, float]:
@@ -54,28 +341,24 @@ def wire_rates_bps(evidence: Evidence, link: str, from_s: float, to_s: float) ->
 
 def flow_wire_rates_bps(evidence: Evidence, link: str, from_s: float, to_s: float) -> dict[str, float]:
     """The part of it that is of flows beside the sessions."""
-    flows = flows_over(evidence.plan, link)
+    flows = planned.flows_over(evidence.plan, link)
     goodputs_bps = flow_rates_bps(evidence, from_s, to_s) if flows else {}
     return {name: FRAME_OF_SEGMENT * goodputs_bps[name] for name in flows}
 
 
 def _link(evidence: Evidence, name: str) -> Link:
-    return next(link for link in evidence.plan["links"] if link["name"] == name)
-
-
-def rate_of(evidence: Evidence, link: str) -> float:
-    """A link's rate, bit/s; CannotJudge if there is no such link."""
-    names = [known["name"] for known in evidence.plan["links"]]
-    if link not in names:
+    """The link of that name; CannotJudge if there is none."""
+    links = {link["name"]: link for link in evidence.plan["links"]}
+    if name not in links:
         raise CannotJudge(
-            "plan.no-link", "there is no link {link!r}; links: {links}", link=link, links=", ".join(names)
+            "plan.no-link", "there is no link {link!r}; links: {links}", link=name, links=", ".join(links)
         )
-    return float(_link(evidence, link)["rate_bps"])
+    return links[name]
 
 
 def _between(evidence: Evidence, samples: Samples | None, from_s: float, to_s: float, who: str) -> Timed:
     """The samples in that time; CannotJudge where they do not reach from its start to its end."""
-    start_ns = min(evidence.start_ns(session["name"]) for session in evidence.plan["sessions"])
+    start_ns = _first_ns(evidence)
     if samples is None:
         raise CannotJudge("samples.none-of", "there are no samples of {who}", who=who)
     t_s = samples.since(start_ns)

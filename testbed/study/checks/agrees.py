@@ -14,8 +14,7 @@ from typing_extensions import TypedDict
 from testbed.documents import entry_of
 from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence, Timed
-from testbed.judge.checks.ratio import quotients
-from testbed.judge.checks.settles import TOLERANCE, settled_s
+from testbed.judge.checks.of_two import TOLERANCE, quotients, settled_s
 from testbed.judge.figures import title_of, unit_of
 from testbed.judge.status import Status, verdict_of
 from testbed.plan.model import Session

@@ -1,0 +1,342 @@
+"""Checks of what the ends of a session report: payload, packets, points, subflows and edges of the window."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from testbed.judge.checks import planned
+from testbed.judge.checks.evidence import CannotJudge, Evidence
+from testbed.judge.checks.parameters import ANY_TRAFFIC, CheckParameters
+from testbed.judge.checks.result import CheckResult, rounded
+from testbed.judge.status import Status
+from testbed.message import InvalidValue, Listed, Message, Messages
+from testbed.plan.engines import engine_of
+
+
+class PayloadIntact(CheckParameters):
+    """Bytes and SHA-256 at both ends are the same, and the number of bytes is the scenario's."""
+
+    of_traffic: ClassVar[tuple[str, ...]] = ANY_TRAFFIC
+    fact: ClassVar[bool] = True
+
+    judge: Literal["payload_intact"]
+    session: str | None = None
+
+    def in_words(self) -> str:
+        """The check in words."""
+        return "The receiver gets every byte that was asked for, with the sender's SHA-256."
+
+    def unfit(self, section: Any) -> str | None:
+        if getattr(section, "kind", None) == "iperf3":
+            return "has nothing to compare: iperf3 sends for a time and hashes nothing; use payload_captured"
+        return None
+
+    def result(self, evidence: Evidence) -> CheckResult:
+        """Compares the two agents' results of the session."""
+        session = planned.session_of(evidence.plan, self.session)
+        sender, receiver = (_finished(evidence, session["name"], role) for role in ("sender", "receiver"))
+        if "transfer_bytes" not in session and "payload_sha256" not in receiver:
+            raise CannotJudge("payload.unknown-length", "the run sends for a time, so its number of bytes is not known")
+        # Of what is sent for a time, it is known what any number of bytes has to be.
+        wanted = int(session.get("transfer_bytes", sender["bytes"]))
+        got, sent_sha256 = receiver["bytes"], sender["sha256"]
+        problems = Messages()
+        if got != wanted:
+            problems.add_message(
+                "payload.received", "the receiver got {count:,} of {wanted:,} bytes", count=got, wanted=wanted
+            )
+        if sender["bytes"] != wanted:
+            problems.add_message(
+                "payload.sent", "the sender sent {count:,} of {wanted:,} bytes", count=sender["bytes"], wanted=wanted
+            )
+        if sent_sha256 != receiver["sha256"]:
+            problems.add_message(
+                "payload.sha256-differ",
+                "the SHA-256 differ: sent {sent:.12}…, received {received:.12}…",
+                sent=sent_sha256,
+                received=receiver["sha256"],
+            )
+        elif sent_sha256 != receiver.get("payload_sha256", sent_sha256):
+            problems.add_message(
+                "payload.sha256-wrong",
+                "both ends tell the SHA-256 {sent:.12}…, which the payload has not",
+                sent=sent_sha256,
+            )
+        said = Message(
+            "payload.intact",
+            "{wanted:,} bytes arrived with the sender's SHA-256 ({sent:.12}…).",
+            wanted=wanted,
+            sent=sent_sha256,
+        )
+        if problems:
+            said = Message("payload.differs", "Not intact: {problems}.", problems=Listed(problems))
+        return CheckResult.of(
+            self,
+            Status.FAIL if problems else Status.PASS,
+            said,
+            measured=got,
+            expected=wanted,
+            tolerance=0.0,
+            figures={
+                "session": session["name"],
+                "sent_bytes": sender["bytes"],
+                "received_bytes": got,
+                "sent_sha256": sent_sha256,
+                "received_sha256": receiver["sha256"],
+            },
+        )
+
+
+def _finished(evidence: Evidence, session: str, role: str) -> Mapping[str, Any]:
+    result = evidence.result_of(session, role)
+    if result is None:
+        raise CannotJudge(
+            "payload.no-result",
+            "there is no result of the {role} of session {session}; the agent left none",
+            role=role,
+            session=session,
+        )
+    if not isinstance(result.get("bytes"), int) or not result.get("sha256"):
+        raise CannotJudge(
+            "payload.not-finished",
+            "the {role} of session {session} did not finish: {error}",
+            role=role,
+            session=session,
+            error=result.get("error") or "it has no bytes and SHA-256",
+        )
+    return result
+
+
+class PayloadCaptured(CheckParameters):
+    """The sequence numbers captured at the receiver reach as far as iperf3 counted there, and at most a window further:
+    what had arrived when iperf3 stopped reading. The sender counted at least as much as the receiver."""
+
+    of_traffic: ClassVar[tuple[str, ...]] = ("tcp",)
+    fact: ClassVar[bool] = True
+
+    judge: Literal["payload_captured"]
+    session: str | None = None
+
+    def in_words(self) -> str:
+        """The check in words."""
+        return (
+            "All bytes that iperf3 counts at the receiver are in packets captured there, with at most a window more "
+            "that it had not read, and the sender counts no fewer."
+        )
+
+    def unfit(self, section: Any) -> str | None:
+        if section.kind != "iperf3":
+            return f"is about iperf3, not {section.kind}; that has payload_intact"
+        if section.capture not in ("receiver", "both"):
+            return "needs the receiver's packets; use tcp.capture: receiver, or leave capture out"
+        return None
+
+    def result(self, evidence: Evidence) -> CheckResult:
+        """The result from both ends' results; the receiver's has the capture's figures."""
+        session = planned.session_of(evidence.plan, self.session)["name"]
+        sender, receiver = (evidence.result_of(session, role) for role in ("sender", "receiver"))
+        if sender is None or receiver is None or "captured" not in receiver:
+            raise CannotJudge("captured.none", "the receiver's result has no captured packets")
+        counted, sent = int(receiver["bytes"]), int(sender["bytes"])
+        captured = int(receiver["captured"]["payload_bytes"])
+        window = int(receiver["captured"]["largest_window_bytes"])
+        problems = Messages()
+        if not counted:
+            problems.add_message("captured.nothing-counted", "iperf3 got nothing")
+        if sent < counted:
+            fewer = counted - sent
+            problems.add_message("captured.sender-counted-fewer", "its sender counted {fewer:,} fewer", fewer=fewer)
+        if captured < counted:
+            missing = counted - captured
+            problems.add_message("captured.in-no-packet", "{missing:,} of them were in no packet", missing=missing)
+        if captured > counted + window:
+            problems.add_message(
+                "captured.beyond-the-window",
+                "{more:,} more were captured, and the receiver never offered more than {window:,}",
+                more=captured - counted,
+                window=window,
+            )
+        said = Message(
+            "captured.as-counted",
+            "iperf3 counted {counted:,} bytes at the receiver, packets there had {captured:,}, at most a window of "
+            "{window:,} more.",
+            counted=counted,
+            captured=captured,
+            window=window,
+        )
+        if problems:
+            said = Message(
+                "captured.not-as-counted",
+                "iperf3 counted {counted:,} bytes at the receiver, packets there had {captured:,}: {problems}.",
+                counted=counted,
+                captured=captured,
+                problems=Listed(problems),
+            )
+        return CheckResult.of(
+            self,
+            Status.FAIL if problems else Status.PASS,
+            said,
+            measured=captured,
+            expected=f"{counted:,} to {counted + window:,}",
+            figures={
+                "sent_bytes": sent,
+                "counted_bytes": counted,
+                "captured_bytes": captured,
+                "largest_window_bytes": window,
+            },
+        )
+
+
+class PointsStored(CheckParameters):
+    """InfluxDB holds as many of the run's points as ``telemetry.lp``."""
+
+    of_traffic: ClassVar[tuple[str, ...]] = ANY_TRAFFIC
+    fact: ClassVar[bool] = True
+
+    judge: Literal["points_stored"]
+
+    def in_words(self) -> str:
+        """The check in words."""
+        return "InfluxDB holds as many of the run's points as the result folder's telemetry.lp."
+
+    def result(self, evidence: Evidence) -> CheckResult:
+        """Compares the file's points, counted now, with the database's, counted when the run ended.
+
+        Judging again from the folder alone can't ask the database, so it takes the count that was recorded.
+        """
+        if (in_file := evidence.file_points) is None:
+            raise CannotJudge("points.no-file", "the run's telemetry.lp was not given, so its points can't be counted")
+        if (in_database := evidence.database_points) is None:
+            if engine_of(evidence.plan).virtual_time:
+                said = Message("points.not-asked", "Skipped: no InfluxDB was up, and a run in virtual time needs none.")
+                return CheckResult.of(self, Status.SKIPPED, said)
+            raise CannotJudge(
+                "points.not-counted", "no count of the database's points was recorded; the run had no database"
+            )
+        counts = f"{in_file:,} points in telemetry.lp, {in_database:,} in InfluxDB when the run ended"
+        if in_file > in_database:
+            missing = in_file - in_database
+            said = Message("points.missing", "{counts}: {missing:,} did not get there.", counts=counts, missing=missing)
+        elif in_file < in_database:
+            more = in_database - in_file
+            said = Message(
+                "points.not-in-the-file",
+                "{counts}: {more:,} in the database are not in the file.",
+                counts=counts,
+                more=more,
+            )
+        else:
+            said = Message("points.stored", "{counts}.", counts=counts)
+        return CheckResult.of(
+            self,
+            Status.PASS if in_file == in_database else Status.FAIL,
+            said,
+            measured=in_database,
+            expected=in_file,
+            tolerance=0.0,
+            figures={"file_points": in_file, "database_points": in_database},
+        )
+
+
+class MptcpCarried(CheckParameters):
+    """Each link's subflow had at least ``min_bytes`` acknowledged, so that it took part, and not only joined."""
+
+    fact: ClassVar[bool] = True
+
+    judge: Literal["mptcp_carried"]
+    session: str | None = None
+    min_bytes: int = Field(10_000, ge=1)
+
+    def in_words(self) -> str:
+        """The check in words."""
+        return f"MPTCP's subflow over each link had at least {self.min_bytes:,} bytes acknowledged."
+
+    def result(self, evidence: Evidence) -> CheckResult:
+        """The result from the subflows' counters at the sender."""
+        session = planned.session_of(evidence.plan, self.session)
+        sender = evidence.result_of(session["name"], "sender")
+        if sender is None:
+            raise CannotJudge("mptcp.no-result", "there is no result of the sender")
+        acked = {c["link"]: 0 for c in session["connections"]}  # a link that the sender says nothing of carried nothing
+        acked |= {c["link"]: int(c["acked_bytes"]) for c in sender["connections"]}
+        idle = [link for link, count in acked.items() if count < self.min_bytes]
+        each = ", ".join(f"{link} {count:,}" for link, count in acked.items())
+        said = Message("mptcp.carried", "Bytes acknowledged at the last sample, by link: {each}.", each=each)
+        if idle:
+            said = Message(
+                "mptcp.idle",
+                "Nothing to speak of over {idle}. Bytes acknowledged at the last sample, by link: {each}.",
+                idle=", ".join(idle),
+                each=each,
+            )
+        return CheckResult.of(
+            self,
+            Status.FAIL if idle else Status.PASS,
+            said,
+            measured=len(acked) - len(idle),
+            expected=len(session["connections"]),
+            figures={"acked_bytes": acked},
+        )
+
+
+class WindowEdges(CheckParameters):
+    """The sender had to wait at ``count`` right edges of the advertised window, and each was ``min_rise`` to
+    ``max_rise`` times as far as the one before."""
+
+    of_traffic: ClassVar[tuple[str, ...]] = ("tcp",)
+
+    judge: Literal["window_edges"]
+    session: str | None = None
+    count: int = Field(ge=0)
+    min_rise: float = Field(1.0, ge=1)
+    max_rise: float = Field(100.0, ge=1)
+
+    @model_validator(mode="after")
+    def _rises_in_order(self) -> WindowEdges:
+        if self.max_rise < self.min_rise:
+            raise InvalidValue(
+                "check.rise-below-min",
+                "max_rise ({max_rise:g}) has to be at least min_rise ({min_rise:g})",
+                max_rise=self.max_rise,
+                min_rise=self.min_rise,
+            )
+        return self
+
+    def in_words(self) -> str:
+        """The check in words."""
+        if not self.count:
+            return "The receiver's window never makes the sender wait."
+        rises = f", each {self.min_rise:g} to {self.max_rise:g} times the one before" if self.count > 1 else ""
+        return f"The sender waits at {self.count} right edges of the receiver's window{rises}."
+
+    def unfit(self, section: Any) -> str | None:
+        return None if section.kind == "download" else f"is about a download, not {section.kind}"
+
+    def result(self, evidence: Evidence) -> CheckResult:
+        """The result from the sender's capture."""
+        session = planned.session_of(evidence.plan, self.session)
+        sender = evidence.result_of(session["name"], "sender")
+        if sender is None or "edges_met_bytes" not in sender:
+            raise CannotJudge("edges.none", "the sender's result has no edges; only a download's has")
+        met: Sequence[int] = sender["edges_met_bytes"]
+        rises = [after / before for before, after in pairwise(met)]
+        fine = len(met) == self.count and all(self.min_rise <= r <= self.max_rise for r in rises)
+        where = f" at {', '.join(f'{edge:,}' for edge in met)} bytes" if met else ""
+        rose = f"; they rose {', '.join(f'{rise:.2f}' for rise in rises)} times" if rises else ""
+        expected = f"{self.count}"
+        if self.count > 1:
+            expected += f", rising {self.min_rise:g} to {self.max_rise:g} times"
+        return CheckResult.of(
+            self,
+            Status.PASS if fine else Status.FAIL,
+            Message(
+                "edges.met", "The sender waited at {met} edges{where}{rose}.", met=len(met), where=where, rose=rose
+            ),
+            measured=len(met),
+            expected=expected,
+            figures={"edges_met_bytes": list(met), "rises": [rounded(rise) for rise in rises]},
+        )

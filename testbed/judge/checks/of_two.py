@@ -1,0 +1,242 @@
+"""Checks of the quotient of two connections' series: ``ratio``, over a time, and ``settles``, from which time on."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import AliasChoices, Field, model_validator
+from typing_extensions import Self
+
+from testbed.judge.checks import explain, planned
+from testbed.judge.checks.coverage import NO_PAIRS, Coverage, cover
+from testbed.judge.checks.evidence import Evidence, Timed
+from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters, ConnectionIndex, Seconds, SeriesName
+from testbed.judge.checks.result import CheckResult, rounded
+from testbed.judge.status import Status
+from testbed.message import InvalidValue, Message
+from testbed.series import named
+
+Values = NDArray[np.float64]
+TOLERANCE = 0.2
+"""Default tolerance of ``settles``, and that of figures that are measured without a check; a part of the target."""
+
+
+class OfTwo(CheckParameters):
+    """``series`` of the first of two connections over that of the second."""
+
+    series: SeriesName = "window_packets"
+    session: str | None = None
+    connections: list[ConnectionIndex] = Field(
+        ["1", "2"], min_length=2, max_length=2, validation_alias=AliasChoices("of", "connections")
+    )
+
+    @model_validator(mode="after")
+    def _two(self) -> Self:
+        if self.connections[0] == self.connections[1]:
+            raise InvalidValue("check.of-the-same", "of has to name two different ones, for example [1, 2]")
+        return self
+
+
+class Ratio(OfTwo):
+    """The median of first/second connection lies from ``min`` to ``max``.
+
+    The time is either ``last`` (up to the transfer's end) or ``from``..``to``. With ``not_before``, samples
+    before that time do not count: a quick run that ends too early then has too little data instead of a failure.
+    """
+
+    of_traffic: ClassVar[tuple[str, ...]] = WITH_SESSIONS
+
+    judge: Literal["ratio"]
+    min: float = Field(ge=0)
+    max: float = Field(gt=0)
+    last_s: Seconds | None = None
+    from_s: Seconds | None = None
+    to_s: Seconds | None = None
+    not_before_s: Seconds = 0.0
+    at_least_s: Seconds = 1.0
+
+    @model_validator(mode="after")
+    def _one_time(self) -> Ratio:
+        window = self.from_s is not None and self.to_s is not None
+        if (self.from_s is None) != (self.to_s is None) or window == (self.last_s is not None):
+            raise InvalidValue("check.last-or-from", "give either last (for example 5s) or both from and to")
+        return self
+
+    def in_words(self) -> str:
+        """The check in words."""
+        if self.last_s is not None:
+            when = f"over the last {self.last_s:g} s"
+        else:
+            when = f"from {self.from_s:g} s to {self.to_s:g} s"
+        first, second = self.connections
+        return (
+            f"{named(self.series).title}: connection {first} has {self.min:g} to {self.max:g} times "
+            f"that of connection {second} (median {when})."
+        )
+
+    def result(self, evidence: Evidence) -> CheckResult:
+        """The median of the quotients of samples taken at the same tick."""
+        session = planned.session_of(evidence.plan, self.session)
+        pair = evidence.samples_of(self.series, session["name"], self.connections)
+        coverage = self._coverage(evidence, pair)
+        first, second = (s.between(coverage.from_s, coverage.to_s) for s in pair.values())
+        _, values = quotients(first, second, within_s=evidence.interval_s / 2)
+        median = float(np.median(values)) if values.size else None
+        expected = f"{self.min:g} to {self.max:g}"
+        if coverage.gap or median is None:
+            status, said = Status.INSUFFICIENT_DATA, (coverage.gap or NO_PAIRS).because("Not decided")
+        else:
+            status = Status.PASS if self.min <= median <= self.max else Status.FAIL
+            said = Message(
+                "ratio.median",
+                "{check.series} of connection {check.connections[0]} is {ratio:.2f} times that of connection "
+                "{check.connections[1]} (median of {samples} samples, {span.from_s:.1f} s to {span.to_s:.1f} s); "
+                "expected {expected}.",
+                check=self,
+                ratio=median,
+                samples=values.size,
+                span=coverage,
+                expected=expected,
+            )
+            if status == Status.FAIL:
+                said = said.followed_by(*explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s))
+        return CheckResult.of(
+            self,
+            status,
+            said,
+            measured=None if median is None else rounded(median) if np.isfinite(median) else "unbounded",
+            expected=expected,
+            figures={
+                **coverage.figures(session["name"]),
+                "samples": int(values.size),
+                "median_first": rounded(float(np.median(first.values))) if first.values.size else None,
+                "median_second": rounded(float(np.median(second.values))) if second.values.size else None,
+            },
+        )
+
+    def _coverage(self, evidence: Evidence, pair: dict[str, Timed]) -> Coverage:
+        if self.from_s is not None and self.to_s is not None:
+            from_s, to_s = self.from_s, self.to_s
+        else:
+            to_s = min(float(s.t_s[-1]) for s in pair.values())
+            from_s = max(0.0, to_s - (self.last_s or 0.0))
+        if from_s < self.not_before_s:
+            early = Message(
+                "ratio.too-early",
+                "the judged time would start at {from_s:.1f} s, before {not_before_s:g} s",
+                from_s=from_s,
+                not_before_s=self.not_before_s,
+            )
+            return Coverage(from_s, to_s, early)
+        return cover(evidence, pair, from_s, to_s, self.at_least_s)
+
+
+class Settles(OfTwo):
+    """The ratio first/second is within ``tolerance`` of ``target`` from ``within`` seconds after ``from`` until ``to``.
+
+    Without a target it is the ratio of the links' rates. ``tolerance`` is a part of the target.
+    """
+
+    judge: Literal["settles"]
+    target: float | None = Field(None, gt=0)
+    tolerance: float = Field(TOLERANCE, gt=0, lt=1)
+    within_s: Seconds
+    from_s: Seconds = 0.0
+    to_s: Seconds
+    at_least_s: Seconds = 1.0
+    """Shortest stay within the tolerance for the time to count."""
+
+    @model_validator(mode="after")
+    def _some_time(self) -> Settles:
+        least_s = self.from_s + self.within_s + self.at_least_s
+        if self.to_s < least_s:
+            raise InvalidValue(
+                "check.to-too-early",
+                "to ({to_s:g} s) has to be {least_s:g} s or later: from + within + at_least",
+                to_s=self.to_s,
+                least_s=least_s,
+            )
+        return self
+
+    def in_words(self) -> str:
+        """The check in words."""
+        first, second = self.connections
+        target = f"{self.target:g}" if self.target else "the ratio of the links' rates"
+        after = f" after {self.from_s:g} s" if self.from_s else ""
+        return (
+            f"{named(self.series).title}: connection {first} over connection {second} is within ±{self.tolerance:.0%} "
+            f"of {target} at most {self.within_s:g} s{after}, and stays there until {self.to_s:g} s."
+        )
+
+    def result(self, evidence: Evidence) -> CheckResult:
+        """The time of the first sample after the last one that is outside."""
+        session = planned.session_of(evidence.plan, self.session)
+        pair = evidence.samples_of(self.series, session["name"], self.connections)
+        least_s = self.within_s + self.at_least_s
+        coverage = cover(evidence, pair, self.from_s, self.to_s, least_s)
+        first, second = (s.between(coverage.from_s, coverage.to_s) for s in pair.values())
+        t_s, values = quotients(first, second, within_s=evidence.interval_s / 2)
+        rates = planned.rates_pps(evidence.plan, session)
+        a, b = self.connections
+        target = self.target or rates[a] / rates[b]
+        when_s = settled_s(t_s, values, target, self.tolerance)
+        after_s = None if when_s is None else when_s - self.from_s
+        status: Status = Status.INSUFFICIENT_DATA
+        said = (coverage.gap or NO_PAIRS).because("Not decided")
+        # What stays outside too long fails, however early the run ends.
+        late = after_s is None or after_s > self.within_s
+        if values.size and (not coverage.gap or (late and coverage.to_s - coverage.from_s > least_s)):
+            status = Status.FAIL if late else Status.PASS
+            if after_s is None:
+                said = Message(
+                    "settles.never",
+                    "Not within ±{check.tolerance:.0%} of {target:.3g} at {to_s:.1f} s: the ratio is {ratio:.3g}.",
+                    check=self,
+                    target=target,
+                    to_s=coverage.to_s,
+                    ratio=values[-1],
+                )
+            else:
+                said = Message(
+                    "settles.for-good",
+                    "Settled within ±{check.tolerance:.0%} of {target:.3g} after {after_s:.1f} s, counted from "
+                    "{check.from_s:g} s; expected at most {check.within_s:g} s.",
+                    check=self,
+                    target=target,
+                    after_s=after_s,
+                )
+            if status == Status.FAIL:
+                said = said.followed_by(*explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s))
+        return CheckResult.of(
+            self,
+            status,
+            said,
+            measured=("never" if values.size else None) if after_s is None else rounded(after_s),
+            expected=f"at most {self.within_s:g} s",
+            figures={**coverage.figures(session["name"]), "target": rounded(target), "samples": int(values.size)},
+        )
+
+
+def quotients(first: Timed, second: Timed, within_s: float) -> tuple[Values, Values]:
+    """Times, and first/second for each first sample with a second one ``within_s`` of it.
+
+    x/0 is infinite, 0/0 left out.
+    """
+    times, values = [], []
+    for t_s, value in zip(first.t_s, first.values, strict=True):
+        index = second.nearest(float(t_s), within_s)
+        if index is None or (value == 0 and second.values[index] == 0):
+            continue
+        other = second.values[index]
+        times.append(t_s)
+        values.append(value / other if other else np.inf)
+    return np.array(times, dtype=np.float64), np.array(values, dtype=np.float64)
+
+
+def settled_s(t_s: Values, values: Values, target: float, tolerance: float) -> float | None:
+    """The time from which on every value is within ``tolerance``, a part of ``target``; None if the last is not."""
+    outside = np.flatnonzero(np.abs(values / target - 1) > tolerance)
+    first = int(outside[-1]) + 1 if outside.size else 0
+    return float(t_s[first]) if first < t_s.size else None
