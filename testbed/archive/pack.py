@@ -19,7 +19,7 @@ from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.judge.status import current_comparison, verdict_of
 from testbed.study.checks import better
-from testbed.study.checks.same_bytes import verdict_over
+from testbed.study.kinds.same_bytes import verdict_over
 from testbed.study.report.text import words_of
 
 SCHEMA: Literal[1] = 1

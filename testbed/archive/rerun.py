@@ -19,7 +19,7 @@ from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
 from testbed.runtime.progress import Progress, QuietProgress
-from testbed.study.checks.same_bytes import Repetition, digests, judge
+from testbed.study.kinds.same_bytes import Repetition, digests, judge
 from testbed.study.verify import Verification
 
 PLAN = "plan.json"

@@ -186,7 +186,6 @@ def repeatable(
 ) -> None:
     """Run scenarios in a guest kernel several times: every file of data must be the same each time, byte for
     byte, and another seed must give another run. The last line is PASS or FAIL."""
-    from testbed.study.checks.same_bytes import verdict_over
     from testbed.study.kinds import same_bytes
 
     loaded = {name: same_bytes.loaded_of(name, set_, quick=quick) for name in scenarios}
@@ -195,7 +194,7 @@ def repeatable(
         found, folder = same_bytes.run(loaded, options, runs, base, resume)
     for repetition in found:
         print("\n".join(repetition.lines()))
-    word = verdict_over(repetition.holds for repetition in found)
+    word = same_bytes.verdict_over(repetition.holds for repetition in found)
     print(f"  hashes      {folder / 'hashes.json'}")
     print(f"{word.upper()} repeatable {folder.name}")
     raise typer.Exit(OF_VERDICT[word])

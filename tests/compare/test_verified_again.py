@@ -12,10 +12,11 @@ from testbed.archive.kinds import verify_folder
 from testbed.results.report.folder import read_folder
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
-from testbed.study.checks import better, same_bytes
-from testbed.study.checks.same_bytes import digests
+from testbed.study.checks import better
+from testbed.study.kinds import same_bytes
 from testbed.study.kinds.compare import read_run
 from testbed.study.kinds.cross_check import WORDS, of_runs
+from testbed.study.kinds.same_bytes import digests
 from testbed.study.report import page
 from tests.ready import simulated as prepare
 from tests.said import places

@@ -15,14 +15,15 @@ from testbed.judge.checks.result import Trust
 from testbed.judge.status import Status, current, current_comparison
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
-from testbed.study.checks import better, same_bytes
+from testbed.study.checks import better
 from testbed.study.checks.agrees import Agreement, Deviation
-from testbed.study.checks.same_bytes import digests
 from testbed.study.kinds import claims as all_run
+from testbed.study.kinds import same_bytes
 from testbed.study.kinds import table as table_run
 from testbed.study.kinds import table_file as tables
 from testbed.study.kinds.claims_file import load as load_claims
 from testbed.study.kinds.compare import read_run
+from testbed.study.kinds.same_bytes import digests
 from testbed.study.report import page
 from testbed.study.report.interop import Outcome
 from testbed.traffic.interop.judge import Evidence, Judgement
