@@ -30,7 +30,6 @@ FOREIGN = {
     "dashboards/check.py": "the page of Grafana",
     "testbed/cli/junit.py": "pytest's reports",
     "testbed/cli/skips.py": "reasons for which tests are skipped, of pytest and Go as well",
-    "testbed/cli/wrong_usage.py": "Click's errors of a command line",
     "testbed/errors.py": "Python's tempfile",
     "testbed/judge/trust/telemetry.py": "the plan's own texts, which name the actions of its timeline in the telemetry",
     "testbed/machine/inventory.py": "Ansible",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from testbed.cli import events
+from testbed.cli import completion, events
 from testbed.cli.options import LinkOption, ResumeOption
 from testbed.cli.where import HOSTS, ClusterOption, runs_made
 from testbed.errors import BadInput
@@ -28,6 +28,7 @@ def all_(
         typer.Option(
             "--engine",
             metavar="ENGINE[,ENGINE]",
+            autocompletion=lambda: list(ENGINES),
             help="mininet, sim or vkernel as for a run; results of several are put side by side.",
         ),
     ] = DEFAULT,
@@ -42,6 +43,7 @@ def all_(
         typer.Option(
             "--beside",
             metavar="RESULT",
+            autocompletion=completion.results,
             help="Put results of all claims on another engine, or a reference, beside these; may be given again.",
         ),
     ] = None,
@@ -84,7 +86,12 @@ def all_(
 
 
 def reference(
-    result: Annotated[Path, typer.Argument(metavar="RESULT", help="A result folder, such as results/all/latest.")],
+    result: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RESULT", help="A result folder, such as results/all/latest.", autocompletion=completion.results
+        ),
+    ],
     name: Annotated[str, typer.Argument(metavar="NAME", help="The folder's name in data/reference/.")],
 ) -> None:
     """Keep the small files of a run, a table or all claims in data/reference/NAME; `report` makes its page."""

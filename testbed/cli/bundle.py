@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from testbed import confine, paths
-from testbed.cli.verify import ResultFolders
+from testbed.cli.options import ResultFolders
 
 
 def bundle(

@@ -7,11 +7,13 @@ from typing import Annotated
 
 import typer
 
+from testbed.cli import completion
 from testbed.cli.options import QuickOption, SetOption
 from testbed.errors import BadInput
 from testbed.exit_codes import Exit
 from testbed.machine import make_ready
 from testbed.runtime.progress import Progress
+from testbed.scenario import files
 from testbed.study.hosts import cluster as clusters
 
 KeepGoing = Annotated[bool, typer.Option("--keep-going", help="Leave out hosts that can't be reached, differ or fail.")]
@@ -59,7 +61,9 @@ def status() -> None:
 
 @cluster.command("manifest")
 def manifest(
-    name: Annotated[str, typer.Argument(metavar="SWEEP", help="A sweep's name.")],
+    name: Annotated[
+        str, typer.Argument(metavar="SWEEP", help="A sweep's name.", autocompletion=completion.shipped(files.sweeps))
+    ],
     set_: SetOption = [],  # noqa: B006 (typer copies it)
     quick: QuickOption = False,
     parts: Annotated[int, typer.Option("--parts", min=1, max=10_000, help="Pods, each with a part.")] = 8,
@@ -71,7 +75,6 @@ def manifest(
     image: Annotated[str, typer.Option("--image", help="Has git, bash and Python.")] = "",
 ) -> None:
     """Print a sweep as an Indexed Job of Kubernetes, and how its parts are put together."""
-    from testbed.scenario import files
     from testbed.study.hosts import deploy, kubernetes
     from testbed.study.kinds.sweep_file import load
 

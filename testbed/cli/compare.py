@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 
 from testbed import confine, paths
+from testbed.cli import completion
 from testbed.cli.options import (
     EngineOption,
     LinkOption,
@@ -40,6 +41,7 @@ def compare(
         list[str] | None,
         typer.Argument(
             metavar="[GROUP]…",
+            autocompletion=completion.names_and_results,
             help="Result folders (several with commas between), NAME:KEY=VALUE,… with --scenario, "
             "or SCENARIO:KEY=VALUE,… The others are compared with the first.",
         ),
@@ -47,7 +49,9 @@ def compare(
     group: Annotated[
         list[str] | None, typer.Option("--group", metavar="NAME=FOLDER,…", help="Runs under a name.")
     ] = None,
-    scenario: Annotated[str, typer.Option("--scenario", help="What the versions run.")] = "",
+    scenario: Annotated[
+        str, typer.Option("--scenario", help="What the versions run.", autocompletion=completion.names)
+    ] = "",
     commit: Annotated[
         list[str] | None, typer.Option("--commit", metavar="REV", help="A commit's agent; . is the checkout as it is.")
     ] = None,
@@ -97,7 +101,11 @@ def compare(
 def cross_check(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[SCENARIO|TABLE]…", help="Scenarios, or tables by name; without any, all scenarios."),
+        typer.Argument(
+            metavar="[SCENARIO|TABLE]…",
+            help="Scenarios, or tables by name; without any, all scenarios.",
+            autocompletion=completion.names,
+        ),
     ] = None,
     set_: SetOption = [],  # noqa: B006 (typer copies it)
     quick: QuickOption = False,
@@ -175,7 +183,12 @@ def _recorded(results: list[str], engines: tuple[str, ...], names: list[str]) ->
 
 def repeatable(
     scenarios: Annotated[
-        list[str], typer.Argument(metavar="SCENARIO…", help="Scenarios, or cells of tables as TABLE/ROW/COLUMN.")
+        list[str],
+        typer.Argument(
+            metavar="SCENARIO…",
+            help="Scenarios, or cells of tables as TABLE/ROW/COLUMN.",
+            autocompletion=completion.names,
+        ),
     ],
     runs: Annotated[int, typer.Option("--runs", min=2, max=99, help="Runs of each with one seed.")] = 10,
     set_: SetOption = [],  # noqa: B006 (typer copies it)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice, pairwise
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import typer
+from typer._completion_classes import BashComplete  # the only public way to it is a shell's script
 
 from testbed import paths
 from testbed.errors import BadInput
@@ -18,7 +19,7 @@ SCRIPTS = {
 _ncp_testbed() {
     local IFS=$'\\n'
     COMPREPLY=($(NCP_TESTBED_NO_SETUP=1 "$1" completion bash -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
-    [[ ${COMPREPLY[0]-} == *[=/] ]] && compopt -o nospace
+    [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
     return 0
 }
 complete -o default -o nosort -F _ncp_testbed run.sh
@@ -27,8 +28,8 @@ complete -o default -o nosort -F _ncp_testbed run.sh
 _ncp_testbed() {
     local -a found open closed
     found=("${(@f)$(NCP_TESTBED_NO_SETUP=1 ${~words[1]} completion zsh -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
-    open=(${(M)found:#*[=/]})
-    closed=(${found:#*[=/]})
+    open=(${(M)found:#*=})
+    closed=(${found:#*=})
     ((${#open})) && compadd -S '' -a open
     ((${#closed})) && compadd -a closed
     ((${#open} + ${#closed})) || _files
@@ -50,9 +51,6 @@ complete --command run.sh --condition 'test -z (__ncp_testbed | string collect)'
 MOST_FOLDERS = 200
 """Result folders that are offered at once."""
 
-YAML = (".yaml", ".yml")
-SCENARIO = (*YAML, files.IN_PYTHON)
-
 
 def completion(
     shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="The shell that completes.")],
@@ -66,123 +64,50 @@ def completion(
     if words is None:
         print(SCRIPTS[shell], end="")
         return
-    print(*complete(_joined(words) if shell == "bash" else words, shell), sep="\n")
+    print(*complete(words, shell), sep="\n")
 
 
 def complete(words: Sequence[str], shell: str = "") -> list[str]:
-    """Completions of the last word; the others come before it."""
+    """Completions of the last word; the others come before it. Where there are none, the shells offer files."""
+    from testbed.cli.app import VERBS, command_line, with_place, with_verb
+
     *before, typed = words or [""]
-    option, equals, value = typed.partition("=")
-    if equals and option.startswith("--"):
-        found = complete([*before, option, value])
-        # Bash takes "=" for the end of a word.
-        return found if shell == "bash" else [f"{option}={one}" for one in found]
-    return sorted({one for one in _candidates(before, typed) if one.startswith(typed)})
-
-
-def _joined(words: Sequence[str]) -> list[str]:
-    """Bash's words, of which ``--engine=sim`` is three."""
-    joined: list[str] = []
-    for word in words:
-        if word == "=" and joined and joined[-1].startswith("--"):
-            joined[-1] += "="
-        elif joined and joined[-1].startswith("--") and joined[-1].endswith("="):
-            joined[-1] += word
-        else:
-            joined.append(word)
-    return joined
-
-
-def _candidates(before: Sequence[str], typed: str) -> Iterable[str]:
-    from testbed.cli.app import VERBS, with_place, with_verb
-
     if not before:
-        return ["--help"] if typed.startswith("-") else [*VERBS, *_names("SCENARIO"), *_paths(typed, SCENARIO)]
+        return sorted(one for one in {"--help", *VERBS, *names()} if one.startswith(typed) and (typed or one[0] != "-"))
     try:
-        arguments = with_place(with_verb(before))
+        arguments = with_place(with_verb([word for word in before if word != "="]))  # bash's --engine=sim is three
     except BadInput:
         return []
-    command, rest = _command(arguments)
-    parameters = command.params
-    value_of = _option_before(parameters, rest)
-    if value_of is not None:
-        return _values(value_of, rest, typed)
-    if typed.startswith("-"):
-        return ["--help", *(name for one in parameters for name in (*one.opts, *one.secondary_opts) if name[0] == "-")]
-    if hasattr(command, "commands"):
-        return list(command.commands)
-    places = [one for one in parameters if one.param_type_name == "argument"]
-    given = len(_arguments(parameters, rest))
-    taken = places[min(given, len(places) - 1)] if places and (given < len(places) or places[-1].nargs == -1) else None
-    return _values(taken, rest, typed) if taken is not None else []
+    root: Any = typer.main.get_command(command_line(arguments[0]))
+    found = BashComplete(root, {}, "./run.sh", "").get_completions(arguments, typed)
+    option, equals, _ = typed.partition("=")
+    prefix = f"{option}=" if equals and option.startswith("--") and shell != "bash" else ""
+    return sorted({f"{prefix}{one.value}" for one in found if one.type == "plain"})
 
 
-def _command(arguments: Sequence[str]) -> tuple[Any, list[str]]:
-    """The command of the arguments, and those that are left for it."""
-    from testbed.cli.app import command_line
-
-    command: Any = typer.main.get_command(command_line(arguments[0]))
-    rest = list(arguments)
-    while rest and rest[0] in getattr(command, "commands", {}):
-        command = command.commands[rest.pop(0)]
-    return command, rest
+def shipped(*kinds: Callable[[], Iterable[Path]]) -> Callable[[], list[str]]:
+    """Make what offers the names of the checkout's files of some kinds."""
+    return lambda: [path.stem for kind in kinds for path in kind()]
 
 
-def _option_before(parameters: Sequence[Any], rest: Sequence[str]) -> Any | None:
-    """The option whose value is to come, or None."""
-    if not rest:
-        return None
-    return next((one for one in parameters if rest[-1] in one.opts and not getattr(one, "is_flag", False)), None)
+SCENARIOS = (files.scenarios, files.links, files.tables, files.sweeps)
+"""All that ``run`` and ``show`` take."""
+names = shipped(*SCENARIOS)
 
 
-def _arguments(parameters: Sequence[Any], rest: Sequence[str]) -> list[str]:
-    """The words that are neither options nor their values."""
-    found = [word for word in rest if not word.startswith("-")]
-    for before, word in pairwise(rest):
-        if _option_before(parameters, [before]) is not None and word in found:
-            found.remove(word)
-    return found
+def names_and_results() -> list[str]:
+    """Names, and result folders."""
+    return [*names(), *results()]
 
 
-def _values(parameter: Any, rest: Sequence[str], typed: str) -> Iterable[str]:
-    """Completions of an option or an argument, by its type or by its name in the help."""
-    from testbed.plan.engines import ENGINES
-
-    choices = [one for one in get_args(parameter.type_descriptor.annotation) if isinstance(one, str)]
-    if choices:
-        return choices
-    called = (parameter.metavar or parameter.name or "").strip("[]…").upper()
-    if called in ("SCENARIO", "TABLE", "SWEEP", "NAME", "GROUP"):
-        return [*_names(called), *_paths(typed, SCENARIO if called == "SCENARIO" else YAML)]
-    if called == "KEY=VALUE":
-        return _keys(rest)
-    if "--engine" in parameter.opts:
-        return list(ENGINES)
-    if called == "RUN":
-        return ["latest", *_runs(rest)]
-    if called == "SCENARIO|RESULT":
-        return [*_names("SCENARIO"), *_results(), *_paths(typed, SCENARIO)]
-    if called.startswith("RESULT"):
-        return [*_results(), *_paths(typed)]
-    return _paths(typed)
-
-
-def _names(what: str) -> list[str]:
-    """Shipped names: with ``SCENARIO`` all, as ``run`` and ``show`` take them all."""
-    kinds = {"TABLE": [files.tables()], "SWEEP": [files.sweeps()], "NAME": []}
-    every = [files.scenarios(), files.links(), files.tables(), files.sweeps()]
-    return [path.stem for found in kinds.get(what, every) for path in found]
-
-
-def _keys(rest: Sequence[str]) -> Iterator[str]:
+def keys(ctx: typer.Context) -> Iterator[str]:
     """The scenario's own keys, whole and by their ends, with an equals sign."""
     from testbed.scenario import bounded
     from testbed.scenario.overrides import OPTIONAL, paths_of
 
-    named = [word for word in rest if not word.startswith("-")]
-    known = [*files.scenarios(), *files.links(), *files.tables(), *files.sweeps()]
-    file = next((path for word in named for path in [*known, Path(word)] if word in (path.stem, str(path))), None)
-    if file is None or not file.is_file():
+    known = {path.stem: path for kind in SCENARIOS for path in kind()}
+    named = (known.get(word, Path(word)) for word in _words(ctx))
+    if (file := next((path for path in named if path.is_file()), None)) is None:
         yield from (f"{key}=" for key in OPTIONAL)
         return
     try:
@@ -195,21 +120,23 @@ def _keys(rest: Sequence[str]) -> Iterator[str]:
     yield from (f"{end}=" for end in {*ends, *OPTIONAL} if ends.count(end) <= 1)
 
 
-def _runs(rest: Sequence[str]) -> list[str]:
-    """Runs of the name that is typed."""
-    named = [word for word in rest if not word.startswith("-")]
-    folders = (paths.results() / word for word in named)
-    return next(([one.name for one in _newest(place)] for place in folders if place.is_dir()), [])
+def _words(ctx: typer.Context) -> list[str]:
+    """Arguments and values of options. An option whose value is to come hides the arguments before it."""
+    return [word for word in (*ctx.args, *ctx.params.values()) if word and isinstance(word, str)]
 
 
-def _results() -> Iterator[str]:
+def runs(ctx: typer.Context) -> list[str]:
+    """Runs of the name that is typed, or else of the verb."""
+    folders = [paths.results() / word for word in (*_words(ctx), str(ctx.command.name))]
+    return ["latest", *next(([one.name for one in _newest(place)] for place in folders if place.is_dir()), [])]
+
+
+def results() -> Iterator[str]:
     """Result folders as one would type them here."""
     from testbed.cli.outcome import shown
 
     base = paths.results()
-    if not base.is_dir():
-        return
-    for place in sorted(base.iterdir()):
+    for place in sorted(base.iterdir()) if base.is_dir() else ():
         for folder in [place / "latest", *_newest(place)] if place.is_dir() else []:
             if folder.is_dir():
                 yield shown(folder)
@@ -218,22 +145,3 @@ def _results() -> Iterator[str]:
 def _newest(place: Path) -> list[Path]:
     """A scenario's result folders."""
     return list(islice((one for one in sorted(place.iterdir(), reverse=True) if one.is_dir()), MOST_FOLDERS))
-
-
-def _paths(typed: str, suffixes: tuple[str, ...] = ()) -> Iterator[str]:
-    """Files, of one of the suffixes if any are given, and folders whose path begins so; nothing where nothing is typed
-    yet."""
-    if not typed:
-        return
-    folder, _, start = typed.rpartition("/")
-    place = Path(folder or ("/" if typed.startswith("/") else ".")).expanduser()
-    try:
-        entries = sorted(place.iterdir())
-    except OSError:
-        return
-    for one in entries:
-        reported = f"{folder}/{one.name}" if "/" in typed else one.name
-        if one.name.startswith(start) and one.is_dir():
-            yield f"{reported}/"
-        elif one.name.startswith(start) and (not suffixes or one.suffix in suffixes):
-            yield reported

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from testbed.cli.verify import ResultFolders
+from testbed.cli.options import ResultFolders
 from testbed.errors import BadInput
 from testbed.exit_codes import Exit
 

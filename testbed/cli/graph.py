@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from testbed import confine
+from testbed.cli import completion
 from testbed.cli.options import QuickOption, SetOption
 from testbed.cli.output import OutputOption, say_lost, write_output
 from testbed.cli.planned import planned
@@ -20,7 +21,12 @@ from testbed.scenario.load import load
 
 def graph(
     what: Annotated[
-        str, typer.Argument(metavar="SCENARIO|RESULT", help="A scenario's name or YAML file, or a result folder.")
+        str,
+        typer.Argument(
+            metavar="SCENARIO|RESULT",
+            help="A scenario's name or YAML file, or a result folder.",
+            autocompletion=completion.names_and_results,
+        ),
     ],
     form: Annotated[
         Literal["svg", "mermaid", "drawio", "clab"],

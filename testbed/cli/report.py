@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from testbed import confine
-from testbed.cli.verify import ResultFolders
+from testbed.cli.options import ResultFolders
 from testbed.errors import BadInput
 from testbed.machine import browser
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from testbed import engines
+from testbed.cli import completion
 from testbed.cli.options import QuickOption, ScenarioArgument, SetOption
 from testbed.cli.planned import planned
 from testbed.cli.terminal import fitted
@@ -42,7 +43,12 @@ def show(
 
 def validate(
     scenarios: Annotated[
-        list[str] | None, typer.Argument(metavar="[SCENARIO]…", help="Scenarios, tables or sweeps; without any, all.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[SCENARIO]…",
+            help="Scenarios, tables or sweeps; without any, all.",
+            autocompletion=completion.names,
+        ),
     ] = None,
     set_: SetOption = [],  # noqa: B006
 ) -> None:

@@ -6,13 +6,19 @@ from typing import Annotated
 
 import typer
 
-from testbed.cli import events
+from testbed.cli import completion, events
 from testbed.cli.options import QuickOption, SetOption
 from testbed.cli.where import ClusterOption, runs_made
+from testbed.scenario import files
 
 
 def sweep(
-    name: Annotated[str, typer.Argument(metavar="SWEEP", help="A sweep's name, or a YAML file.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="SWEEP", help="A sweep's name, or a YAML file.", autocompletion=completion.shipped(files.sweeps)
+        ),
+    ],
     set_: SetOption = [],  # noqa: B006 (typer copies it)
     quick: QuickOption = False,
     cluster: ClusterOption = "",

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from testbed import paths
-from testbed.cli import events
+from testbed.cli import completion, events
 from testbed.cli.options import EngineOption, LinkOption, QuickOption, ResumeOption, RuntimeOption, SetOption
 from testbed.cli.where import ClusterOption, runs_made
 from testbed.plan.engines import DEFAULT
+from testbed.scenario import files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +23,12 @@ if TYPE_CHECKING:
 
 
 def table(
-    name: Annotated[str, typer.Argument(metavar="TABLE", help="A table's name, or a YAML file.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="TABLE", help="A table's name, or a YAML file.", autocompletion=completion.shipped(files.tables)
+        ),
+    ],
     repeat: Annotated[int | None, typer.Option("--repeat", min=1, max=99, help="Runs of each cell.")] = None,
     rows: Annotated[str, typer.Option("--rows", metavar="ROW,…", help="Only these rows.")] = "",
     columns: Annotated[str, typer.Option("--columns", metavar="COLUMN,…", help="Only these columns.")] = "",

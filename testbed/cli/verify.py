@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from testbed.cli import completion
 from testbed.cli.printable import printable
 from testbed.errors import BadInput
 from testbed.exit_codes import Exit
@@ -15,14 +16,15 @@ from testbed.exit_codes import Exit
 if TYPE_CHECKING:
     from testbed.study.verify import Verification
 
-ResultFolders = Annotated[
-    list[Path], typer.Argument(metavar="RESULT…", help="Result folders, e.g. results/startup/latest.")
-]
-
 
 def verify(
     results: Annotated[
-        list[Path], typer.Argument(metavar="RESULT…", help="Result folders, e.g. results/startup/latest, or bundles.")
+        list[Path],
+        typer.Argument(
+            metavar="RESULT…",
+            help="Result folders, e.g. results/startup/latest, or bundles.",
+            autocompletion=completion.results,
+        ),
     ],
     rerun: Annotated[
         bool, typer.Option("--rerun", help="Make runs in virtual time again and compare every byte of their data.")

@@ -53,17 +53,14 @@ def test_what_is_offered(typed: str, offered: set[str]) -> None:
 
 def test_runs_and_result_folders_are_offered(results: Path) -> None:
     assert complete(["run", "startup", "--resume", ""]) == ["20261122-000000-aaaa", "20261123-000000-bbbb", "latest"]
-    offered = complete(["verify", f"{results}/startup/l"])
-    assert offered == [f"{results}/startup/latest", f"{results}/startup/latest/"]
+    assert complete(["verify", f"{results}/startup/l"]) == [f"{results}/startup/latest"]
 
 
-def test_files_of_ones_own_are_offered(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").touch()
+def test_the_shell_offers_files_of_ones_own(tmp_path: Path) -> None:
+    """It does where nothing else is offered."""
     (tmp_path / "mine.yaml").touch()
-    (tmp_path / "notes.txt").touch()
-    (tmp_path / "more").mkdir()
-    assert complete(["run", f"{tmp_path}/"]) == [f"{tmp_path}/mine.py", f"{tmp_path}/mine.yaml", f"{tmp_path}/more/"]
-    assert complete(["table", f"{tmp_path}/"]) == [f"{tmp_path}/mine.yaml", f"{tmp_path}/more/"]
+    for before in (["run"], ["table"], ["import"], ["run", "startup", "--hosts"]):
+        assert complete([*before, f"{tmp_path}/"]) == []
 
 
 IN_BASH = """
@@ -91,6 +88,7 @@ def test_bash_completes(words: list[str], offered: list[str]) -> None:
     )
     *replies, registered = done.stdout.splitlines()
     assert replies == offered
+    assert registered.startswith("complete -o default ")
     assert registered.endswith("run.sh")
 
 
