@@ -35,16 +35,9 @@ _RECENT_RUNS = panels.rows(
         ),
     },
     hidden=("board", "report", "folder"),
-    columns=[
-        ("Time", "begun", 170, ""),
-        ("run", "", 190, ""),
-        ("scenario", "", 150, ""),
-        ("policy", "", 110, ""),
-        ("engine", "", 90, ""),
-        ("variant", "", 80, ""),
-        ("state", "", 120, ""),
-        ("occasion", "", 90, ""),
-    ],
+    titles={"Time": "begun"},
+    widths={"Time": 170, "run": 190, "scenario": 150, "policy": 110, "engine": 90, "variant": 80, "state": 120}
+    | {"occasion": 90},
     nothing="There is no run yet: ./run.sh run startup makes one.",
 )
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from dashboards import source
 from dashboards.source import Curve
+from dashboards.variables import RUN
 from testbed.judge.status import EARLIER, Status
+from testbed.series import Table
+from testbed.series.influxql import select_table
+from testbed.series.run_list import MEASUREMENT
 
 Panel = dict[str, Any]
 
@@ -64,6 +69,7 @@ NOTHING = "Nothing of this was sampled in the run that is chosen."
 """Instead of a plot without data: there is no run yet, it has no such traffic, or it is not among those that are kept
 on one clock."""
 
+_NO_COLUMNS: Mapping[str, Any] = MappingProxyType({})
 _LAST = {"calcs": ["lastNotNull"], "values": False}
 _LEGEND = {"calcs": [], "displayMode": "list", "placement": "bottom"}
 
@@ -128,16 +134,7 @@ def number(
     return _stat(title, description, source.target(query, alias=alias), nothing, options, defaults)
 
 
-def state(description: str, query: str) -> Panel:
-    """The state of a run, a word; grey while it is on and where there is none."""
-    defaults = {"mappings": _mappings(STATES), "thresholds": _steps(GREY)}
-    options = {"colorMode": "background", "textMode": "auto", "reduceOptions": {**_LAST, "fields": "/^state$/"}}
-    return _stat("Verdict", description, source.target(query, rows=True), "NO RUN", options, defaults)
-
-
-def outcomes(
-    title: str, description: str, query: str, who: Sequence[str], *, height: int, nothing: str = NOTHING
-) -> Panel:
+def outcomes(title: str, description: str, query: str, who: Sequence[str], *, height: int, nothing: str) -> Panel:
     """Outcomes by day, a row for each combination of the tags ``who``, those with the latest on top.
 
     The query's answer is a table of ``Time``, these tags and ``Value``. A database sorts series by their tags, so
@@ -151,7 +148,6 @@ def outcomes(
         ("sortBy", {"sort": [{"field": "Time"}]}),
         ("organize", {"excludeByName": dict.fromkeys(who, True), "indexByName": {}, "renameByName": {}}),
     ]
-    looks = {"custom": {"fillOpacity": 90, "lineWidth": 0}, "mappings": _mappings(_OUTCOMES)}
     options = {
         "colWidth": 0.9,
         "rowHeight": 0.85,
@@ -159,7 +155,8 @@ def outcomes(
         "legend": {**_LEGEND, "showLegend": False},
         "tooltip": {"mode": "single", "sort": "asc"},
     }
-    defaults = {**looks, "thresholds": _steps(GREY)}
+    looks = {"fillOpacity": 90, "lineWidth": 0}
+    defaults = {"custom": looks, "mappings": _mappings(_OUTCOMES), "thresholds": _steps(GREY)}
     panel = _panel("status-history", title, description, FULL, height, nothing, options, defaults)
     return {
         **panel,
@@ -191,16 +188,18 @@ def rows(
     description: str,
     query: str,
     *,
-    columns: Sequence[tuple[str, str, int, str]] = (),
-    links: dict[str, tuple[str, str]] | None = None,
+    widths: Mapping[str, int] = _NO_COLUMNS,
+    titles: Mapping[str, str] = _NO_COLUMNS,
+    units: Mapping[str, str] = _NO_COLUMNS,
+    links: Mapping[str, tuple[str, str]] = _NO_COLUMNS,
     hidden: Sequence[str] = (),
     width: int = FULL,
     height: int = 8,
     nothing: str = NOTHING,
     transformations: Sequence[tuple[str, Panel]] = (),
 ) -> Panel:
-    """A table. ``columns`` are (name, title, width in pixels, Grafana's unit), "" or 0 as Grafana has it by itself;
-    ``links`` are a (title, URL) per column, ``hidden`` columns are there for links only."""
+    """A table. By a column's name: ``widths`` in pixels, ``titles``, Grafana's ``units``, and ``links``, each of which
+    is a title and a URL; ``hidden`` columns are there for links only."""
     state_looks = {
         "mappings": _mappings(STATES),
         # Grafana 9.3 reads the first, later ones the second.
@@ -210,12 +209,12 @@ def rows(
     overrides = [
         # ``nothing`` is for a table without rows; a cell without a value has a dash.
         _override("/.*/", noValue="–"),
-        *(_override(name, displayName=shown) for name, shown, _, _ in columns if shown),
-        *(_override(name, **{"custom.width": pixels}) for name, _, pixels, _ in columns if pixels),
-        *(_override(name, unit=unit) for name, _, _, unit in columns if unit),
+        *(_override(name, displayName=shown) for name, shown in titles.items()),
+        *(_override(name, **{"custom.width": pixels}) for name, pixels in widths.items()),
+        *(_override(name, unit=unit) for name, unit in units.items()),
         *(
             _override(name, links=[{"title": text, "url": url, "targetBlank": url.startswith("/public")}])
-            for name, (text, url) in (links or {}).items()
+            for name, (text, url) in links.items()
         ),
         *(_override(name, **{"custom.hidden": True}) for name in hidden),
         *(_override(name, **state_looks) for name in ("state", "status", "verdict")),
@@ -224,6 +223,11 @@ def rows(
     options = {"cellHeight": "sm", "footer": footer, "frameIndex": 0, "showHeader": True, "showTypeIcons": False}
     panel = _panel("table", title, description, width, height, nothing, options, {}, overrides)
     return {**panel, "targets": [source.target(query, rows=True)], "transformations": _steps_of(transformations)}
+
+
+def rows_of_run(title: str, description: str, table: Table, **options: Any) -> Panel:
+    """A table of one run, whose rows have no time of their own."""
+    return rows(title, description, select_table(table, (RUN,)), hidden=("Time", "time"), **options)
 
 
 def row(title: str, repeat: str) -> Panel:
@@ -301,3 +305,14 @@ def _steps_of(transformations: Sequence[tuple[str, Panel]]) -> list[Panel]:
 
 def _unit(unit: str) -> str:
     return UNITS.get(unit, "none")
+
+
+VERDICT = _stat(
+    "Verdict",
+    "Grey while the run is on; green only when all that was asked held.",
+    source.target(select_table(Table(MEASUREMENT, ("state",)), (RUN,), newest=1), rows=True),
+    "NO RUN",
+    {"colorMode": "background", "textMode": "auto", "reduceOptions": {**_LAST, "fields": "/^state$/"}},
+    {"mappings": _mappings(STATES), "thresholds": _steps(GREY)},
+)
+"""The state of a run, a word; grey while it is on and where there is none."""

@@ -25,6 +25,50 @@ _OVER_TABLES = Curve(
     "figure",
 )
 
+PANELS = [
+    panels.rows(
+        "Medians: $figure of $scenario, table $run",
+        "Rows are settings of links, columns policies and who else measured them (published, upstream).",
+        select_table(CELLS, _CELL),
+        height=10,
+        nothing=_NONE,
+        transformations=[_BY_ROW, _AS_MATRIX],
+    ),
+    panels.rows(
+        "Cells",
+        "With the lowest and highest of n repetitions, and what the links could carry at most (bound). What "
+        "others measured has n 0.",
+        select_table(CELLS, _CELL),
+        height=10,
+        hidden=("Time", "time", "position"),
+        widths={"column": 210, "figure": 150}
+        | dict.fromkeys(("median", "lowest", "highest"), 100)
+        | {"n": 60, "bound": 100, "engine": 100, "variant": 100},
+        nothing=_NONE,
+        transformations=[_BY_ROW],
+    ),
+    panels.row("Row $row", "row"),
+    panels.bars(
+        "Row $row: $figure",
+        "Each policy beside what others measured. No bar can be longer than the bound of the links, which is the "
+        "axis's end.",
+        select_of_run(_MEDIAN, _CELL, by=("column",)),
+        "$tag_column",
+        bound=select_of_run(named("cell_bound"), _CELL, function="max"),
+        height=9,
+        nothing=_NONE,
+    ),
+    panels.lines(
+        "Row $row, table by table: $figure",
+        "Median of each table's repetitions, in the figure's unit, by engine and form. A policy's should stay the "
+        "same.",
+        _OVER_TABLES,
+        points=True,
+        height=9,
+        nothing=_NONE,
+    ),
+]
+
 DASHBOARD = dashboard(
     NAME,
     "NCP: speed table",
@@ -37,57 +81,7 @@ DASHBOARD = dashboard(
         chosen("row", _MEDIAN, within=("scenario", "run")),
         chosen("column", _MEDIAN, within=("scenario", "run")),
     ],
-    [
-        panels.rows(
-            "Medians: $figure of $scenario, table $run",
-            "Rows are settings of links, columns policies and who else measured them (published, upstream).",
-            select_table(CELLS, _CELL),
-            height=10,
-            nothing=_NONE,
-            transformations=[_BY_ROW, _AS_MATRIX],
-        ),
-        panels.rows(
-            "Cells",
-            "With the lowest and highest of n repetitions, and what the links could carry at most (bound). What "
-            "others measured has n 0.",
-            select_table(CELLS, _CELL),
-            height=10,
-            hidden=("Time", "time", "position"),
-            columns=[
-                ("column", "", 210, ""),
-                ("figure", "", 150, ""),
-                ("median", "", 100, ""),
-                ("lowest", "", 100, ""),
-                ("highest", "", 100, ""),
-                ("n", "", 60, ""),
-                ("bound", "", 100, ""),
-                ("engine", "", 100, ""),
-                ("variant", "", 100, ""),
-            ],
-            nothing=_NONE,
-            transformations=[_BY_ROW],
-        ),
-        panels.row("Row $row", "row"),
-        panels.bars(
-            "Row $row: $figure",
-            "Each policy beside what others measured. No bar can be longer than the bound of the links, which is the "
-            "axis's end.",
-            select_of_run(_MEDIAN, _CELL, by=("column",)),
-            "$tag_column",
-            bound=select_of_run(named("cell_bound"), _CELL, function="max"),
-            height=9,
-            nothing=_NONE,
-        ),
-        panels.lines(
-            "Row $row, table by table: $figure",
-            "Median of each table's repetitions, in the figure's unit, by engine and form. A policy's should stay the "
-            "same.",
-            _OVER_TABLES,
-            points=True,
-            height=9,
-            nothing=_NONE,
-        ),
-    ],
+    PANELS,
     since="now-30d",
     refresh="1m",
 )

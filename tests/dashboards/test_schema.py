@@ -9,11 +9,12 @@ import pytest
 from pydantic import ValidationError
 from ruamel.yaml import YAML
 
-from dashboards import panels
+from dashboards import alerts, panels, source
 from dashboards.document import uid_of
 from dashboards.generate import DASHBOARDS, FOLDER
 from testbed.judge.status import Status
 from testbed.series.run_list import BOARDS as BOARDS_OF_A_RUN
+from testbed.services.influx.endpoint import DATABASE
 from tests.dashboards.schema import AlertFile, Dashboard
 
 BOARDS = {name: json.loads((FOLDER / "json" / f"{name}.json").read_text()) for name in DASHBOARDS}
@@ -252,7 +253,12 @@ def test_a_dashboard_that_grafana_would_misread_is_found(change, says):
 def test_the_data_source_has_its_database_in_both_places():
     (found,) = YAML(typ="safe").load(FOLDER / "provisioning" / "datasources" / "influxdb.yaml")["datasources"]
     assert found["jsonData"]["httpMode"] == "GET"  # answers to POST come cut
-    assert found["database"] == found["jsonData"]["dbName"] == "ncp_testbed"
-    assert (found["type"], found["uid"]) == ("influxdb", "ncp-influxdb")
+    assert found["database"] == found["jsonData"]["dbName"] == DATABASE == "ncp_testbed"
+    assert (found["type"], found["uid"]) == (source.TYPE, source.UID) == ("influxdb", "ncp-influxdb")
     # Nothing secret is committed: Grafana takes it from its environment.
     assert found["secureJsonData"] == {"password": "$NCP_TESTBED_INFLUX_READER_PASSWORD"}
+
+
+def test_dashboards_are_in_the_folder_of_the_alert_rules():
+    (found,) = YAML(typ="safe").load(FOLDER / "provisioning" / "dashboards" / "dashboards.yaml")["providers"]
+    assert found["folder"] == alerts.FOLDER
