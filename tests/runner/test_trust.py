@@ -48,7 +48,7 @@ def test_a_link_off_its_limits_is_named_with_both_figures() -> None:
     slow, short = reading(rate_bps=7.8e6), reading(direction="ba", delay_ms=0.1)
     assert (slow.rate_error, short.delay_error_ms) == pytest.approx((-0.025, -49.9))
     assert off_limits([slow, short], LIMITS) == [
-        Saying("calibration.rate-off", link=slow, limit=0.02),
+        Saying("calibration.rate-off", link=slow, mbps=7.8, planned_mbps=8.0, limit=0.02),
         Saying("calibration.delay-off", link=short, limit=1.0),
     ]
 
