@@ -92,16 +92,6 @@ class HostLoad(threading.Thread):
             "fields": {"cpu": cpu, "samples": self._samples, "late_ms": late_s * 1000},
         }
 
-    @property
-    def idle(self) -> list[float]:
-        """:func:`idle_shares` of its samples."""
-        return idle_shares(self.spans, self._interval_s)
-
-    @property
-    def longest_busy_s(self) -> float:
-        """The longest stretch of samples of which less than :data:`BUSY` was idle."""
-        return longest_busy_s(self.spans)
-
     def stop(self) -> None:
         """End after the current sample."""
         self._ended.set()

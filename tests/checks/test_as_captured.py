@@ -6,16 +6,17 @@ from typing import Any
 
 import pytest
 
-from testbed.judge.checks.as_captured import words_and_packets
 from testbed.judge.checks.ends import PayloadIntact
 from testbed.judge.checks.evidence import Evidence
+from testbed.judge.trust import telemetry
+from tests.checks.in_memory import evidence_of, small_plan
 from tests.said import Saying
 
 SECOND = 10**9
 
 
 def of_s1(code: str, **parameters: Any) -> Saying:
-    return Saying(f"program.{code}", session="s1", **parameters)
+    return Saying(f"program.{code}", **parameters)
 
 
 EARLY, OTHER = "finished-too-early", of_s1("other-payload", count=900)
@@ -57,12 +58,16 @@ def test_its_words_are_held_against_the_packets(role: str, words: Any, status: s
         (ends["receiver"][end] if end in ("said", "captured") else ends[end]).update(words)
     plan: Any = {"sessions": [{"name": "s1", "transfer_bytes": 900}]}
     evidence = Evidence(plan, None, list(ends.values()))  # type: ignore[arg-type]  # no samples are asked for
-    assert words_and_packets(evidence) == says
+    assert list(telemetry.of_program(evidence, "s1")) == says
     assert PayloadIntact(name="p", judge="payload_intact").result(evidence).status == status
 
 
 def test_one_that_came_to_no_end_is_left_to_its_checks_and_hides_no_other() -> None:
-    plan: Any = {"sessions": [{"name": name} for name in ("none", "sent", "got", "s1")]}
+    names = ("none", "sent", "got", "s1")
     ends = [("sent", "sender"), ("got", "receiver"), ("s1", "sender"), ("s1", "receiver")]
     results = [{"session": name, "role": role, "bytes": 1} for name, role in ends]
-    assert words_and_packets(Evidence(plan, None, results)) == [of_s1("nothing-captured")]  # type: ignore[arg-type]
+    evidence = evidence_of(
+        small_plan(traffic="program", sessions=[{"name": name} for name in names]), {}, results=results
+    )
+    told = of_s1("nothing-captured", session="s1").at("session s1")
+    assert [said for said in telemetry.violations(evidence) if said.area == "program"] == [told]

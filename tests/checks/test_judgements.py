@@ -171,7 +171,7 @@ def test_missing_samples_and_missing_start_are_errors(tmp_path):
     assert checks["windows follow the law"].said.parameters == none.parameters
     assert checks["windows follow the law"].code == none.code
     assert verdict.verdict == "untrusted"  # of what was not sampled nothing is known
-    nothing = Saying("telemetry.no-samples", session="s1", connection="2", series="window_packets")
+    nothing = Saying("telemetry.no-samples", session="s1").at("session s1: connection 2, window_packets")
     assert nothing in verdict.trust.said
     checks, verdict = judged(tmp_path / "b", plan, [line for line in lines if "transfer_start" not in line])
     assert checks["final window ratio"].code == "session.never-started"

@@ -45,9 +45,14 @@ def reasons(samples: Groups | None = None, plan: dict[str, Any] | None = None, *
     )
 
 
+def of_s1(code: str, **parameters: Any) -> Saying:
+    return Saying(code, session="s1", **parameters)
+
+
 def of_one(code: str, connection: str = "2", **parameters: Any) -> Saying:
     """What is said of a connection of session s1."""
-    return Saying(code, session="s1", connection=connection, **parameters)
+    series = parameters.pop("series", "")
+    return of_s1(code, **parameters).at(f"session s1: connection {connection}{series and f', {series}'}")
 
 
 GAP, FEW = "telemetry.gap", "telemetry.too-few-samples"
@@ -95,7 +100,7 @@ def test_it_is_asked_of_every_session() -> None:
     assert reasons(samples, plan, events=S2_STARTS, results=[]) == []
     gone = ("window_packets", of_session("s2"))
     found = reasons({**samples, gone: {"1": samples[gone]["1"]}}, plan, events=S2_STARTS, results=[])
-    assert found == [Saying("telemetry.no-samples", session="s2", connection="2", series="window_packets")]
+    assert found == [Saying("telemetry.no-samples", session="s2").at("session s2: connection 2, window_packets")]
 
 
 def test_results_without_what_they_are_of_are_not_believed() -> None:
@@ -133,7 +138,7 @@ def test_of_a_program_of_its_own_runs_packets_and_timeline_are_looked_at() -> No
     plan = small_plan(traffic="program", timeline=[LOSS])
     assert reasons({}, plan, run="r0", results=ends({"bytes": 1}, {"bytes": 1})) == [
         Saying("telemetry.of-other-runs", others="r0", run="r1"),
-        Saying("program.nothing-captured", session="s1"),
+        of_s1("program.nothing-captured").at("session s1"),
         not_done("loss", 4.0),
     ]
 
@@ -203,7 +208,7 @@ def test_samples_too_close_to_each_other(to_s: float, more: int, apart_s: float,
 @pytest.mark.parametrize(("share", "off"), [(0.7509, 0), (0.7512, 0.0012), (0.745, 0.005), (0.25, 0.5)])
 def test_a_share_is_its_window_over_the_sum(share: float, off: float) -> None:
     found = reasons(changed(sound(), "window_share", "1", lambda t: share if t == 5 else 0.75))
-    assert found == ([Saying("telemetry.share-off", session="s1", off=off)] if off else [])
+    assert found == ([of_s1("telemetry.share-off", off=off).at("session s1")] if off else [])
 
 
 def test_shares_without_windows_say_nothing() -> None:
@@ -225,7 +230,7 @@ def test_shares_without_windows_say_nothing() -> None:
 def test_windows_in_another_unit(times: float, facts: dict[str, Any], largest: float) -> None:
     windows = {c: Samples(s.t_ns, s.values * times) for c, s in sound()["window_packets"].items()}
     plan = small_plan(sessions=[small_session(policy_facts=facts)])
-    told = Saying("telemetry.windows-in-another-unit", session="s1", largest=largest, whole=4000.0)
+    told = of_s1("telemetry.windows-in-another-unit", largest=largest, whole=4000.0).at("session s1")
     assert reasons({**sound(), "window_packets": windows}, plan) == ([told] if largest else [])
 
 

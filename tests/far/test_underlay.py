@@ -27,15 +27,15 @@ def changed(part: slice, **changes: Any) -> list[Sample]:
 
 
 def lost(where: str = "to m1") -> Saying:
-    return Saying("underlay.lost", where=where, lost=40, samples=400, gap_s=2.05)
+    return Saying("underlay.lost", lost=40, samples=400, gap_s=2.05).at(f"underlay {where}")
 
 
 def late(where: str = "to m1") -> Saying:
-    return Saying("underlay.late", where=where, late_ms=9.95, limit_ms=2.0)
+    return Saying("underlay.late", late_ms=9.95, limit_ms=2.0).at(f"underlay {where}")
 
 
 def too_few(when: str, sent: int, where: str = "to m1") -> Saying:
-    return Saying("underlay.too-few-samples", where=where, when=when, sent=sent)
+    return Saying("underlay.too-few-samples", when=when, sent=sent).at(f"underlay {where}")
 
 
 def test_a_quiet_way_takes_no_trust_whatever_the_clock() -> None:
@@ -57,7 +57,7 @@ def test_the_clock_is_by_the_quickest_packets() -> None:
     assert underlay.of(samples).ahead_ns == 3600 * 10**9
 
 
-CHANGED = Saying("underlay.delay-changed", where="to m1", one_way_ms=7.0, change_ms=1.95, limit_ms=1.0)
+CHANGED = Saying("underlay.delay-changed", one_way_ms=7.0, change_ms=1.95, limit_ms=1.0).at("underlay to m1")
 OTHER_CLOCK = Saying("machine.clock-unknown", machine="m1", uncertain_ms=200.0, limit_ms=25.0)
 
 
@@ -134,10 +134,10 @@ def test_samples_span_the_transfer(kept: slice, from_s: float) -> None:
     before = [one for one in quiet_way() if one.when == "before"]
     half = before + [one for one in quiet_way()[kept] if one.when == "during"]
     assert judged(half) == []
-    assert judged(half, span=span) == [Saying("underlay.not-measured", where="to m1", gap_s=7.5, from_s=from_s)]
+    assert judged(half, span=span) == [Saying("underlay.not-measured", gap_s=7.5, from_s=from_s).at("underlay to m1")]
     assert judged(quiet_way(), span=span) == []
     gap = [one for one in quiet_way() if not span[0] + 3e9 < one.sent_unix_ns < span[0] + 5e9]
-    assert judged(gap, span=span) == [Saying("underlay.not-measured", where="to m1", gap_s=2.0, from_s=3.0)]
+    assert judged(gap, span=span) == [Saying("underlay.not-measured", gap_s=2.0, from_s=3.0).at("underlay to m1")]
     assert judged(changed(slice(200, 240), lost=True), span=span) == [lost()], "a lost packet was sent"
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.host_load import BUSY, STEP_SAMPLES, HostLoad, clock_step_s, longest_busy_s
+from collectors.host_load import BUSY, STEP_SAMPLES, HostLoad, clock_step_s, idle_shares, longest_busy_s
 from testbed.engines.mininet.calibration import LinkReading, off_limits
 from testbed.judge.checks.result import Trust
 from testbed.judge.trust.machine import lossy_interfaces, violations
@@ -85,9 +85,9 @@ def test_what_makes_a_run_untrusted() -> None:
     said = trust(relay={"links": [relayed(2500.0, 0), relayed(10.0, 3)]}, idle=[0.0, 0.02], qdiscs=[shaper(7)])
     assert not said.trusted
     assert list(said.said) == [
-        Saying("link.late", link="fast", direction="ab", late_ms=2.5, limit_ms=2.0),
-        Saying("relay.lost", link="fast", direction="ab", frames=3),
-        Saying("queue.dropped", host="h1", dev="h1-eth1", kind="htb", packets=7),
+        Saying("link.late", late_ms=2.5, limit_ms=2.0).at("link fast ab"),
+        Saying("relay.lost", frames=3).at("link fast ab"),
+        Saying("queue.dropped", qdisc=shaper(7)),
         Saying("machine.starved", idle=0.01, limit=0.05),
     ]
     assert said.codes == codes(said.said)
@@ -98,7 +98,7 @@ def test_a_machine_that_stopped_once_is_not_trusted() -> None:
     stopped = relayed(150.0, 0)
     stopped["lateness_us"]["max"] = 259_000.0
     (reason,) = trust(relay={"links": [stopped]}).said
-    assert reason == Saying("machine.stopped", link="fast", direction="ab", late_ms=259.0, limit_ms=100.0)
+    assert reason == Saying("machine.stopped", late_ms=259.0, limit_ms=100.0).at("link fast ab")
 
 
 def test_a_stretch_without_idle_time_is_enough() -> None:
@@ -112,10 +112,11 @@ def test_late_samples_of_the_load_count_for_all_that_they_cover(tmp_path: Path) 
     load = HostLoad(tmp_path / "host.lp", "r", "s", 0.1)
     for idle, seconds in ((0.5, 0.1), (0.0, 1.0), (0.005, 0.6), (0.9, 0.1), (0.0, 0.5)):
         load.spans.append((seconds, idle))
-    assert len(load.idle) == 23
-    assert sum(load.idle) / 23 == pytest.approx((0.5 + 0.9 + 0.005 * 6) / 23)
+    idle = idle_shares(load.spans, 0.1)
+    assert len(idle) == 23
+    assert sum(idle) / 23 == pytest.approx((0.5 + 0.9 + 0.005 * 6) / 23)
     # The busy samples, and the idle one between them: 93 ms of 2.2 s.
-    assert load.longest_busy_s == pytest.approx(2.2)
+    assert longest_busy_s(load.spans) == pytest.approx(2.2)
 
 
 @given(st.lists(st.tuples(st.floats(0.05, 2), st.floats(0, 1)), max_size=30))
@@ -143,7 +144,7 @@ def test_a_throttled_real_time_load_is_a_busy_stretch() -> None:
 def test_drops_count_once_and_only_where_nobody_asked_for_them() -> None:
     below = {"host": "h1", "dev": "h1-eth1", "kind": "bfifo", "parent": "1:1", "drops": 7}
     (reason,) = trust(qdiscs=[shaper(7), below]).said
-    assert reason == Saying("queue.dropped", host="h1", dev="h1-eth1", kind="htb", packets=7)
+    assert reason == Saying("queue.dropped", qdisc=shaper(7))
     middle = {"host": "fabric", "drops": 9}
     queue_in_the_middle = [
         {**middle, "dev": "l1x", "kind": "htb", "root": True},

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from collectors.host_load import idle_shares, longest_busy_s
 from testbed.judge.checks.evidence import Evidence
 from testbed.judge.checks.result import Trust
 from testbed.judge.trust import calibration, machine, simulated_links, telemetry, underlay
@@ -42,8 +43,14 @@ class Measured:
 def of_measurements(plan: Plan, measured: Measured, events: Sequence[Event] = ()) -> Trust:
     """The trust that follows from measurements. ``events``, of the telemetry, say when the transfer was on: the
     underlay is judged in that time."""
-    reasons = machine.violations_in_run(
-        plan, measured.relay, measured.qdiscs, measured.host_load, measured.clock_step_s
+    reasons = machine.violations(
+        plan["limits"],
+        relay=measured.relay,
+        idle=idle_shares(measured.host_load, plan["telemetry"]["interval_ms"] / 1000),
+        qdiscs=measured.qdiscs,
+        lossy=machine.lossy_interfaces(plan),
+        longest_busy_s=longest_busy_s(measured.host_load),
+        clock_step_s=measured.clock_step_s,
     )
     if measured.underlay is not None:
         ways, span = underlay.ways_of(plan), underlay.span_of(events)

@@ -36,30 +36,22 @@ def violations(plan: Plan, table: Path) -> list[Message]:
     with table.open(newline="", encoding="utf-8") as file:
         rows = {(row["link"], row["direction"]): row for row in csv.DictReader(file)}
     return [
-        reason
+        reason.at(f"link {link['name']} {direction}")
         for link in plan["links"]
         for direction in DIRECTIONS
-        for reason in _of_direction(link, direction, rows.get((link["name"], direction)))
+        for reason in _of_direction(link, rows.get((link["name"], direction)))
     ]
 
 
-def _of_direction(link: Link, direction: str, row: Mapping[str, str] | None) -> Iterator[Message]:
-    name = link["name"]
+def _of_direction(link: Link, row: Mapping[str, str] | None) -> Iterator[Message]:
     if row is None:
-        yield Message(
-            "link.not-measured",
-            "link {link} {direction} was not measured before the run",
-            link=name,
-            direction=direction,
-        )
+        yield Message("link.not-measured", "was not measured before the run")
         return
     lost = int(row["sent"]) - int(row["received"])
     if lost > MOST_LOST and not any(link.get(key) for key in LOSING):
         yield Message(
             "link.lost-before",
-            "link {link} {direction} lost {lost} of {sent} packets before the run, and is to lose none",
-            link=name,
-            direction=direction,
+            "lost {lost} of {sent} packets before the run, and is to lose none",
             lost=lost,
             sent=row["sent"],
         )
@@ -68,10 +60,7 @@ def _of_direction(link: Link, direction: str, row: Mapping[str, str] | None) -> 
         if abs(float(row[column]) - planned) > 1e-6 * max(1.0, planned):
             yield Message(
                 "link.measured-for-another-plan",
-                "link {link} {direction} was measured as if {key} {measured_for} had been planned; the plan has "
-                "{planned:g}",
-                link=name,
-                direction=direction,
+                "was measured as if {key} {measured_for} had been planned; the plan has {planned:g}",
                 key=key,
                 measured_for=row[column],
                 planned=planned,

@@ -11,8 +11,8 @@ from typing import Any
 
 from influxdb.line_protocol import make_lines
 
-from collectors.host_load import BUSY, idle_shares, longest_busy_s
-from testbed.message import Message
+from collectors.host_load import BUSY
+from testbed.message import Message, Messages
 from testbed.plan.model import Limits, Plan
 from topologies.impairments import keys_that
 
@@ -66,76 +66,31 @@ def violations(
     with less than :data:`collectors.host_load.BUSY` of it, ``lossy`` the link emulator's interfaces that are to lose
     frames (:func:`lossy_interfaces`), ``clock_step_s`` what the clock was set by (forward as positive).
     """
-    return [
-        *_of_relay(limits, relay or {}),
-        *_of_queues(qdiscs, lossy),
-        *_of_cpu(limits, idle, longest_busy_s),
-        *_of_clock(clock_step_s),
-    ]
-
-
-def _of_relay(limits: Limits, relay: Mapping[str, Any]) -> Iterator[Message]:
-    for link in relay.get("links", []):
-        late_ms = link["lateness_us"]["p99"] / 1000
-        if late_ms > limits["lateness_p99_ms"]:
-            yield Message(
-                "link.late",
-                "link {link} {direction}: 1% of the frames left more than {late_ms:.2f} ms late (limit "
-                "{limit_ms:g} ms)",
-                link=link["link"],
-                direction=link["direction"],
-                late_ms=late_ms,
-                limit_ms=limits["lateness_p99_ms"],
-            )
-        elif (longest_ms := link["lateness_us"]["max"] / 1000) > limits["lateness_max_ms"]:
-            yield Message(
-                "machine.stopped",
-                "link {link} {direction}: the machine stopped: a frame left {late_ms:.0f} ms late (limit "
-                "{limit_ms:g} ms)",
-                link=link["link"],
-                direction=link["direction"],
-                late_ms=longest_ms,
-                limit_ms=limits["lateness_max_ms"],
-            )
-        if lost := sum(link["unasked_drops"].values()):
-            yield Message(
-                "relay.lost",
-                "link {link} {direction}: the relay lost {frames} frames beyond the configured loss",
-                link=link["link"],
-                direction=link["direction"],
-                frames=lost,
-            )
-    if ring := relay.get("ring_drops"):
-        yield Message(
+    found = Messages()
+    for link in (relay or {}).get("links", []):
+        found += [said.at(f"link {link['link']} {link['direction']}") for said in _of_relayed(limits, link)]
+    if ring := (relay or {}).get("ring_drops"):
+        found.add_message(
             "relay.too-slow",
             "the relay was too slow for what arrived: the kernel dropped {frames} frames before it",
             frames=ring,
         )
-
-
-def _of_queues(qdiscs: Sequence[Mapping[str, Any]], lossy: Collection[str]) -> Iterator[Message]:
     for qdisc in qdiscs:
         if qdisc.get("drops") and not _may_drop(qdisc, lossy):
-            yield Message(
+            found.add_message(
                 "queue.dropped",
-                "{host} {dev}: the {kind} queue dropped {packets} packets",
-                host=qdisc["host"],
-                dev=qdisc["dev"],
-                kind=qdisc["kind"],
-                packets=qdisc["drops"],
+                "{qdisc[host]} {qdisc[dev]}: the {qdisc[kind]} queue dropped {qdisc[drops]} packets",
+                qdisc=qdisc,
             )
-
-
-def _of_cpu(limits: Limits, idle: Sequence[float], longest_busy_s: float) -> Iterator[Message]:
-    if idle and statistics.fmean(idle) < limits["cpu_idle"]:
-        yield Message(
+    if idle and (mean := statistics.fmean(idle)) < limits["cpu_idle"]:
+        found.add_message(
             "machine.starved",
             "the machine was starved: {idle:.1%} of its CPU time was idle (limit {limit:.0%})",
-            idle=statistics.fmean(idle),
+            idle=mean,
             limit=limits["cpu_idle"],
         )
     if longest_busy_s > limits["cpu_busy_s"]:
-        yield Message(
+        found.add_message(
             "machine.busy",
             "the machine was starved: for {busy_s:.1f} s in a row less than {idle:.0%} of its CPU time was idle "
             "(limit {limit_s:g} s)",
@@ -143,19 +98,35 @@ def _of_cpu(limits: Limits, idle: Sequence[float], longest_busy_s: float) -> Ite
             idle=BUSY,
             limit_s=limits["cpu_busy_s"],
         )
-
-
-def _of_clock(clock_step_s: float) -> Iterator[Message]:
     if clock_step_s:
-        direction = "forward" if clock_step_s > 0 else "back"
-        yield Message(
+        found.add_message(
             "machine.clock-set",
-            "this machine's clock was set {way} by {by_s:.1f} s during the run, so its points are not at the "
-            "times at "
-            "which they were sampled",
-            way=direction,
+            "this machine's clock was set {way} by {by_s:.1f} s during the run, so its points are not at the times "
+            "at which they were sampled",
+            way="forward" if clock_step_s > 0 else "back",
             by_s=abs(clock_step_s),
         )
+    return found
+
+
+def _of_relayed(limits: Limits, link: Mapping[str, Any]) -> Iterator[Message]:
+    late_ms, longest_ms = (link["lateness_us"][key] / 1000 for key in ("p99", "max"))
+    if late_ms > limits["lateness_p99_ms"]:
+        yield Message(
+            "link.late",
+            "1% of the frames left more than {late_ms:.2f} ms late (limit {limit_ms:g} ms)",
+            late_ms=late_ms,
+            limit_ms=limits["lateness_p99_ms"],
+        )
+    elif longest_ms > limits["lateness_max_ms"]:
+        yield Message(
+            "machine.stopped",
+            "the machine stopped: a frame left {late_ms:.0f} ms late (limit {limit_ms:g} ms)",
+            late_ms=longest_ms,
+            limit_ms=limits["lateness_max_ms"],
+        )
+    if lost := sum(link["unasked_drops"].values()):
+        yield Message("relay.lost", "the relay lost {frames} frames beyond the configured loss", frames=lost)
 
 
 def lateness_lines(plan: Plan, relay_file: Path, at_ns: int) -> list[str]:
@@ -180,25 +151,6 @@ def lateness_lines(plan: Plan, relay_file: Path, at_ns: int) -> list[str]:
         for link in json.loads(relay_file.read_text()).get("links", [])
     ]
     return str(make_lines({"points": points})).splitlines() if points else []
-
-
-def violations_in_run(
-    plan: Plan,
-    relay: Mapping[str, Any] | None,
-    qdiscs: Sequence[Mapping[str, Any]],
-    spans: Spans,
-    clock_step_s: float = 0.0,
-) -> list[Message]:
-    """Measurements from a run's result folder (:class:`testbed.judge.trust.Measured`)."""
-    return violations(
-        plan["limits"],
-        relay=relay,
-        idle=idle_shares(spans, plan["telemetry"]["interval_ms"] / 1000),
-        qdiscs=qdiscs,
-        lossy=lossy_interfaces(plan),
-        longest_busy_s=longest_busy_s(spans),
-        clock_step_s=clock_step_s,
-    )
 
 
 def write_spans(spans: Spans, path: Path) -> None:

@@ -93,11 +93,10 @@ def _direction(evidence: Evidence, link: Link, direction: Direction, found: Mapp
         yield from _rate(planned, limits, part["rate"], evidence.interval_s, backlog, fed_s)
         delays = part.get("delay", np.empty(0))
         if delays.size and abs(off := float(np.median(delays)) - planned["delay_ms"]) > limits["delay_error_ms"]:
-            delay_ms = planned["delay_ms"] + off
             yield Message(
                 "link.delay-off",
                 "delay {delay_ms:.2f} ms is {off_ms:+.2f} ms off the planned {planned_ms:g}",
-                delay_ms=delay_ms,
+                delay_ms=planned["delay_ms"] + off,
                 off_ms=off,
                 planned_ms=planned["delay_ms"],
             )
@@ -157,11 +156,11 @@ def _rate(
     expected = float(planned["rate_bps"])
     frame_bits = 8 * float(planned["frame_bytes"])
     most = expected * (1 + limits["rate_error"]) + 8 * float(planned.get("burst_bytes", 0)) + frame_bits
-    if float(np.median(seconds)) > most:
+    if (fast := float(np.median(seconds))) > most:
         yield Message(
             "link.rate-too-high",
             "rate {mbps:.3f} Mbit/s is more than the planned {planned_mbps:.3f}",
-            mbps=float(np.median(seconds)) / 1e6,
+            mbps=fast / 1e6,
             planned_mbps=expected / 1e6,
         )
     if backlog is None or backlog.size != rates.size or planned["loss"]:
@@ -223,12 +222,10 @@ def _queue(planned: Mapping[str, Any], part: Mapping[str, Array]) -> Iterator[Me
     if queue.get("packets") and backlog.size:
         on_the_way = float(planned["rate_bps"]) / 8 * planned["delay_ms"] / 1000 / planned["frame_bytes"]
         most = (queue["packets"] + 1.05 * on_the_way + 4) * planned["frame_bytes"]
-        if float(np.median(backlog)) > most:
-            held = float(np.median(backlog)) / planned["frame_bytes"]
-            room = most / planned["frame_bytes"]
+        if (held := float(np.median(backlog))) > most:
             yield Message(
                 "link.holds-too-much",
                 "it holds {packets:.0f} packets, and queue and line have room for {room:.0f}",
-                packets=held,
-                room=room,
+                packets=held / planned["frame_bytes"],
+                room=most / planned["frame_bytes"],
             )

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from testbed.judge.checks import planned
-from testbed.judge.checks.as_captured import words_and_packets
 from testbed.judge.checks.evidence import Evidence, Timed
 from testbed.message import Message
 from testbed.plan.engines import engine_of
@@ -43,31 +42,29 @@ RTT_OFF = 0.02
 COPYING, HASTENING = keys_that("copies"), keys_that("hastens")
 """Properties by which more frames arrive than were sent, and by which one may be faster than its link's delay."""
 
+CLOCK_S = 0.05
+"""Largest difference between a program's clock and the time at which it is seen to act: a clock has ticks, and a
+machine may stop a program between the two."""
+
 Array = NDArray[np.float64]
+OfConnection = tuple[str, Message]
+"""A connection's index, and a reason about it."""
 
 
 def violations(evidence: Evidence) -> list[Message]:
     """Lists the contradictions between telemetry, results and plan; none where they agree."""
     sent = traffic_of(evidence.plan)
-    if sent.captured:
-        return [*_of_others(evidence), *words_and_packets(evidence), *_events(evidence)]
-    if not sent.windows:
+    if not sent.captured and not sent.windows:
         return []
     found: list[Message] = []
     for session in evidence.plan["sessions"]:
-        if "connections" not in session or "carrier" in session or "send_window_bytes" not in session:
-            continue
+        name = session["name"]
         try:
-            found += _of_session(evidence, session)
+            for said in of_program(evidence, name) if sent.captured else _of_session(evidence, session):
+                found.append(said.at(f"session {name}", session=name))
         except LookupError as error:
-            found.append(
-                Message(
-                    "telemetry.unknown",
-                    "session {session}: plan or results say nothing of {error}",
-                    session=session["name"],
-                    error=error,
-                )
-            )
+            said = Message("telemetry.unknown", "plan or results say nothing of {error}", error=error)
+            found.append(said.at(f"session {name}", session=name))
     return [*_of_others(evidence), *found, *_events(evidence)]
 
 
@@ -83,19 +80,71 @@ def _of_others(evidence: Evidence) -> Iterator[Message]:
         )
 
 
-def _of_session(evidence: Evidence, session: Session) -> Iterator[Message]:
-    name = session["name"]
-    end_s = _end_s(evidence, session)
-    if end_s is None:
+def of_program(evidence: Evidence, session: str) -> Iterator[Message]:
+    """Whether packets, clock and payload bear out what a program reports of itself.
+
+    Another developer's program is not trusted in anything that can be seen from outside: where the two disagree, its
+    figures prove nothing.
+    """
+    sender, receiver = (evidence.result_of(session, role) for role in ("sender", "receiver"))
+    if sender is None or receiver is None:
         return  # it came to no end, which its checks tell of
+    captured, reported = receiver.get("captured"), receiver.get("said")
+    if not isinstance(captured, Mapping) or not isinstance(reported, Mapping):
+        yield Message("program.nothing-captured", "the receiver's result has no captured packets")
+        return
+    if missed := int(captured["frames_not_captured"]):
+        yield Message(
+            "program.frames-not-captured",
+            "{frames:,} frames were not captured, so that nothing is held against them",
+            frames=missed,
+        )
+        return
+    sent, got, arrived = int(sender["bytes"]), int(receiver["bytes"]), sum(captured["payload_bytes"].values())
+    if got > arrived:
+        yield Message(
+            "program.receiver-claims-more",
+            "its receiver says that it got {claimed:,} bytes, and packets brought {arrived:,}",
+            claimed=got,
+            arrived=arrived,
+        )
+    if sent > max(arrived, got):
+        yield Message(
+            "program.sender-claims-more",
+            "its sender says that it sent {claimed:,} bytes, and packets brought {arrived:,}",
+            claimed=sent,
+            arrived=arrived,
+        )
+    if receiver["sha256"] != receiver["payload_sha256"]:
+        yield Message(
+            "program.other-payload",
+            "its receiver has not the SHA-256 of the {count:,} bytes that were to be sent",
+            count=got,
+        )
+    if (before := int(captured["payload_bytes_when_finished"])) < got:
+        yield Message(
+            "program.finished-too-early",
+            "when its receiver says that it had {claimed:,} bytes, packets had brought {arrived:,}",
+            claimed=got,
+            arrived=before,
+        )
+    if int(reported["finished_unix_ns"]) > int(receiver["finished_unix_ns"]) + CLOCK_S * 1e9:
+        yield Message("program.ended-after-its-result", "its receiver says that it ended after its result was there")
+
+
+def _of_session(evidence: Evidence, session: Session) -> Iterator[Message]:
+    end_s = _end_s(evidence, session)
+    if "connections" not in session or "carrier" in session or "send_window_bytes" not in session or end_s is None:
+        return  # one that came to no end is told of by its checks
     for series in ("window_packets", "delivered_pps"):
-        samples = evidence.samples(series, name)
+        samples = evidence.samples(series, session["name"])
         for connection in planned.connections(session):
-            yield from _times(evidence, (name, connection, series), samples.get(connection), end_s)
+            for said in _times(evidence, samples.get(connection), end_s):
+                yield said.at(f"connection {connection}, {series}")
     yield from _windows(evidence, session)
-    yield from _rates(evidence, session)
-    yield from _rtts(evidence, session)
-    yield from _arrivals(evidence, session)
+    for rule in (_rates, _deliveries, _rtts, _arrivals):
+        for connection, said in rule(evidence, session):
+            yield said.at(f"connection {connection}")
 
 
 def _end_s(evidence: Evidence, session: Session) -> float | None:
@@ -104,17 +153,10 @@ def _end_s(evidence: Evidence, session: Session) -> float | None:
     return evidence.end_s(session["name"])
 
 
-def _times(evidence: Evidence, what: tuple[str, str, str], samples: Timed | None, end_s: float) -> Iterator[Message]:
+def _times(evidence: Evidence, samples: Timed | None, end_s: float) -> Iterator[Message]:
     """Whether there is one sample in every interval from the start to the end."""
-    session, connection, series = what
     if samples is None or not samples.t_s.size:
-        yield Message(
-            "telemetry.no-samples",
-            "session {session} connection {connection}, {series}: has no samples",
-            session=session,
-            connection=connection,
-            series=series,
-        )
+        yield Message("telemetry.no-samples", "has no samples")
         return
     gaps = np.diff(np.concatenate(([0.0], samples.t_s, [end_s])))
     limit_s = MOST_GAP_INTERVALS * evidence.interval_s
@@ -123,35 +165,17 @@ def _times(evidence: Evidence, what: tuple[str, str, str], samples: Timed | None
     if gaps.max() > limit_s:
         at_s = float(np.concatenate(([0.0], samples.t_s))[int(np.argmax(gaps))])
         yield Message(
-            "telemetry.gap",
-            "session {session} connection {connection}, {series}: says nothing for {gap_s:.1f} s from {at_s:.1f} s on",
-            gap_s=float(gaps.max()),
-            at_s=at_s,
-            session=session,
-            connection=connection,
-            series=series,
+            "telemetry.gap", "says nothing for {gap_s:.1f} s from {at_s:.1f} s on", gap_s=float(gaps.max()), at_s=at_s
         )
-    promised = int(end_s / evidence.interval_s) - 2
-    if samples.t_s.size < 0.8 * promised:
+    found, promised = samples.t_s.size, int(end_s / evidence.interval_s) - 2
+    if found < 0.8 * promised:
         yield Message(
-            "telemetry.too-few-samples",
-            "session {session} connection {connection}, {series}: has {samples} of about {promised} samples",
-            samples=samples.t_s.size,
-            promised=promised,
-            session=session,
-            connection=connection,
-            series=series,
+            "telemetry.too-few-samples", "has {samples} of about {promised} samples", samples=found, promised=promised
         )
     close = int((np.diff(samples.t_s) < LEAST_APART * evidence.interval_s).sum())
-    if close > max(2, MOST_CLOSE * samples.t_s.size):
+    if close > max(2, MOST_CLOSE * found):
         yield Message(
-            "telemetry.samples-too-close",
-            "session {session} connection {connection}, {series}: {close} samples follow another within half an "
-            "interval",
-            close=close,
-            session=session,
-            connection=connection,
-            series=series,
+            "telemetry.samples-too-close", "{close} samples follow another within half an interval", close=close
         )
 
 
@@ -161,31 +185,23 @@ def _windows(evidence: Evidence, session: Session) -> Iterator[Message]:
     if windows is None or shares is None or windows.shape != shares.shape:
         return
     total = windows.sum(axis=0)
-    off = np.abs(shares - windows / np.where(total > 0, total, np.nan))
-    if np.nanmax(off) > SHARE_OFF:
+    off = float(np.nanmax(np.abs(shares - windows / np.where(total > 0, total, np.nan))))
+    if off > SHARE_OFF:
         yield Message(
-            "telemetry.share-off",
-            "session {session}: a window's share is {off:.3f} off the window over the sum of all",
-            session=session["name"],
-            off=float(np.nanmax(off)),
+            "telemetry.share-off", "a window's share is {off:.3f} off the window over the sum of all", off=off
         )
-    if not session["policy_facts"].get("normalised"):
-        return
-    whole = planned.session_window_packets(session)
-    largest = float(np.median(total))
-    if largest > ANOTHER_UNIT * whole:
+    whole, largest = planned.session_window_packets(session), float(np.median(total))
+    if session["policy_facts"].get("normalised") and largest > ANOTHER_UNIT * whole:
         yield Message(
             "telemetry.windows-in-another-unit",
-            "session {session}: its windows sum to {largest:,.0f} packets, and it may send {whole:,.0f}",
-            session=session["name"],
+            "its windows sum to {largest:,.0f} packets, and it may send {whole:,.0f}",
             largest=largest,
             whole=whole,
         )
 
 
-def _rates(evidence: Evidence, session: Session) -> Iterator[Message]:
-    """Whether rates agree with counters: the acknowledged packets per second with the counter's rise, and the
-    receiver's deliveries with its total."""
+def _rates(evidence: Evidence, session: Session) -> Iterator[OfConnection]:
+    """Whether the acknowledged packets per second agree with the rise of their counter."""
     rates, counts = (evidence.samples(s, session["name"]) for s in ("acknowledged_pps", "acked"))
     for connection, rate in rates.items():
         count = counts.get(connection)
@@ -201,74 +217,81 @@ def _rates(evidence: Evidence, session: Session) -> Iterator[Message]:
         rose = (count.values[old] - count.values[before]) / (count.t_s[old] - count.t_s[before])
         off = float(np.median(np.abs(rose - rate.values[old])))
         if off > RATE_OFF * max(1.0, float(rose.max())):
-            yield Message(
-                "telemetry.rate-off-its-counter",
-                "session {session} connection {connection}: its rate is {off:.0f} packets/s off its own counter",
-                session=session["name"],
-                connection=connection,
-                off=off,
+            yield (
+                connection,
+                Message(
+                    "telemetry.rate-off-its-counter", "its rate is {off:.0f} packets/s off its own counter", off=off
+                ),
             )
-    delivered = evidence.samples("delivered_pps", session["name"])
-    result = evidence.result_of(session["name"], "receiver")
-    for reported in (result or {}).get("connections", []):
-        samples = delivered.get(str(reported.get("index")))
-        if samples is None or samples.t_s.size < 20 or not reported.get("delivered"):
+
+
+def _deliveries(evidence: Evidence, session: Session) -> Iterator[OfConnection]:
+    """Whether the receiver's rates of delivery agree with its total."""
+    rates = evidence.samples("delivered_pps", session["name"])
+    for connection, reported in _reported(evidence, session, "receiver").items():
+        samples, delivered = rates.get(connection), reported.get("delivered")
+        if samples is None or samples.t_s.size < 20 or not delivered:
             continue
         brought = float((samples.values * np.diff(samples.t_s, prepend=0.0)).sum())
-        if abs(brought - reported["delivered"]) > max(0.1 * reported["delivered"], 2.0 * float(samples.values.max())):
-            yield Message(
-                "telemetry.deliveries-off",
-                "session {session} connection {connection}: its delivery rates sum to {brought:,.0f} packets, it got "
-                "{delivered:,}",
-                session=session["name"],
-                connection=str(reported["index"]),
-                brought=brought,
-                delivered=reported["delivered"],
+        if abs(brought - delivered) > max(0.1 * delivered, 2.0 * float(samples.values.max())):
+            yield (
+                connection,
+                Message(
+                    "telemetry.deliveries-off",
+                    "its delivery rates sum to {brought:,.0f} packets, it got {delivered:,}",
+                    brought=brought,
+                    delivered=delivered,
+                ),
             )
 
 
-def _rtts(evidence: Evidence, session: Session) -> Iterator[Message]:
+def _rtts(evidence: Evidence, session: Session) -> Iterator[OfConnection]:
     """No packet is faster than the delays of its path, at their least in the whole run."""
     delays = {link["name"]: _least_delay_ms(evidence.plan, link) for link in evidence.plan["links"]}
+    rtts = evidence.samples("rtt_ms", session["name"])
     for connection in session["connections"]:
-        samples = evidence.samples("rtt_ms", session["name"]).get(str(connection["index"]))
+        samples = rtts.get(str(connection["index"]))
         least = 2 * sum(delays[name] for name in planned.path_of(connection))
         if samples is None or not samples.values.size:
             continue
         rtt_ms = float(np.median(samples.values))
         if rtt_ms < (1 - RTT_OFF) * least - 1:
-            yield Message(
-                "telemetry.rtt-too-short",
-                "session {session} connection {connection}: its RTT of {rtt_ms:.3g} ms is less than the {least_ms:g} "
-                "ms "
-                "that its links take",
-                session=session["name"],
-                connection=str(connection["index"]),
-                rtt_ms=rtt_ms,
-                least_ms=least,
+            yield (
+                str(connection["index"]),
+                Message(
+                    "telemetry.rtt-too-short",
+                    "its RTT of {rtt_ms:.3g} ms is less than the {least_ms:g} ms that its links take",
+                    rtt_ms=rtt_ms,
+                    least_ms=least,
+                ),
             )
 
 
-def _arrivals(evidence: Evidence, session: Session) -> Iterator[Message]:
+def _arrivals(evidence: Evidence, session: Session) -> Iterator[OfConnection]:
     """No more packets arrive on a connection than were sent, but where a link is to copy them."""
-    ends = [evidence.result_of(session["name"], role) or {} for role in ("sender", "receiver")]
-    sent, received = ({reported["index"]: reported for reported in end.get("connections", [])} for end in ends)
-    plan = evidence.plan
-    copying = {link["name"] for link in plan["links"] if _ever(plan, link, COPYING)}
+    sent, received = (_reported(evidence, session, role) for role in ("sender", "receiver"))
+    copying = {link["name"] for link in evidence.plan["links"] if _ever(evidence.plan, link, COPYING)}
     for connection in session["connections"]:
-        index = connection["index"]
+        index = str(connection["index"])
         if index not in sent or index not in received or copying & set(planned.path_of(connection)):
             continue
         left, came = sent[index].get("sent"), received[index].get("received")
         if left is not None and came is not None and came > left:
-            yield Message(
-                "telemetry.more-arrived-than-sent",
-                "session {session} connection {connection}: {came:,} packets arrived, and {left:,} were sent",
-                session=session["name"],
-                connection=str(index),
-                came=came,
-                left=left,
+            yield (
+                index,
+                Message(
+                    "telemetry.more-arrived-than-sent",
+                    "{came:,} packets arrived, and {left:,} were sent",
+                    came=came,
+                    left=left,
+                ),
             )
+
+
+def _reported(evidence: Evidence, session: Session, role: str) -> dict[str, Mapping[str, Any]]:
+    """What an end reports of each connection."""
+    result = evidence.result_of(session["name"], role) or {}
+    return {str(reported["index"]): reported for reported in result.get("connections", [])}
 
 
 def _least_delay_ms(plan: Plan, link: Link) -> float:
@@ -299,14 +322,15 @@ def _events(evidence: Evidence) -> Iterator[Message]:
     if end_s is None:
         return
     late_s = float(plan["limits"].get("lateness_max_ms", 100.0)) / 1000
-    done = [e for e in evidence.events if e.kind in ("set", "carrier", "pause_read")]
     start_ns = evidence.start_ns(first["name"])
-    for action in plan["timeline"]:
-        text, at_s = str(action["text"]), float(action["at_s"])
+    kinds = ("set", "carrier", "pause_read")
+    done = [((e.t_ns - start_ns) / 1e9, e.text) for e in evidence.events if e.kind in kinds]
+    planned_s = [(str(action["text"]), float(action["at_s"])) for action in plan["timeline"]]
+    for text, at_s in planned_s:
         if at_s > end_s:
             continue
-        mine = [e for e in done if e.text == text]
-        if not mine:
+        nearest = min((each for each in done if each[1] == text), key=lambda each: abs(each[0] - at_s), default=None)
+        if nearest is None:
             yield Message(
                 "timeline.not-done",
                 "timeline: nothing tells that “{action}” was done at {at_s:g} s",
@@ -314,27 +338,25 @@ def _events(evidence: Evidence) -> Iterator[Message]:
                 at_s=at_s,
             )
             continue
-        nearest = min(mine, key=lambda e: abs((e.t_ns - start_ns) / 1e9 - at_s))
         done.remove(nearest)
-        if abs((done_s := (nearest.t_ns - start_ns) / 1e9) - at_s) > late_s:
+        if abs(nearest[0] - at_s) > late_s:
             yield Message(
                 "timeline.late",
                 "timeline: “{action}” was done at {done_s:.3f} s, planned at {at_s:g} s",
                 action=text,
-                done_s=done_s,
+                done_s=nearest[0],
                 at_s=at_s,
             )
-    known = {str(action["text"]) for action in plan["timeline"]}
-    after = {str(action["text"]) for action in plan["timeline"] if float(action["at_s"]) > end_s}
-    for event in done:
-        if event.text not in known:
-            yield Message("timeline.unasked", "timeline: “{action}” was done and is not in the plan", action=event.text)
-        elif event.text not in after:
-            done_s = (event.t_ns - start_ns) / 1e9
+    known = {text for text, _ in planned_s}
+    after = {text for text, at_s in planned_s if at_s > end_s}
+    for done_s, text in done:
+        if text not in known:
+            yield Message("timeline.unasked", "timeline: “{action}” was done and is not in the plan", action=text)
+        elif text not in after:
             yield Message(
                 "timeline.once-more",
                 "timeline: “{action}” was done once more, at {done_s:.3f} s",
-                action=event.text,
+                action=text,
                 done_s=done_s,
             )
 

@@ -126,72 +126,59 @@ def violations(
     of_way: dict[Way, list[Sample]] = {way: [] for way in ways}
     for one in samples:
         of_way.setdefault(one.way, []).append(one)
-    reasons = []
+    reasons: list[Message] = []
     for way, frames in ways.items():
-        if unknown := _unknown(way, of_way[way], span):
-            reasons.append(unknown)
-            continue
-        if frames:
-            reasons += _of_frames(limits, way, of_way[way])
-        if way[0] == HERE:
-            reasons += _of_machine(limits, way[1], of_way[way])
+        before, during = ([one for one in of_way[way] if one.when == when] for when in ("before", "during"))
+        unknown = list(_unknown(before, during, span))
+        of_path = unknown or (_of_frames(limits, before, during) if frames else ())
+        reasons += [said.at(f"underlay {in_words(way)}") for said in of_path]
+        if way[0] == HERE and not unknown:
+            reasons += _of_machine(limits, way[1], before, during)
     return reasons
 
 
-def _parts(samples: Sequence[Sample]) -> tuple[list[Sample], list[Sample]]:
-    """Samples before the run, and during it."""
-    return [one for one in samples if one.when == "before"], [one for one in samples if one.when == "during"]
-
-
-def _unknown(way: Way, samples: Sequence[Sample], span: tuple[int, int] | None) -> Message | None:
-    """The reason why a path is unknown; None where it was measured all through."""
-    where = in_words(way)
-    before, during = _parts(samples)
+def _unknown(before: Sequence[Sample], during: Sequence[Sample], span: tuple[int, int] | None) -> Iterator[Message]:
+    """Why a path is unknown, if it was not measured all through."""
     for when, part in (("before", before), ("during", during)):
         if sum(not one.lost for one in part) < LEAST_SAMPLES:
-            return Message(
+            yield Message(
                 "underlay.too-few-samples",
-                "underlay {where}: too few packets came back {when} the run to know it ({sent} were sent)",
-                where=where,
+                "too few packets came back {when} the run to know it ({sent} were sent)",
                 when=when,
                 sent=len(part),
             )
+            return
     if span is None:
-        return None
+        return
     start, end = span
     sent = [start, *sorted(one.sent_unix_ns for one in during if start < one.sent_unix_ns < end), end]
     longest_ns, from_ns = max((b - a, a) for a, b in pairwise(sent))
-    if longest_ns <= UNMEASURED_S * 1e9:
-        return None
-    return Message(
-        "underlay.not-measured",
-        "underlay {where}: it was not measured for {gap_s:.1f} s of the transfer, from {from_s:.1f} s on",
-        where=where,
-        gap_s=longest_ns / 1e9,
-        from_s=(from_ns - start) / 1e9,
-    )
+    if longest_ns > UNMEASURED_S * 1e9:
+        yield Message(
+            "underlay.not-measured",
+            "it was not measured for {gap_s:.1f} s of the transfer, from {from_s:.1f} s on",
+            gap_s=longest_ns / 1e9,
+            from_s=(from_ns - start) / 1e9,
+        )
 
 
-def _of_frames(limits: Limits, way: Way, samples: Sequence[Sample]) -> Iterator[Message]:
+def _of_frames(limits: Limits, before: Sequence[Sample], during: Sequence[Sample]) -> Iterator[Message]:
     """Reasons in the path's effect on frames of links, beyond the delay that is subtracted."""
-    where = in_words(way)
-    before, during = _parts(samples)
     begun, on = of(before), of(during)
     if (lost := begun.lost + on.lost) > MOST_LOST:
+        came = sorted(one.sent_unix_ns for one in during if not one.lost)
         yield Message(
             "underlay.lost",
-            "underlay {where}: it lost {lost} of {samples} packets, for up to {gap_s:.1f} s, beyond the plan",
-            where=where,
+            "it lost {lost} of {samples} packets, for up to {gap_s:.1f} s, beyond the plan",
             lost=lost,
-            samples=len(samples),
-            gap_s=_longest_gap_s(during),
+            samples=begun.samples + on.samples,
+            gap_s=max((b - a for a, b in pairwise(came)), default=0) / 1e9,
         )
-    if (change_ms := on.one_way_ms - begun.one_way_ms) and abs(change_ms) > limits["delay_error_ms"]:
+    if abs(change_ms := on.one_way_ms - begun.one_way_ms) > limits["delay_error_ms"]:
         yield Message(
             "underlay.delay-changed",
-            "underlay {where}: its one-way delay was {one_way_ms:.2f} ms during the run, {change_ms:+.2f} ms off "
-            "what was subtracted from the links' (limit ±{limit_ms:g} ms)",
-            where=where,
+            "its one-way delay was {one_way_ms:.2f} ms during the run, {change_ms:+.2f} ms off what was subtracted "
+            "from the links' (limit ±{limit_ms:g} ms)",
             one_way_ms=on.one_way_ms,
             change_ms=change_ms,
             limit_ms=limits["delay_error_ms"],
@@ -199,16 +186,15 @@ def _of_frames(limits: Limits, way: Way, samples: Sequence[Sample]) -> Iterator[
     if (late_ms := on.one_way_p99_ms - on.one_way_ms) > limits["lateness_p99_ms"]:
         yield Message(
             "underlay.late",
-            "underlay {where}: 1% of the packets came more than {late_ms:.2f} ms late (limit {limit_ms:g} ms)",
-            where=where,
+            "1% of the packets came more than {late_ms:.2f} ms late (limit {limit_ms:g} ms)",
             late_ms=late_ms,
             limit_ms=limits["lateness_p99_ms"],
         )
 
 
-def _of_machine(limits: Limits, machine: str, samples: Sequence[Sample]) -> Iterator[Message]:
+def _of_machine(limits: Limits, machine: str, before: Sequence[Sample], during: Sequence[Sample]) -> Iterator[Message]:
     """Reasons in a machine's spare CPU time, and in the error of its clock."""
-    if (idle := idle_share(_parts(samples)[1])) is None:
+    if (idle := idle_share(during)) is None:
         yield Message(
             "machine.cpu-unknown", "{machine} does not tell its CPU time, so it may have been starved", machine=machine
         )
@@ -220,7 +206,7 @@ def _of_machine(limits: Limits, machine: str, samples: Sequence[Sample]) -> Iter
             idle=idle,
             limit=limits["cpu_idle"],
         )
-    uncertain_ms = clock_uncertainty_ms(samples)
+    uncertain_ms = clock_uncertainty_ms([*before, *during])
     if uncertain_ms > CLOCK_LIMIT_MS:
         yield Message(
             "machine.clock-unknown",
@@ -236,14 +222,8 @@ def clock_uncertainty_ms(samples: Sequence[Sample]) -> float:
     """The error of a machine's times during the run, by samples from here: the asymmetry of the path, and the drift or
     steps of its clock since the measurement before."""
     begun = of([one for one in samples if one.when == "before"])
-    drift_ns = max(
-        (
-            max(0.0, abs(one.offset_ns - begun.ahead_ns) - one.rtt_ns / 2)
-            for one in samples
-            if one.when == "during" and not one.lost
-        ),
-        default=0.0,
-    )
+    during = (one for one in samples if one.when == "during" and not one.lost)
+    drift_ns = max((max(0.0, abs(one.offset_ns - begun.ahead_ns) - one.rtt_ns / 2) for one in during), default=0.0)
     return begun.asymmetry_ms + drift_ns / 1e6
 
 
@@ -253,11 +233,6 @@ def idle_share(samples: Sequence[Sample]) -> float | None:
     if len(known) < 2 or known[-1].cpu == known[0].cpu:
         return None
     return (known[-1].idle - known[0].idle) / (known[-1].cpu - known[0].cpu)
-
-
-def _longest_gap_s(samples: Sequence[Sample]) -> float:
-    came = sorted(one.sent_unix_ns for one in samples if not one.lost)
-    return max((b - a for a, b in pairwise(came)), default=0) / 1e9
 
 
 def write(samples: Sequence[Sample], path: Path) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from testbed.errors import RunFailed, TestbedError, Unsupported
-from testbed.judge.checks.as_captured import words_and_packets
 from testbed.judge.checks.evidence import Evidence, agent_results
+from testbed.judge.trust.telemetry import of_program
 from testbed.plan.model import Plan
 from testbed.planning.resolve import Choices, resolve
 from testbed.runtime import live
@@ -118,7 +118,7 @@ def _carry_out(case: Case, program: Mapping[str, Any], scratch: Path, folder: Pa
     evidence = Evidence(plan, FromFile(folder / "spools" / "events.lp"), agent_results(folder / "agents"))
     receiver = evidence.result_of("s1", "receiver") or {}
     sender = evidence.result_of("s1", "sender") or {}
-    wrong = [str(said) for said in words_and_packets(evidence)]
+    wrong = [str(said) for said in of_program(evidence, "s1")]
     if sender.get("sha256") != receiver.get("sha256") or sender.get("bytes") != receiver.get("bytes"):
         wrong.append("sender and receiver tell another number of bytes, or another SHA-256")
     if plan["sessions"][0].get("transfer_bytes", receiver["bytes"]) != receiver["bytes"]:

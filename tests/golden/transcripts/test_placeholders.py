@@ -54,7 +54,7 @@ def test_each_rule_is_needed(number: int, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize(
     "text",
     [
-        "pass  windows in the ratio of the links: Settled within ±20% of 8 after 10.3 s, counted from 0 s; asked at most 12 s.\n",
+        "pass  windows in ratio: Settled within ±20% of 8 after 10.3 s, counted from 0 s; asked at most 12 s.\n",
         "payload: 16,777,216 bytes arrived with the sender's SHA-256 (38f823a38b30…).\n",
         "ncp.send_window=512KiB nkp24 seed 1  3 virtual s\n",
         "24 runs, 3.0 min of transfer\n",
