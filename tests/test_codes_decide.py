@@ -31,7 +31,6 @@ FOREIGN = {
     "testbed/cli/junit.py": "pytest's reports",
     "testbed/cli/skips.py": "reasons for which tests are skipped, of pytest and Go as well",
     "testbed/errors.py": "Python's tempfile",
-    "testbed/judge/trust/telemetry.py": "the plan's own texts, which name the actions of its timeline in the telemetry",
     "testbed/machine/inventory.py": "Ansible",
     "testbed/machine/kernel.py": "/proc/cpuinfo",
     "testbed/machine/provisioning.py": "Ansible, apt and pip",

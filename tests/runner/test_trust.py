@@ -112,9 +112,9 @@ def test_late_samples_of_the_load_count_for_all_that_they_cover(tmp_path: Path) 
     load = HostLoad(tmp_path / "host.lp", "r", "s", 0.1)
     for idle, seconds in ((0.5, 0.1), (0.0, 1.0), (0.005, 0.6), (0.9, 0.1), (0.0, 0.5)):
         load.spans.append((seconds, idle))
-    idle = idle_shares(load.spans, 0.1)
-    assert len(idle) == 23
-    assert sum(idle) / 23 == pytest.approx((0.5 + 0.9 + 0.005 * 6) / 23)
+    shares = idle_shares(load.spans, 0.1)
+    assert len(shares) == 23
+    assert sum(shares) / 23 == pytest.approx((0.5 + 0.9 + 0.005 * 6) / 23)
     # The busy samples, and the idle one between them: 93 ms of 2.2 s.
     assert longest_busy_s(load.spans) == pytest.approx(2.2)
 

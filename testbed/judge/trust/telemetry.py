@@ -135,7 +135,7 @@ def of_program(evidence: Evidence, session: str) -> Iterator[Message]:
 def _of_session(evidence: Evidence, session: Session) -> Iterator[Message]:
     end_s = _end_s(evidence, session)
     if "connections" not in session or "carrier" in session or "send_window_bytes" not in session or end_s is None:
-        return  # one that came to no end is told of by its checks
+        return  # checks report one that came to no end
     for series in ("window_packets", "delivered_pps"):
         samples = evidence.samples(series, session["name"])
         for connection in planned.connections(session):
@@ -289,7 +289,7 @@ def _arrivals(evidence: Evidence, session: Session) -> Iterator[OfConnection]:
 
 
 def _reported(evidence: Evidence, session: Session, role: str) -> dict[str, Mapping[str, Any]]:
-    """What an end reports of each connection."""
+    """The reports of an end, by connection."""
     result = evidence.result_of(session["name"], role) or {}
     return {str(reported["index"]): reported for reported in result.get("connections", [])}
 

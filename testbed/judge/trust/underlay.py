@@ -138,7 +138,7 @@ def violations(
 
 
 def _unknown(before: Sequence[Sample], during: Sequence[Sample], span: tuple[int, int] | None) -> Iterator[Message]:
-    """Why a path is unknown, if it was not measured all through."""
+    """The reason why a path is unknown, if it was not measured all through."""
     for when, part in (("before", before), ("during", during)):
         if sum(not one.lost for one in part) < LEAST_SAMPLES:
             yield Message(
