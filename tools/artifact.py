@@ -5,9 +5,11 @@ from __future__ import annotations
 from testbed import paths
 from testbed.study.kinds.claims import Request
 from testbed.study.kinds.claims_file import Claim, Claims, load
+from tools.reference.markdown import cell, table
 
 FILE = paths.CHECKOUT / "docs" / "artifact.md"
 BEGIN, END = "<!-- claims: begin -->\n", "<!-- claims: end -->\n"
+HEAD = ("claim", "set-up, and what is other", "command", "output", "expected", "minutes, MB")
 _KINDS = {
     "claim": "",
     "changed": "Changed: ",
@@ -22,36 +24,27 @@ def claims_table(claims: Claims) -> str:
     look at, its set-up and what is other in it."""
     parts = []
     for name, source in claims.sources.items():
-        rows = [
-            "| claim | set-up, and what is other | command | output | expected | minutes, MB |",
-            "|---|---|---|---|---|---|",
-        ]
-        for claim_id, claim in claims.claims.items():
-            if claim.source != name:
-                continue
-            spec = claims.runs[claim.run]
-            decided = f"check “{claim.check}”" if claim.check else f"claim `{claim_id}` of `./run.sh all`"
-            expected = claim.expected + (f", {claim.tolerance}" if claim.tolerance else "")
-            known = " **Does not reproduce.**" if claim.xfail else ""
-            cells = (
-                f"`{claim_id}`: {_KINDS[claim.kind]}{claim.text.strip()}{known}",
-                _setup(claim),
-                f"`{Request().command(spec)}`",
-                f"`results/{spec.run}/latest/`, {decided}",
-                expected,
-                f"{spec.minutes:g}, {spec.disk_mb:g}",
-            )
-            rows.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
-        if len(rows) > 2:
-            setups = [
-                f"- `{key}`: {_cell(setup.in_words())}" for key, setup in claims.setups.items() if setup.source == name
-            ]
-            parts.append(
+        rows = [_row(claims, key, claim) for key, claim in claims.claims.items() if claim.source == name]
+        setups = [f"- `{key}`: {cell(each.in_words())}\n" for key, each in claims.setups.items() if each.source == name]
+        if rows:
+            about = (
                 f"### {source.title}\n{source.by}, {source.where}\n\nIts set-ups, and what is other in every run:\n\n"
-                + "\n".join([*setups, "", *rows])
-                + "\n"
             )
+            parts.append(f"{about}{''.join(setups)}\n{table(HEAD, rows)}\n")
     return "\n".join(parts)
+
+
+def _row(claims: Claims, name: str, claim: Claim) -> tuple[str, ...]:
+    spec = claims.runs[claim.run]
+    decided = f"check “{claim.check}”" if claim.check else f"claim `{name}` of `./run.sh all`"
+    return (
+        f"`{name}`: {_KINDS[claim.kind]}{claim.text.strip()}{' **Does not reproduce.**' if claim.xfail else ''}",
+        _setup(claim),
+        f"`{Request().command(spec)}`",
+        f"`results/{spec.run}/latest/`, {decided}",
+        claim.expected + (f", {claim.tolerance}" if claim.tolerance else ""),
+        f"{spec.minutes:g}, {spec.disk_mb:g}",
+    )
 
 
 def _setup(claim: Claim) -> str:
@@ -59,10 +52,6 @@ def _setup(claim: Claim) -> str:
     if claim.differs:
         words += f". {claim.holds_with()}"
     return words + (f" Beside `{claim.beside}`." if claim.beside else "")
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
 
 
 def with_table(document: str, table: str) -> str:

@@ -1,5 +1,5 @@
 """Limits of expected failures from the reference results: ``python -m tools.expected_failures`` writes
-``data/published/expected-failures.json``, ``--check`` reports whether it is current.
+``data/published/expected-failures.json``.
 
 For each claim that is known not to hold (``xfail`` in ``claims.yaml``), and each engine and form (``full``, ``quick``)
 that a reference result is of, the check that decides it is judged again, by the same rule that judges a run.
@@ -14,12 +14,10 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from testbed import paths
 from testbed.documents import read_json
 from testbed.judge.checks.registry import FACTS
 from testbed.judge.checks.result import CheckResult
@@ -103,16 +101,10 @@ def _limits(claim: str, check: str, found: Sequence[Reference]) -> dict[str, dic
         if ENGINES[engine].kernel and ENGINES[engine].virtual_time:
             width = max(width, BETWEEN_COMMITS * max(abs(low), abs(high)))
         limits.setdefault(engine, {}).setdefault(form, {})[place] = (
-            math.floor((low - width) / LAST_PLACE - 1) * LAST_PLACE,
-            math.ceil((high + width) / LAST_PLACE + 1) * LAST_PLACE,
+            round(math.floor((low - width) / LAST_PLACE - 1) * LAST_PLACE, 6),
+            round(math.ceil((high + width) / LAST_PLACE + 1) * LAST_PLACE, 6),
         )
-    return {
-        engine: {
-            form: {place: (round(low, 6), round(high, 6)) for place, (low, high) in places.items()}
-            for form, places in forms.items()
-        }
-        for engine, forms in limits.items()
-    }
+    return limits
 
 
 def _borrowed(one: Reference, found: Sequence[Reference]) -> float:
@@ -212,17 +204,5 @@ def text_of(found: ExpectedFailures) -> str:
     return json.dumps(found.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
 
 
-def main() -> int:
-    """Write the file, or with ``--check`` say that it is not current; returns the exit code."""
-    text = text_of(made(load()))
-    if sys.argv[1:] == ["--check"]:
-        if not FILE.is_file() or FILE.read_text(encoding="utf-8") != text:
-            print(f"{FILE.relative_to(paths.CHECKOUT)}: is not current; python -m tools.expected_failures makes it")
-            return 1
-        return 0
-    FILE.write_text(text, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    FILE.write_text(text_of(made(load())), encoding="utf-8")

@@ -1,10 +1,11 @@
 """JSON Schemas of the plan, of what users write and of what results hold: ``python -m tools.schemas`` makes
-``schemas/``, and with ``--check`` tells whether it is current."""
+``schemas/``, or another folder that is named."""
 
 from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -73,11 +74,9 @@ def _of_results() -> dict[str, dict[str, Any]]:
         "verdict": Verdict,
     }
     made = {f"results/{name}": _closed(_schema(kind)) for name, kind in kinds.items()}
-    properties = made["results/verdict"][
-        "properties"
-    ]  # the model's field has a longer name, as pydantic has a `schema`
-    made["results/verdict"]["properties"] = {"schema": properties.pop("schema_version"), **properties}
-    made["results/verdict"]["required"].insert(0, "schema")
+    verdict = made["results/verdict"]  # the model's field has a longer name, as pydantic has a `schema`
+    verdict["properties"] = {"schema": verdict["properties"].pop("schema_version"), **verdict["properties"]}
+    verdict["required"].insert(0, "schema")
     return made
 
 
@@ -98,22 +97,13 @@ def _schema(kind: Any) -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
 
 
-def main() -> int:
-    """Write the files, or with ``--check`` name those that are not current; returns the exit code."""
-    texts = {
-        FOLDER / f"{name}.schema.json": json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
-        for name, schema in documents().items()
-    }
-    if sys.argv[1:] == ["--check"]:
-        old = [path for path, text in texts.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
-        print(*(f"{path}: is not current; python -m tools.schemas makes it" for path in old), sep="\n", end="")
-        return bool(old)
-    FOLDER.mkdir(exist_ok=True)
-    for path, text in texts.items():
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return 0
+def main(folder: Path) -> None:
+    """Write the files."""
+    for name, schema in documents().items():
+        path = folder / f"{name}.schema.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(schema, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main(Path(sys.argv[1]) if sys.argv[1:] else FOLDER)
