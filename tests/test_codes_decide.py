@@ -29,7 +29,6 @@ OLDER = "testbed/judge/older.py"
 FOREIGN = {
     "dashboards/check.py": "the page of Grafana",
     "testbed/cli/junit.py": "pytest's reports",
-    "testbed/cli/skips.py": "reasons for which tests are skipped, of pytest and Go as well",
     "testbed/errors.py": "Python's tempfile",
     "testbed/machine/inventory.py": "Ansible",
     "testbed/machine/kernel.py": "/proc/cpuinfo",
