@@ -8,6 +8,8 @@ from pathlib import Path
 
 import dpkt
 import jsonschema
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -16,11 +18,12 @@ from testbed.cli.app import command_line
 from testbed.documents import read_json
 from testbed.engines import Options
 from testbed.errors import BadInput, CannotRun, TestbedError
-from testbed.interchange.traces import agree, parquet, pcapng, qvis, sqlog, xplot
+from testbed.interchange.traces import agree, parquet, pcapng, qvis, reading, xplot
 from testbed.plan.model import Traces
 from testbed.runtime.progress import QuietProgress
 from testbed.scenario.load import load
 from testbed.series import FromFile
+from testbed.series.file import Point
 from tests.raises import Containing, Said, raises
 from tests.traces.conftest import ALL, Tshark, made
 
@@ -49,7 +52,7 @@ def test_every_record_is_as_the_schema_has_it(honest: Path) -> None:
     header = jsonschema.Draft202012Validator(schema)
     event = header.evolve(schema={"$ref": "#/$defs/event", "$defs": schema["$defs"]})
     names = set()
-    for trace in sqlog.traces_of(honest).values():
+    for trace in reading.traces_of(honest).values():
         assert [*header.iter_errors(trace.header)] == []
         for number, told in enumerate(trace.events):
             if number % 10 == 0 or told["name"] not in names:
@@ -62,7 +65,7 @@ def test_every_record_is_as_the_schema_has_it(honest: Path) -> None:
 
 
 def test_no_trace_has_a_wall_clock_in_it(honest: Path) -> None:
-    for trace in sqlog.traces_of(honest).values():
+    for trace in reading.traces_of(honest).values():
         assert "wall_clock_time" not in json.dumps(trace.header)
         assert trace.events[-1]["time"] < 60_000
 
@@ -155,12 +158,27 @@ def test_export_writes_all_that_there_is(traced: Path) -> None:
     assert export(traced, "--xplot")[1].splitlines() == [str(path) for path in written if path.suffix == ".xpl"]
 
 
+def read_parquet(path: Path) -> list[Point]:
+    """The points of an exported file, in its order."""
+    table = pq.read_table(path)
+    names = {role: [f.name for f in table.schema if f.metadata[parquet.ROLE] == role] for role in (b"tag", b"field")}
+    times = table.column("time").cast(pa.int64()).to_pylist()
+    return [
+        (
+            time,
+            {name: row[name] for name in names[b"tag"] if row[name] is not None},
+            {name: row[name] for name in names[b"field"] if row[name] is not None},
+        )
+        for time, row in zip(times, table.drop_columns(["time"]).to_pylist(), strict=True)
+    ]
+
+
 def test_parquet_has_every_point_of_the_telemetry(traced: Path) -> None:
     points = FromFile(traced / "telemetry.lp").points()
     files = parquet.export(traced)
     assert {path.stem for path in files} == points.keys() >= {"ncp_connection", "ncp_session", "event", "link"}
     for path in files:
-        read, told = parquet.read(path), points[path.stem]
+        read, told = read_parquet(path), points[path.stem]
         assert read == told
         assert [[*map(type, fields.values())] for _, _, fields in read] == [
             [type(fields[name]) for name in sorted(fields)] for _, _, fields in told

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from testbed.interchange.graph.drawing import Drawing, draw
-from testbed.interchange.graph.drawio import to_drawio
-from testbed.interchange.graph.mermaid import to_mermaid
-from testbed.interchange.graph.svg import to_svg
+from testbed.interchange.graph.writers import to_drawio, to_mermaid, to_svg
 
 __all__ = ["FORMATS", "Drawing", "draw"]
 

@@ -6,14 +6,15 @@ same two nodes lie apart from each other. Lengths are in CSS pixels, y grows dow
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import dist
 
-from testbed.interchange.graph.labels import link_lines, role_of
+from testbed.plan.link_words import delay, impairments, rate
 from testbed.plan.model import Plan
-from topologies.link import Link
+from topologies.link import Link, shaped_at_hosts
 
 CHARACTER, LINE = 6.6, 15.0
 """The width of a character, as an upper mean of common sans-serif fonts at 12 px, and the height of a line."""
@@ -74,7 +75,9 @@ def draw(plan: Plan) -> Drawing:
     texts = {link["name"]: link_lines(link) for link in plan["links"]}
     lane = max(len(text) for text in texts.values()) * LINE + 16
     places = _columns(plan)
-    lanes = _lanes(plan["links"])
+    lanes: dict[frozenset[str], list[str]] = defaultdict(list)
+    for link in plan["links"]:
+        lanes[frozenset((link["a"]["host"], link["b"]["host"]))].append(link["name"])
     for ends, links in lanes.items():
         for name in ends:
             places[name].needs = max(places[name].needs, len(links) * lane)
@@ -86,7 +89,7 @@ def draw(plan: Plan) -> Drawing:
     drawn = []
     for link in plan["links"]:
         a, b = boxes[link["a"]["host"]], boxes[link["b"]["host"]]
-        beside = lanes[_pair(a.name, b.name)]
+        beside = lanes[frozenset((a.name, b.name))]
         offset = (beside.index(link["name"]) - (len(beside) - 1) / 2) * lane
         points = _upright(a, b, offset) if a.x == b.x else _level(a, b, _height(a, b, places, boxes, lane) + offset)
         (x1, y1), (x2, y2) = max(pairwise(points), key=lambda piece: (piece[0][1] == piece[1][1], dist(*piece)))
@@ -137,18 +140,6 @@ def _rows(places: Mapping[str, _Place]) -> None:
         for place in own:
             place.y = top + place.needs / 2
             top += place.needs
-
-
-def _pair(a: str, b: str) -> tuple[str, str]:
-    return (a, b) if a < b else (b, a)
-
-
-def _lanes(links: Sequence[Link]) -> dict[tuple[str, str], list[str]]:
-    """The links between every two nodes."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for link in links:
-        found.setdefault(_pair(link["a"]["host"], link["b"]["host"]), []).append(link["name"])
-    return found
 
 
 def _height(a: Box, b: Box, places: Mapping[str, _Place], boxes: Mapping[str, Box], lane: float) -> float:
@@ -204,3 +195,24 @@ def _framed(title: str, boxes: Sequence[Box], lines: Sequence[Line]) -> Drawing:
         tuple(Box(b.name, b.role, *moved((b.x, b.y)), round(b.width, 1), b.height) for b in boxes),
         tuple(Line(x.name, x.a, x.b, tuple(map(moved, x.points)), moved(x.label), x.text) for x in lines),
     )
+
+
+def role_of(plan: Plan, name: str) -> str:
+    """The role of a node in the run."""
+    for node in plan.get("ndn", {}).get("nodes", []):
+        if node["host"] == name:
+            return str(node["role"])
+    sends = any(session["sender_host"] == name for session in plan["sessions"])
+    receives = any(session["receiver_host"] == name for session in plan["sessions"])
+    roles = [*(["sender"] if sends else []), *(["receiver"] if receives else [])]
+    flows = plan["cross_traffic"]
+    beside = {flow["tool"] for flow in flows if name in (flow["client_host"], flow["server_host"])}
+    return ", ".join([*roles, *sorted(beside)]) or "router"
+
+
+def link_lines(link: Link) -> list[str]:
+    """The link's name; its rate and delay; and, where it has any, what else it does to packets."""
+    more = impairments(link)
+    if not shaped_at_hosts(link):
+        more.append(f"{link['queue']['mode']}, {link['queue']['packets']} packets")
+    return [link["name"], f"{rate(link)}, {delay(link)}", *([", ".join(more)] if more else [])]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from testbed.errors import BadInput
 from testbed.interchange.tools.from_clab import from_clab
 from testbed.interchange.tools.from_mininet import from_mininet
 from testbed.interchange.tools.from_netlab import from_netlab
-from testbed.interchange.tools.network import FoundLink, Network, names_of
+from testbed.interchange.tools.network import FoundLink, Network, names_of, unique, word
 from testbed.scenario import bounded
 from testbed.scenario.files import read
 from testbed.scenario.load import parse, plain
@@ -47,7 +46,7 @@ def bring_in(file: Path, class_name: str | None, folder: Path) -> tuple[str, str
         elif "rate" not in link.does:
             lost.append(f"link {link.name} ({link.a}–{link.b}): it has no rate; {RATE} is written")
     kept = [link for link in links if link.name in crossed]
-    name = re.sub(r"[^a-z0-9]+", "-", network.name.lower()).strip("-")[:32].strip("-")
+    name = word(network.name, 32)
     name = name if name[:1].isalpha() else f"from-{name}"[:32]
     return name, _text(name, file, folder, kept, (sender, receiver, ways)), lost
 
@@ -74,50 +73,34 @@ def _name(links: Sequence[FoundLink]) -> None:
     """Each by its own name, or by its ends and a number where there are several."""
     seen: set[str] = set()
     for link in links:
-        own = re.sub(r"[^a-z0-9]+", "-", (link.name or "").lower()).strip("-")
-        base = own if own[:1].isalpha() else f"{link.a}-{link.b}"
-        name, number = base[:32], 1
-        while name in seen:
-            number += 1
-            name = f"{base[:28]}-{number}"
-        seen.add(name)
-        link.name = name
+        own = word(link.name or "", 32)
+        link.name = unique(own if own[:1].isalpha() else f"{link.a}-{link.b}"[:32], seen, 32, "-")
+        seen.add(link.name)
 
 
 def _ends(links: Sequence[FoundLink]) -> tuple[str, str]:
     """Sender and receiver: the first and the last of the nodes with a single neighbour, else of all."""
-    beside: dict[str, set[str]] = {}
-    for link in links:
-        beside.setdefault(link.a, set()).add(link.b)
-        beside.setdefault(link.b, set()).add(link.a)
-    reached = _reached(next(iter(beside)), beside)
-    nodes = [node for node in beside if node in reached]
-    leaves = [node for node in nodes if len(beside[node]) == 1]
+    reached = _ways(links, links[0].a)
+    nodes = [end for end in dict.fromkeys(end for link in links for end in (link.a, link.b)) if end in reached]
+    leaves = [node for node in nodes if len({frozenset((x.a, x.b)) for x in links if node in (x.a, x.b)}) == 1]
     chosen = leaves if len(leaves) > 1 else nodes
     return chosen[0], chosen[-1]
-
-
-def _reached(start: str, beside: dict[str, set[str]]) -> set[str]:
-    found, ahead = {start}, [start]
-    for node in ahead:
-        ahead += sorted(beside[node] - found)
-        found |= beside[node]
-    return found
 
 
 def _paths(links: Sequence[FoundLink], sender: str, receiver: str) -> list[list[str]]:
     """A shortest way, then one over the links that are left, and so on: no two share a link, so none share a route."""
     left = list(links)
     found = []
-    while way := _shortest(left, sender, receiver):
+    while way := _ways(left, sender).get(receiver):
         found.append(way)
         left = [link for link in left if link.name not in way]
     return found
 
 
-def _shortest(links: Sequence[FoundLink], sender: str, receiver: str) -> list[str]:
-    ways: dict[str, list[str]] = {sender: []}
-    ahead = [sender]
+def _ways(links: Sequence[FoundLink], start: str) -> dict[str, list[str]]:
+    """A shortest way, by the names of its links, to each node that can be reached."""
+    ways: dict[str, list[str]] = {start: []}
+    ahead = [start]
     for node in ahead:
         for link in links:
             if node in (link.a, link.b):
@@ -125,7 +108,7 @@ def _shortest(links: Sequence[FoundLink], sender: str, receiver: str) -> list[st
                 if other not in ways:
                     ways[other] = [*ways[node], str(link.name)]
                     ahead.append(other)
-    return ways.get(receiver, [])
+    return ways
 
 
 def _text(
@@ -133,15 +116,11 @@ def _text(
 ) -> str:
     sender, receiver, ways = session
     schema = os.path.relpath(paths.CHECKOUT / "schemas" / "scenario.schema.json", folder)
-    rows = [
-        f"  - {{name: {link.name}, ends: [{link.a}, {link.b}], "
-        + ", ".join(
-            f"{key}: {value}"
-            for key, value in ({"rate": RATE} | link.does | {"queue": link.does.get("queue", QUEUE)}).items()
-        )
-        + "}"
-        for link in links
-    ]
+    rows = []
+    for link in links:
+        does = {"rate": RATE, **link.does, "queue": link.does.get("queue", QUEUE)}
+        told = ", ".join(f"{key}: {value}" for key, value in does.items())
+        rows.append(f"  - {{name: {link.name}, ends: [{link.a}, {link.b}], {told}}}")
     over = ", ".join(f"[{', '.join(way)}]" for way in ways)
     return f"""# yaml-language-server: $schema={schema}
 # From {file.name}. Who sends what, and what has to hold, is a first suggestion.

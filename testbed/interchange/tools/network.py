@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,23 +32,24 @@ class Network:
 def netem(requested: Mapping[str, Any], where: str, lost: list[str]) -> dict[str, str]:
     """A scenario's keys of a link from netem's words (shares in percent, a rate in kbit/s or with its unit)."""
     found: dict[str, str] = {}
-    for word, value in requested.items():
-        key = {"corruption": "corrupt"}.get(word, word)
+    for told, value in requested.items():
+        key = {"corruption": "corrupt"}.get(told, told)
         text = str(value).strip()
+        number = re.fullmatch(r"\d+(\.\d*)?", text)
         try:
             if key in ("delay", "jitter"):
-                ms = parse_delay_ms(f"{text}ms" if _is_number(text) else text)
+                ms = parse_delay_ms(f"{text}ms" if number else text)
                 found |= {key: f"{ms:g}ms"} if ms else {}
             elif key == "rate":
-                bps = parse_rate(f"{text}kbit" if _is_number(text) else text).bps if _is_not_zero(text) else None
+                bps = parse_rate(f"{text}kbit" if number else text).bps if not number or float(text) else None
                 found |= {key: bits(bps)} if bps else {}
             elif key in ("loss", "corrupt", "duplicate", "reorder"):
                 share = parse_fraction(text.removesuffix("%") + "%")
                 found |= {key: f"{share * 100:g}%"} if share else {}
             else:
-                lost.append(f"{where}: {word} {text}")
+                lost.append(f"{where}: {told} {text}")
         except UnitError as error:
-            lost.append(f"{where}: {word}: {error}")
+            lost.append(f"{where}: {told}: {error}")
     return found
 
 
@@ -71,21 +72,19 @@ def names_of(nodes: Sequence[str], most: int, lost: list[str]) -> dict[str, str]
     """A name for each node that a scenario and Linux's interfaces can have; new names are reported."""
     found: dict[str, str] = {}
     for node in nodes:
-        name = re.sub(r"[^a-z0-9]+", "-", node.lower()).strip("-")[:most].strip("-")
-        name = name if name[:1].isalpha() else f"n{name}"[:most]
-        number = 1
-        while name in found.values():
-            number += 1
-            name = f"{name[: most - len(str(number))]}{number}"
-        found[node] = name
-        if name != node:
-            lost.append(f"node {node}: its name; it is {name} here")
+        name = word(node, most)
+        found[node] = unique(name if name[:1].isalpha() else f"n{name}"[:most], found.values(), most)
+        if found[node] != node:
+            lost.append(f"node {node}: its name; it is {found[node]} here")
     return found
 
 
-def _is_number(text: str) -> bool:
-    return bool(re.fullmatch(r"\d+(\.\d*)?", text))
+def word(text: str, most: int) -> str:
+    """A text as a name of small letters, digits and hyphens, no longer than ``most``."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:most].strip("-")
 
 
-def _is_not_zero(text: str) -> bool:
-    return not re.fullmatch(r"0+(\.0*)?", text)
+def unique(name: str, taken: Collection[str], most: int, before: str = "") -> str:
+    """The name, or where it is taken one with a number at its end, and ``before`` that."""
+    ends = ("", *(f"{before}{number}" for number in range(2, len(taken) + 2)))
+    return next(one for end in ends if (one := name[: most - len(end)] + end) not in taken)

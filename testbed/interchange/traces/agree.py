@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,9 +12,8 @@ import dpkt
 
 from testbed.documents import read_json
 from testbed.errors import BadInput
-from testbed.interchange.traces.captures import captures_of, frames_of
-from testbed.interchange.traces.sqlog import SUFFIX, Trace, traces_of
-from testbed.plan.model import Plan, Session
+from testbed.interchange.traces.reading import SUFFIX, Trace, captures_of, frames_of, traces_of
+from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
 from testbed.plan.traffic_types import sent_by
 from topologies.link import Link
@@ -40,32 +40,30 @@ def disagreements(folder: Path) -> list[str]:
 
 def _of_session(trace: Trace, result: dict[str, Any]) -> Iterator[str]:
     """Differences between the trace of one end and its result."""
-    sent, resent, received, lost, first_bytes = Counter[int](), Counter[int](), Counter[int](), Counter[int](), 0
-    seen: set[int] = set()
+    counted: Counter[tuple[str, int]] = Counter()
+    first_bytes, seen = 0, set[int]()
     dropped = {(event["time"], event["data"]["sequence"]) for event in trace.of("packet_dropped")}
     for event in trace.events:
         data = event["data"]
-        packet = data.get("packet", {})
+        packet, number = data.get("packet", {}), data.get("connection", 0)
         match event["name"]:
             case "ncp:packet_sent" if "sequence" in packet:
-                sent[data["connection"]] += 1
-                resent[data["connection"]] += "is_resend" in data
+                counted["sent", number] += 1
+                counted["resent", number] += "is_resend" in data
                 first_bytes += 0 if "is_resend" in data else packet["data_length"]
             case "ncp:packet_refused":
-                sent[data["connection"]] -= 1
+                counted["sent", number] -= 1
             case "ncp:packet_received" if "sequence" in packet and (event["time"], packet["sequence"]) not in dropped:
-                received[data["connection"]] += 1
+                counted["received", number] += 1
                 first_bytes += 0 if packet["sequence"] in seen else packet["data_length"]
                 seen.add(packet["sequence"])
             case "ncp:packet_lost":
-                lost[data["connection"]] += 1
+                counted["lost", number] += 1
     for connection in result["connections"]:
-        for key, counted in (("sent", sent), ("resent", resent), ("received", received), ("lost", lost)):
-            if counted[connection["index"]] != connection[key]:
-                yield (
-                    f"connection {connection['index']}: {counted[connection['index']]} packets {key}, "
-                    f"the result has {connection[key]}"
-                )
+        number = connection["index"]
+        for key in ("sent", "resent", "received", "lost"):
+            if counted[key, number] != connection[key]:
+                yield f"connection {number}: {counted[key, number]} packets {key}, the result has {connection[key]}"
     if not result.get("error") and first_bytes != result["bytes"]:
         yield f"{first_bytes} bytes of data, the result has {result['bytes']}"
 
@@ -82,19 +80,15 @@ def _of_capture(path: Path, host: str, link: Link, plan: Plan, folder: Path) -> 
         if session["sender_host"] != host or session["transport"] != "udp" or not sent_by(plan).windows:
             continue
         result = folder / "agents" / f"{session['name']}-sender.json"
-        for connection, reported in _first_hops(session, link["name"], read_json(result)):
-            counted = counted or data_packets(path)
+        by_index = {reported["index"]: reported for reported in read_json(result)["connections"]}
+        for connection in session["connections"]:
+            if connection["path"][0] != link["name"]:
+                continue
+            counted, reported = counted or data_packets(path), by_index[connection["index"]]
             number = counted[connection["sender"], connection["receiver"]]
             if number != reported["sent"]:
                 where = f"{session['name']}-{connection['index']}"
                 yield f"{where}: {number} packets sent, the result has {reported['sent']}"
-
-
-def _first_hops(session: Session, link: str, result: dict[str, Any]) -> Iterator[tuple[Any, dict[str, Any]]]:
-    by_index = {reported["index"]: reported for reported in result["connections"]}
-    for connection in session["connections"]:
-        if connection["path"][0] == link:
-            yield connection, by_index[connection["index"]]
 
 
 def data_packets(path: Path) -> Counter[tuple[str, str]]:
@@ -115,4 +109,4 @@ def data_packets(path: Path) -> Counter[tuple[str, str]]:
 
 
 def _end(address: bytes, port: int) -> str:
-    return f"{'.'.join(map(str, address))}:{port}"
+    return f"{socket.inet_ntoa(address)}:{port}"

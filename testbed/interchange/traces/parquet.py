@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -52,28 +51,8 @@ def _table(where: str, points: list[Point]) -> pa.Table:
                 )
     if both := set(tags) & types.keys() | {"time"} & {*tags, *types}:
         raise BadInput("export.column-twice", "{where}: {column} names two columns", where=where, column=both.pop())
-    columns: list[Any] = [pa.array([time for time, _, _ in points], TIME.type)]
-    fields = [TIME]
-    for name in tags:
-        text = pa.dictionary(pa.int32(), pa.string())
-        columns.append(pa.array([reported.get(name) for _, reported, _ in points], pa.string()).cast(text))
-        fields.append(pa.field(name, text, metadata={ROLE: b"tag"}))
-    for name in sorted(types):
-        columns.append(pa.array([reported.get(name) for _, _, reported in points], TYPES[types[name]]))
-        fields.append(pa.field(name, TYPES[types[name]], metadata={ROLE: b"field"}))
-    return pa.table(columns, schema=pa.schema(fields))
-
-
-def read(path: Path) -> list[Point]:
-    """The points of a file that :func:`export` wrote, in its order."""
-    table = pq.read_table(path)
-    names = {role: [f.name for f in table.schema if f.metadata[ROLE] == role] for role in (b"tag", b"field")}
-    times = table.column("time").cast(pa.int64()).to_pylist()
-    return [
-        (
-            time,
-            {name: row[name] for name in names[b"tag"] if row[name] is not None},
-            {name: row[name] for name in names[b"field"] if row[name] is not None},
-        )
-        for time, row in zip(times, table.drop_columns(["time"]).to_pylist(), strict=True)
-    ]
+    text = pa.dictionary(pa.int32(), pa.string())
+    fields = [TIME, *(pa.field(name, text, metadata={ROLE: b"tag"}) for name in tags)]
+    fields += [pa.field(name, TYPES[types[name]], metadata={ROLE: b"field"}) for name in sorted(types)]
+    rows = [{"time": time, **of, **reported} for time, of, reported in points]
+    return pa.Table.from_pylist(rows, schema=pa.schema(fields))

@@ -6,12 +6,12 @@ import heapq
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from dpkt import pcapng
 
 from testbed.documents import read_json
-from testbed.interchange.traces.captures import captures_of, frames_of
+from testbed.interchange.traces.reading import captures_of, frames_of
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
 from testbed.series import FromFile
@@ -20,14 +20,6 @@ NAME, RESOLUTION = 2, 9
 """Options of an interface: its name, and the resolution of times (10 to the power of minus that, in s)."""
 NANOSECONDS = 9
 PER_S = 10**9
-
-
-class Frame(NamedTuple):
-    """A captured frame; frames sort by time."""
-
-    unix_ns: int
-    interface: int
-    data: bytes
 
 
 def export(folder: Path) -> list[Path]:
@@ -41,12 +33,10 @@ def export(folder: Path) -> list[Path]:
     for link, end, path in captures_of(folder, plan):
         captures[end["host"]][f"{end['interface']} ({link['name']})"] = path
     comments = _comments(folder) if captures else []
-    written = []
-    for host, by_interface in sorted(captures.items()):
-        path = folder / "traces" / f"{host}.pcapng"
+    files = {folder / "traces" / f"{host}.pcapng": by_interface for host, by_interface in sorted(captures.items())}
+    for path, by_interface in files.items():
         _write(path, by_interface, _verdict(folder, plan), comments)
-        written.append(path)
-    return written
+    return [*files]
 
 
 def _verdict(folder: Path, plan: Plan) -> str:
@@ -73,33 +63,32 @@ def _write(path: Path, captures: dict[str, Path], verdict: str, comments: list[t
     with path.open("wb") as file:
         file.write(bytes(pcapng.SectionHeaderBlock(opts=[_comment(verdict), _end()])))
         for name in captures:
-            options = [_option(NAME, name.encode()), _option(RESOLUTION, bytes([NANOSECONDS])), _end()]
+            of = {NAME: name.encode(), RESOLUTION: bytes([NANOSECONDS])}
+            options = [*(pcapng.PcapngOption(code=code, data=data) for code, data in of.items()), _end()]
             file.write(bytes(pcapng.InterfaceDescriptionBlock(snaplen=0xFFFF, opts=options)))
         waiting = list(comments)
-        for frame in heapq.merge(*(_frames(number, name) for number, name in enumerate(captures.values()))):
+        for unix_ns, interface, data in heapq.merge(
+            *(_frames(number, name) for number, name in enumerate(captures.values()))
+        ):
             said = []
-            while waiting and waiting[0][0] <= frame.unix_ns:
+            while waiting and waiting[0][0] <= unix_ns:
                 said.append(waiting.pop(0)[1])
             options = [_comment("\n".join(said)), _end()] if said else []
             block = pcapng.EnhancedPacketBlock(
-                iface_id=frame.interface,
-                ts_high=frame.unix_ns >> 32,
-                ts_low=frame.unix_ns & 0xFFFFFFFF,
-                caplen=len(frame.data),
-                pkt_len=len(frame.data),
-                pkt_data=frame.data,
+                iface_id=interface,
+                ts_high=unix_ns >> 32,
+                ts_low=unix_ns & 0xFFFFFFFF,
+                caplen=len(data),
+                pkt_len=len(data),
+                pkt_data=data,
                 opts=options,
             )
             file.write(bytes(block))
 
 
-def _frames(interface: int, path: Path) -> Iterator[Frame]:
-    for frame in frames_of(path):
-        yield Frame(frame.t_ns, interface, frame.data)
-
-
-def _option(code: int, data: bytes) -> Any:
-    return pcapng.PcapngOption(code=code, data=data)
+def _frames(interface: int, path: Path) -> Iterator[tuple[int, int, bytes]]:
+    """Time, interface and bytes of each frame."""
+    return ((frame.t_ns, interface, frame.data) for frame in frames_of(path))
 
 
 def _comment(text: str) -> Any:

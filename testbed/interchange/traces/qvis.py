@@ -6,20 +6,19 @@ import json
 from pathlib import Path
 from typing import Any
 
-from testbed.interchange.traces.sqlog import Event, Trace, traces_of
+from testbed.interchange.traces.reading import Event, Trace, traces_of
 
-SUFFIX = ".qlog"
+PACKET_BYTES = 1024
+"""Bytes that a packet of a window counts in drawings: qvis counts windows in bytes."""
 
 
 def export(folder: Path) -> list[Path]:
     """Write ``traces/<session>-<role>-<connection>.qlog`` of a result folder; returns the files."""
     written = []
     for name, trace in traces_of(folder).items():
-        numbers = {event["data"]["connection"] for event in trace.events if "connection" in event["data"]}
-        for number in sorted(numbers):
-            path = folder / "traces" / f"{name}-{number}{SUFFIX}"
-            path.write_text(json.dumps(_document(name, trace, number), separators=(",", ":")) + "\n")
-            written.append(path)
+        for number in sorted({event["data"]["connection"] for event in trace.events if "connection" in event["data"]}):
+            written.append(folder / "traces" / f"{name}-{number}.qlog")
+            written[-1].write_text(json.dumps(_document(name, trace, number), separators=(",", ":")) + "\n")
     return written
 
 
@@ -50,17 +49,15 @@ def _event(event: Event, number: int) -> Event | None:
         case "ncp:packet_sent" | "ncp:packet_received":
             name, reported = f"transport:{event['name'][4:]}", _packet(data["packet"])
         case "ncp:packet_lost":
-            header = {"packet_type": "1RTT", "packet_number": data["sequence"]}
-            name, reported = "recovery:packet_lost", {"header": header}
+            name, reported = (
+                "recovery:packet_lost",
+                {"header": {"packet_type": "1RTT", "packet_number": data["sequence"]}},
+            )
         case "ncp:metrics_updated":
             name, reported = "recovery:metrics_updated", _metrics(data)
         case _:
             return None
     return {"time": event["time"], "name": name, "data": reported}
-
-
-PACKET_BYTES = 1024
-"""Bytes that a packet of a window counts in drawings: qvis counts windows in bytes."""
 
 
 def _packet(packet: dict[str, Any]) -> dict[str, Any]:

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from testbed.interchange.traces.sqlog import Trace, traces_of
-from testbed.plan.model import Connection, Plan, Session
+from testbed.interchange.traces.reading import Trace, traces_of
 from testbed.plan.read import read_plan
 
 
@@ -19,17 +18,14 @@ def export(folder: Path) -> list[Path]:
         for connection in session["connections"] if trace else ():
             assert trace is not None
             path = folder / "traces" / f"{session['name']}-{connection['index']}.xpl"
-            lines = [*_head(plan, session, connection), *_drawn(trace, connection["index"]), "go"]
+            title = (
+                f"{plan['scenario']} {plan['run']}: {session['name']}-{connection['index']} over {connection['link']}"
+            )
+            axes = ("xlabel", "time since the session was established, s", "ylabel", "sequence")
+            lines = ["double double", "title", title, *axes, *_drawn(trace, connection["index"]), "go"]
             path.write_text("".join(f"{line}\n" for line in lines))
             written.append(path)
     return written
-
-
-def _head(plan: Plan, session: Session, connection: Connection) -> Iterator[str]:
-    yield "double double"
-    yield "title"
-    yield f"{plan['scenario']} {plan['run']}: {session['name']}-{connection['index']} over {connection['link']}"
-    yield from ("xlabel", "time since the session was established, s", "ylabel", "sequence")
 
 
 def _drawn(trace: Trace, number: int) -> Iterator[str]:
@@ -49,14 +45,11 @@ def _drawn(trace: Trace, number: int) -> Iterator[str]:
                 yield from acked.to(at_s, max(last for _, last in packet["acked_ranges"]))
         elif event["name"] == "ncp:packet_sent" and "sequence" in packet and data["connection"] == number:
             sequence = packet["sequence"]
-            colour = "red" if "is_resend" in data else "white"
-            yield colour
-            yield f"darrow {at_s:.6f} {sequence + 1}"
-            yield f"uarrow {at_s:.6f} {sequence}"
-            yield f"line {at_s:.6f} {sequence} {at_s:.6f} {sequence + 1}"
-            if colour == "red":
-                yield f"atext {at_s:.6f} {sequence + 1}"
-                yield "R"
+            begin, end = f"{at_s:.6f} {sequence}", f"{at_s:.6f} {sequence + 1}"
+            yield "red" if "is_resend" in data else "white"
+            yield from (f"darrow {end}", f"uarrow {begin}", f"line {begin} {end}")
+            if "is_resend" in data:
+                yield from (f"atext {end}", "R")
 
 
 class _Steps:
@@ -77,11 +70,6 @@ class _Steps:
 
 def _agreed(trace: Trace) -> tuple[int, int]:
     """Window and MTU in bytes: the smaller of both ends'."""
-    offers = [event["data"]["packet"]["handshake"] for event in trace.events if "handshake" in _packet(event)]
+    packets = [event["data"].get("packet", {}) for event in trace.events]
+    offers = [packet["handshake"] for packet in packets if "handshake" in packet]
     return min(offer["window"] for offer in offers), min(offer["mtu"] for offer in offers)
-
-
-def _packet(event: dict[str, object]) -> dict[str, object]:
-    data = event["data"]
-    packet = data.get("packet", {}) if isinstance(data, dict) else {}
-    return packet if isinstance(packet, dict) else {}

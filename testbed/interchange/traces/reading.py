@@ -1,12 +1,17 @@
-"""Reads what a session did: qlog as a JSON text sequence (RFC 7464), as ``ncp-agent/qlog`` writes it."""
+"""Reads what a run traced: what sessions did, in qlog as a JSON text sequence (RFC 7464), as ``ncp-agent/qlog`` writes
+it, and captures of links, as ``testbed/engines/mininet/link_captures.py`` and the simulator leave them."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from testbed.errors import BadInput
+from testbed.plan.model import Plan
+from testbed.traffic.pcap import Frame, NotACapture, frames
+from topologies.link import Link, LinkEnd
 
 SEPARATOR = "\x1e"
 SUFFIX = ".sqlog"
@@ -28,10 +33,10 @@ class Trace(NamedTuple):
 
 def traces_of(folder: Path) -> dict[str, Trace]:
     """Traces of a result folder, by the names of their ends: ``s1-sender``; raises :class:`BadInput`."""
-    return {path.stem: read(path) for path in sorted((folder / "traces").glob(f"*{SUFFIX}"))}
+    return {path.stem: read_trace(path) for path in sorted((folder / "traces").glob(f"*{SUFFIX}"))}
 
 
-def read(path: Path) -> Trace:
+def read_trace(path: Path) -> Trace:
     """A file; BadInput names the record that is none."""
     records: list[dict[str, Any]] = []
     try:
@@ -69,3 +74,20 @@ def read(path: Path) -> Trace:
             )
         records.append(record)
     return Trace(records[0], records[1:])
+
+
+def captures_of(folder: Path, plan: Plan) -> Iterator[tuple[Link, LinkEnd, Path]]:
+    """Each link's end that has a capture in a result folder, with the file."""
+    for link in plan["links"]:
+        for end in (link["a"], link["b"]):
+            path = folder / "traces" / f"{link['name']}-{end['host']}.pcap"
+            if path.is_file():
+                yield link, end, path
+
+
+def frames_of(path: Path) -> Iterator[Frame]:
+    """The frames of one of them; raises BadInput."""
+    try:
+        yield from frames(path)
+    except NotACapture as error:
+        raise BadInput.of(error.said) from error
