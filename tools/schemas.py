@@ -65,7 +65,7 @@ def _of_results() -> dict[str, dict[str, Any]]:
     kinds: dict[str, Any] = {
         "bundle": pack.Description,
         "claims": all_run.Document,
-        "compare": better.Document,
+        "compare": better.Comparison,
         "cross-check": agrees.Document,
         "hashes": list[Repetition],
         "interop": interop.Document,

@@ -88,8 +88,9 @@ def compare(
     only = [name for name in figures.split(",") if name]
     with runs_made(cluster):
         folder, groups = compare.groups(what or [], group or [], scenario, commit or [], requested, resume)
-    found = compare.judge_known(groups, confidence, only)
-    report = page.write_comparison(folder, found, folder.name, confidence, "./run.sh " + shlex.join(sys.argv[1:]))
+    command = "./run.sh " + shlex.join(sys.argv[1:])
+    found = compare.judge_known(groups, confidence, only, folder.name, command)
+    report = page.write_comparison(folder, found)
     make_latest(folder)
     text.print_comparison(found, Console(width=None if sys.stdout.isatty() else 120))
     print(f"  report      {shown(report)}")

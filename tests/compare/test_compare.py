@@ -8,7 +8,7 @@ import pytest
 
 from testbed import engines, paths
 from testbed.cli.app import main
-from testbed.engines import Programs, Run, provenance
+from testbed.engines import Programs, Run
 from testbed.errors import BadInput
 from testbed.judge.status import Status
 from testbed.judge.verify import read_verdict
@@ -17,7 +17,7 @@ from testbed.scenario.load import load
 from testbed.study.cell import ScenarioCell
 from testbed.study.checks import better
 from testbed.study.checks.better import Group, conclusion, differences
-from testbed.study.kinds.compare import Request, cells, named_places, recorded, run, variant
+from testbed.study.kinds.compare import Request, named_places, recorded, run, variant
 from testbed.study.programs import of_sources, programs
 from tests.raises import raises
 from tests.tables.small_table import PROGRAMS, write_run
@@ -57,12 +57,11 @@ def test_a_wrong_constant_is_called_worse_and_the_same_code_is_not(tmp_path: Pat
     rule.write_text(text.replace("p.windows[c]++", "p.windows[c] += 0.5"))
 
     pairs, runs = 10, 3
-    loaded, facts = load("startup", NOISY), provenance.of_machine_and_code()
+    loaded = load("startup", NOISY)
 
     def make(name: str, made: Programs, seeds: int) -> Group:
         request = Request("sim", seeds, False, NOISY)
-        of_version = {name: cells(name, loaded, made, request, facts)}
-        _, groups = run(of_version, request, tmp_path / "runs" / name, Progress())
+        _, groups = run({name: (loaded, made)}, request, tmp_path / "runs" / name, Progress())
         return groups[name]
 
     twice = make("good", programs(None, SIMULATOR, Progress()), 2 * pairs * runs)
@@ -116,8 +115,8 @@ def test_a_commit_s_agent_is_built_from_the_commit(own_place, monkeypatch, capsy
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "nothing to compare"),
-        (["--scenario", "startup", "base:"], "there is only one group"),
+        ([], "at least two groups"),
+        (["--scenario", "startup", "base:"], "at least two groups"),
         (["--scenario", "startup", "a:policy=nkp24", "a:policy=previous"], "two groups are named 'a'"),
         (["--scenario", "startup", "a:", "b:policy"], "'policy' should be KEY=VALUE"),
         (["--scenario", "startup", "a:", "b:policy=reno"], "no policy 'reno'"),
@@ -155,7 +154,7 @@ def test_on_real_packets_a_late_run_is_made_again_and_counts_once(
 
     counted: list[Path] = []
 
-    def read_run(folder: Path, _case: str = "") -> better.Run:
+    def read_run(folder: Path, _case: str = "", home: Path | None = None) -> better.Run:
         counted.append(folder)
         return better.Run(
             folder=str(folder),
@@ -172,8 +171,7 @@ def test_on_real_packets_a_late_run_is_made_again_and_counts_once(
     monkeypatch.setattr(ScenarioCell, "unsupported", "")
     monkeypatch.setattr("testbed.study.kinds.compare.read_run", read_run)
     request = Request("mininet", 1, False, (), "process")
-    of_version = {"new": cells("new", load("startup"), PROGRAMS, request, {})}
-    folder, _ = run(of_version, request, tmp_path, Progress())
+    folder, _ = run({"new": (load("startup"), PROGRAMS)}, request, tmp_path, Progress())
     assert not words
     assert len(list((folder / "cells" / "new" / "1").iterdir())) == 2
     (counts,) = counted

@@ -101,7 +101,7 @@ class Lab:
         for page in PAGES:
             self.patch.setattr(page, lambda folder, *_: folder)
         self.patch.setattr("testbed.engines.judging._aligned", lambda *_: [])  # for the database only
-        self.patch.setattr("testbed.study.report.plots.over_time", lambda _groups: [])
+        self.patch.setattr("testbed.study.report.plots.over_time", lambda *_: [])
         self.patch.setattr("testbed.study.report.plots.differences", lambda *_: [])
         self.patch.setattr("testbed.study.kinds.cross_check._plots", lambda _found: [])
 

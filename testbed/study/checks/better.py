@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 from scipy import stats
-from typing_extensions import TypedDict
 
-from testbed.documents import entry_of
 from testbed.judge.checks.result import Verdict, rounded
 from testbed.judge.figures import BETTER, Better, title_of, unit_of
 from testbed.judge.intervals import LEAST_N, Interval
@@ -31,6 +28,7 @@ SEED = 20240
 """Seed of the resampling: equal values have equal intervals."""
 SAME = 1e-12
 """Largest relative difference of equal values."""
+SCHEMA: Literal[2] = 2
 
 
 @dataclass(frozen=True)
@@ -86,12 +84,12 @@ SHOWN = ("scenario", "commit", "policy", "changed", "engine", "middle", "runtime
 
 class Run(BaseModel):
     """A run of a group. ``case`` is its setting: the scenario, or a table's row and column. ``never`` has the figures
-    that it did not reach; their value becomes the end of the search, a lower bound. In ``compare.json`` a ``folder``
-    inside the comparison is relative, and checks and facts are left out."""
+    that it did not reach; their value becomes the end of the search, a lower bound."""
 
     model_config = ConfigDict(frozen=True)
 
     folder: str
+    """Relative to the comparison's folder where it is inside, so that the result can be moved."""
     case: str
     seed: int
     trusted: bool
@@ -128,13 +126,6 @@ class Group(BaseModel):
         """The settings of the trusted runs, in order."""
         return list(dict.fromkeys(run.case for run in self.trusted))
 
-    def relative_to(self, home: Path) -> Group:
-        """Returns the group with relative folders of runs inside ``home``, so that the result can be moved."""
-        paths = [Path(run.folder).resolve() for run in self.runs]
-        folders = [str(path.relative_to(home) if path.is_relative_to(home) else path) for path in paths]
-        runs = [run.model_copy(update={"folder": f}) for run, f in zip(self.runs, folders, strict=True)]
-        return self.model_copy(update={"runs": runs})
-
 
 @dataclass(frozen=True)
 class Sample:
@@ -146,16 +137,12 @@ class Sample:
     high: float
     never: int
 
-    @classmethod
-    def of(cls, values: NDArray[np.float64], never: int) -> Sample:
-        """Summarize at least one value."""
-        return cls(values.size, rounded(values.mean()), rounded(values.min()), rounded(values.max()), never)
-
 
 @dataclass(frozen=True)
 class Difference:
     """Difference of a figure of a case from the first group. ``difference`` is of the means; its interval ``low`` to
-    ``high`` is None with too few runs. ``paired``: run by run, by setting and seed."""
+    ``high`` is None with too few runs. ``paired``: run by run, by setting and seed. ``relative`` is the difference in
+    parts of the first group's mean."""
 
     case: str
     group: str
@@ -168,65 +155,34 @@ class Difference:
     paired: bool
     direction: Direction
     why: str
-
-    @property
-    def relative(self) -> float | None:
-        """The difference in parts of the first group's mean."""
-        return self.difference / abs(self.base.mean) if self.base.mean else None
-
-    def as_json(self) -> dict[str, Any]:
-        """The entry in ``compare.json``."""
-        relative = None if self.relative is None else rounded(self.relative)
-        return asdict(self) | {"relative": relative, "status": of_direction(self.direction)}
+    relative: float | None
+    status: Status
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Comparison of groups with the first one. By the names of the others, ``directions`` are ``better``, ``worse``,
-    ``mixed`` or ``no difference shown``, and empty where runs failed or can't be trusted, as ``statuses`` says."""
-
-    groups: Sequence[Group]
-    differences: Sequence[Difference]
-    statuses: Mapping[str, Status]
-    directions: Mapping[str, str]
-
-    def of_group(self, name: str) -> list[Difference]:
-        """Differences of a group from the first."""
-        return [difference for difference in self.differences if difference.group == name]
-
-    def document(self, name: str, confidence: float, command: str, home: Path) -> Document:
-        """Returns ``compare.json``, with folders of runs relative to ``home``."""
-        return {
-            "schema": SCHEMA,
-            "name": name,
-            "command": command,
-            "confidence": confidence,
-            "statuses": dict(self.statuses),
-            "directions": dict(self.directions),
-            "groups": [group.relative_to(home).model_dump(mode="json") for group in self.groups],
-            "differences": [difference.as_json() for difference in self.differences],
-        }
-
-
-SCHEMA: Literal[2] = 2
-"""Schema of ``compare.json``; 2 has direction and status in place of one word for both."""
-
-
-class Document(TypedDict):
-    """``compare.json``."""
+    """Comparison of groups with the first one, as in ``compare.json``. By the names of the others, ``directions`` are
+    ``better``, ``worse``, ``mixed`` or ``no difference shown``, and empty where runs failed or can't be trusted, as
+    ``statuses`` says."""
 
     schema: Literal[2]
+    """2 has direction and status in place of one word for both."""
     name: str
     command: str
     confidence: float
     statuses: dict[str, Status]
     directions: dict[str, str]
-    """Directions by group; empty where its runs failed or can't be trusted."""
-    groups: list[Annotated[dict[str, Any], entry_of(Group)]]
-    differences: list[Annotated[dict[str, Any], entry_of(Difference, relative=float | None, status=Status)]]
+    groups: list[Group]
+    differences: list[Difference]
+
+    def of_group(self, name: str) -> list[Difference]:
+        """Differences of a group from the first."""
+        return [difference for difference in self.differences if difference.group == name]
 
 
-def judge(groups: Sequence[Group], confidence: float, only: Sequence[str] = ()) -> Comparison:
+def judge(
+    groups: Sequence[Group], confidence: float, only: Sequence[str] = (), *, name: str = "", command: str = ""
+) -> Comparison:
     """Compare the other groups with the first, in all figures or in ``only`` some. The status of a group is no better
     than that of the worst run in it and in the first: a run that broke down, is missing or failed a fact makes it
     fail."""
@@ -234,10 +190,11 @@ def judge(groups: Sequence[Group], confidence: float, only: Sequence[str] = ()) 
     found = differences(base, others, confidence, only) if all(group.trusted for group in groups) else []
     statuses, directions = {}, {}
     for group in others:
-        name, standing = group.name, verdict_of([base.standing, group.standing])
-        directions[name] = conclusion([d for d in found if d.group == name]) if standing == Status.PASS else ""
-        statuses[name] = of_direction(directions[name]) if directions[name] else standing
-    return Comparison(groups, found, statuses, directions)
+        standing = verdict_of([base.standing, group.standing])
+        direction = conclusion([d for d in found if d.group == group.name]) if standing == Status.PASS else ""
+        directions[group.name] = direction
+        statuses[group.name] = of_direction(direction) if direction else standing
+    return Comparison(SCHEMA, name, command, confidence, statuses, directions, list(groups), found)
 
 
 def differences(base: Group, others: Sequence[Group], confidence: float, only: Sequence[str] = ()) -> list[Difference]:
@@ -360,20 +317,17 @@ def _difference(group: str, case: str, name: str, a: Sequence[Run], b: Sequence[
     if paired := len(set(seeds)) == len(seeds) and sorted(seeds) == sorted(run.seed for run in second):
         second.sort(key=lambda run: seeds.index(run.seed))
     base, new = (np.array([run.figures[name] for run in runs], dtype=np.float64) for runs in (first, second))
-    difference = float(new.mean() - base.mean())
-    bounds = interval(base, new, paired=paired, level=level)
-    return Difference(
-        case,
-        group,
-        name,
-        Sample.of(base, sum(name in run.never for run in first)),
-        Sample.of(new, sum(name in run.never for run in second)),
-        rounded(difference),
-        rounded(bounds.low) if bounds else None,
-        rounded(bounds.high) if bounds else None,
-        paired,
-        *_direction(name, float(base.mean()), difference, bounds, min(base.size, new.size)),
+    one, other = (
+        Sample(x.size, rounded(x.mean()), rounded(x.min()), rounded(x.max()), sum(name in run.never for run in runs))
+        for x, runs in ((base, first), (new, second))
     )
+    difference = rounded(new.mean() - base.mean())
+    relative = rounded(difference / abs(one.mean)) if one.mean else None
+    bounds = interval(base, new, paired=paired, level=level)
+    low, high = (rounded(bounds.low), rounded(bounds.high)) if bounds else (None, None)
+    direction, why = _direction(name, float(base.mean()), float(new.mean()), bounds, min(base.size, new.size))
+    status = of_direction(direction)
+    return Difference(case, group, name, one, other, difference, low, high, paired, direction, why, relative, status)
 
 
 def interval(a: NDArray[np.float64], b: NDArray[np.float64], *, paired: bool, level: float) -> Interval | None:
@@ -405,12 +359,12 @@ def interval(a: NDArray[np.float64], b: NDArray[np.float64], *, paired: bool, le
     return Interval(float(min(again.low, student.low)), float(max(again.high, student.high)), level)
 
 
-def _direction(name: str, base: float, difference: float, bounds: Interval | None, runs: int) -> tuple[Direction, str]:
+def _direction(name: str, base: float, new: float, bounds: Interval | None, runs: int) -> tuple[Direction, str]:
     if bounds is None:
         return NOT_SHOWN, f"{runs} run{'s' * (runs != 1)}: at least {LEAST_N} of each are needed"
     if bounds.low <= 0 <= bounds.high:
         return NOT_SHOWN, "the interval has 0 in it" if bounds.low != bounds.high else "the same in all runs"
-    figure = figure_of(name)
+    figure, difference = figure_of(name), new - base
     least = max(figure.least_absolute, figure.least_relative * abs(base))
     if abs(difference) < least and not math.isclose(abs(difference), least):
         return NOT_SHOWN, f"less than {least:.3g} {figure.unit}".strip() + ", which does not matter"

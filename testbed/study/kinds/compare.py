@@ -18,7 +18,7 @@ from testbed.judge.checks.run_status import status_of_run
 from testbed.judge.ncp_figures import JUDGED_PART, measure
 from testbed.judge.status import Status, current_comparison
 from testbed.judge.verify import read_verdict
-from testbed.message import Message, Messages, unknown
+from testbed.message import Messages, unknown
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
 from testbed.plan.traffic_types import sent_by
@@ -83,24 +83,23 @@ def variant(text: str, scenario: str) -> Variant:
         )
     # A comma that no key follows belongs to the value before it.
     parts = [part for part in re.split(r",(?=[A-Za-z_][\w.-]*=)", rest) if part]
-    if wrong := next((part for part in parts if "=" not in part), None):
+    commits = [part for part in parts if part.startswith("commit=")]
+    if wrong := [*(part for part in parts if "=" not in part), *commits[1:]]:
         raise BadInput(
             "compare.not-a-setting",
-            "{text!r}: {part!r} should be KEY=VALUE, e.g. policy=delivery-rate",
+            "{text!r}: {part!r} should be KEY=VALUE, e.g. policy=delivery-rate, and one commit at most",
             text=text,
-            part=wrong,
+            part=wrong[0],
         )
-    commits = [part.partition("=")[2] for part in parts if part.startswith("commit=")]
-    if len(commits) > 1:
-        raise BadInput("compare.several-commits", "{text!r}: one commit at most", text=text)
-    assignments = tuple(part for part in parts if not part.startswith("commit="))
-    return Variant(name if scenario else text, scenario or name, assignments, commits[0] if commits else None)
+    assignments = tuple(part for part in parts if part not in commits)
+    commit = commits[0].removeprefix("commit=") if commits else None
+    return Variant(name if scenario else text, scenario or name, assignments, commit)
 
 
 def named_places(text: str) -> tuple[str, list[str]]:
     """Parses ``NAME=FOLDER,FOLDER`` of ``--group``; raises BadInput."""
-    name, equals, places = text.partition("=")
-    if not equals or not name or not places:
+    name, _, places = text.partition("=")
+    if not name or not places:
         raise BadInput(
             "compare.bad-group",
             "--group {text}: should be NAME=FOLDER,FOLDER, e.g. old=results/startup/latest",
@@ -127,8 +126,12 @@ def recorded(name: str, places: Sequence[str]) -> Group:
                 "compare.no-result", "{folder}: there is no result folder of a run or table there", folder=place
             )
         found += here
-    runs = [run for run in found if run]
-    return Group(name=name, facts=facts_of(runs), missing=len(found) - len(runs), runs=runs)
+    return group_of(name, [run for run in found if run], found.count(None))
+
+
+def group_of(name: str, runs: Sequence[Run], missing: int = 0) -> Group:
+    """The group of runs that were all read."""
+    return Group(name=name, facts=facts_of(runs), missing=missing, runs=runs)
 
 
 def _runs_in(folder: Path) -> Iterator[tuple[Path | None, str]]:
@@ -149,12 +152,13 @@ def _runs_in(folder: Path) -> Iterator[tuple[Path | None, str]]:
         yield from ((run, "") for run in dict.fromkeys(counted) if (run / "plan.json").is_file())
 
 
-def read_run(folder: Path, case: str = "") -> Run:
-    """Reads a run from its result folder; raises BadInput where a file is missing or broken."""
+def read_run(folder: Path, case: str = "", home: Path | None = None) -> Run:
+    """Reads a run from its result folder, maybe in that of the comparison; raises BadInput where a file is missing or
+    broken."""
     plan, verdict = read_plan(folder / "plan.json"), read_verdict(folder)
     figures, never, why = _figures(folder, plan, verdict)
     return Run(
-        folder=str(folder),
+        folder=str(folder.relative_to(home) if home and folder.is_relative_to(home) else folder),
         case=case or str(plan["scenario"]),
         seed=int(plan["seed"]),
         trusted=verdict.trust.trusted,
@@ -209,6 +213,10 @@ def groups(
 ) -> tuple[Path, list[Group]]:
     """Read recorded groups and run versions; returns the comparison's result folder, which may not exist yet, and the
     groups in order. Raises BadInput before anything is run."""
+    if commits and not scenario:
+        raise BadInput(
+            "compare.commit-without-scenario", "--commit needs --scenario: what the commits' agents should run"
+        )
     sources: list[tuple[str, list[str] | Variant]] = []
     for text in what:
         if is_recorded(text):
@@ -217,25 +225,28 @@ def groups(
             version = variant(text, scenario)
             sources.append((version.name, version))
     sources += [named_places(text) for text in named]
-    if commits and not scenario:
-        raise BadInput(
-            "compare.commit-without-scenario", "--commit needs --scenario: what the commits' agents should run"
-        )
     sources += [(commit, Variant(commit, scenario, (), commit)) for commit in commits]
     names = [name for name, _ in sources]
-    if twice := {name for name in names if names.count(name) > 1}:
+    if twice := [name for name in names if names.count(name) > 1]:
         raise BadInput(
-            "compare.group-twice", "two groups are named {group!r}; give each a name of its own", group=twice.pop()
+            "compare.group-twice", "two groups are named {group!r}; give each a name of its own", group=twice[0]
         )
-    if not names:
-        raise BadInput("compare.no-group", "nothing to compare", EXAMPLE)
     if len(names) < 2:
-        raise BadInput("compare.one-group", "there is only one group; name another to compare it with", EXAMPLE)
+        raise BadInput("compare.no-group", "name at least two groups to compare", EXAMPLE)
     found = {name: recorded(name, source) for name, source in sources if not isinstance(source, Variant)}
     versions = [source for _, source in sources if isinstance(source, Variant)]
     folder = paths.results() / "compare" / new_run_id()
     if versions:
-        folder, made = _run_versions(versions, request, folder.parent, resume)
+        progress, engine = Progress(), engines.named(request.engine)
+        ready(engine, request.options, progress, "compare")
+        loaded = {
+            one.name: (
+                load(one.scenario, [*request.assignments, *one.assignments], quick=request.quick),
+                programs(one.commit, engine, progress),
+            )
+            for one in versions
+        }
+        folder, made = run(loaded, request, folder.parent, progress, resume)
         found |= made
     elif resume:
         raise BadInput("compare.nothing-to-resume", "--resume: none of these groups is run; leave it out")
@@ -249,12 +260,12 @@ def _short(text: str, taken: Sequence[str]) -> str:
     return next((name for name in names if name not in taken), text)
 
 
-def judge_known(groups: Sequence[Group], confidence: float, only: Sequence[str]) -> Comparison:
+def judge_known(groups: Sequence[Group], confidence: float, only: Sequence[str], name: str, command: str) -> Comparison:
     """Compare groups; raises BadInput where no run has a figure of ``only``, or groups have no figure in common."""
     known = sorted({name for group in groups for run in group.runs for name in run.figures})
     if wrong := [name for name in only if name not in known]:
         raise BadInput.of(unknown("compare.no-such-figure", "figure", wrong[0], known)).at("--figures")
-    found = judge(groups, confidence, only)
+    found = judge(groups, confidence, only, name=name, command=command)
     if not found.differences and all(group.trusted for group in groups):
         raise BadInput(
             "compare.nothing-in-common",
@@ -263,63 +274,40 @@ def judge_known(groups: Sequence[Group], confidence: float, only: Sequence[str])
     return found
 
 
-def _run_versions(
-    versions: Sequence[Variant], request: Request, base: Path, resume: str
-) -> tuple[Path, dict[str, Group]]:
-    """Load, build and plan versions, then run them; raises before anything is run."""
-    progress, engine = Progress(), engines.named(request.engine)
-    ready(engine, request.options, progress, "compare")
-    facts, found = provenance.of_machine_and_code(), {}
-    for one in versions:
-        loaded = load(one.scenario, [*request.assignments, *one.assignments], quick=request.quick)
-        found[one.name] = cells(one.name, loaded, programs(one.commit, engine, progress), request, facts)
-        try:
-            engine.refuse(found[one.name][0].plan)
-        except BadInput as error:
-            raise error.at(one.name) from error
-    return run(found, request, base, progress, resume)
-
-
-def cells(
-    name: str, loaded: LoadedScenario, made: Programs, request: Request, facts: Mapping[str, Any]
-) -> list[ScenarioCell]:
-    """A version's cells, one for each seed."""
-    folder = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "version"
-    choices = replace(engines.named(request.engine).choices(request.options), occasion=OCCASION)
-    first = ScenarioCell({}, loaded, choices, made, machine_and_code=facts)
-    return [
-        first.with_seed({"version": folder, "repetition": str(number + 1)}, first.seed + number)
-        for number in range(request.seeds)
-    ]
-
-
 def run(
-    versions: Mapping[str, Sequence[ScenarioCell]], request: Request, base: Path, progress: Progress, resume: str = ""
+    versions: Mapping[str, tuple[LoadedScenario, Programs]],
+    request: Request,
+    base: Path,
+    progress: Progress,
+    resume: str = "",
 ) -> tuple[Path, dict[str, Group]]:
     """Run every version with every seed; returns the study's result folder and the groups. The versions take turns, so
-    that changes of the machine affect all of them alike."""
-    identity = {
-        "versions": {
-            name: {
-                "scenario": cell.loaded.scenario.name,
-                "overrides": list(cell.loaded.overrides),
-                "commit": cell.programs.commit if isinstance(cell.programs, OfCommit) else None,
-            }
-            for name, (cell, *_) in versions.items()
-        },
-        **{key: getattr(request, key) for key in ("engine", "seeds", "quick", "runtime", "link")},
-    }
-    in_turn = [cell for of_seed in zip(*versions.values(), strict=True) for cell in of_seed]
-    spec = StudySpec("comparison", "compare", in_turn, identity)
+    that changes of the machine affect all of them alike. Raises before anything is run where one can't be made."""
+    engine, facts = engines.named(request.engine), provenance.of_machine_and_code()
+    choices = replace(engine.choices(request.options), occasion=OCCASION)
+    cells: dict[str, list[ScenarioCell]] = {}
+    of_versions = {}
+    for name, (loaded, made) in versions.items():
+        point = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "version"
+        first = ScenarioCell({}, loaded, choices, made, machine_and_code=facts)
+        cells[name] = [
+            first.with_seed({"version": point, "repetition": str(n + 1)}, first.seed + n) for n in range(request.seeds)
+        ]
+        try:
+            engine.refuse(cells[name][0].plan)
+        except BadInput as error:
+            raise error.at(name) from error
+        commit = made.commit if isinstance(made, OfCommit) else None
+        of_versions[name] = {"scenario": loaded.scenario.name, "overrides": list(loaded.overrides), "commit": commit}
+    chosen = {key: getattr(request, key) for key in ("engine", "seeds", "quick", "runtime", "link")}
+    in_turn = [cell for of_seed in zip(*cells.values(), strict=True) for cell in of_seed]
+    spec = StudySpec("comparison", "compare", in_turn, {"versions": of_versions, **chosen})
     folder = spec.begin(base, resume)
-    results = run_study(
-        spec, folder, progress, describe=lambda one: one.record.reason if one.status == Status.ERROR else ""
-    )
-    groups = {}
-    for name, of in versions.items():
-        runs = [read_run(folder / results[cell.id].record.folder) for cell in of]
-        groups[name] = Group(name=name, facts=facts_of(runs), runs=runs)
-    return folder, groups
+    results = run_study(spec, folder, progress, describe=lambda one: one.record.reason * (one.status == Status.ERROR))
+    return folder, {
+        name: group_of(name, [read_run(folder / results[cell.id].record.folder, home=folder) for cell in of])
+        for name, of in cells.items()
+    }
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -334,35 +322,35 @@ def write_again(request: VerifyRequest) -> Verification:
     file."""
     folder = request.folder.resolve()  # the page names runs by their ids, never by `latest`
     document = _read(folder / "compare.json")
-    name, confidence = document["name"], float(document["confidence"])
     unchecked = Messages()
     groups = [_recorded_group(folder, entry, unchecked) for entry in document["groups"]]
-    found = judge(groups, confidence, [entry["figure"] for entry in document["differences"]])
-    page.write_comparison(request.into, found, name, confidence, document["command"], folder)
+    only = [entry["figure"] for entry in document["differences"]]
+    said = {key: document[key] for key in ("name", "command")}
+    found = judge(groups, float(document["confidence"]), only, **said)
+    page.write_comparison(request.into, found, folder)
     words = ", ".join(f"{group} {word}" for group, word in words_of(found.statuses, found.directions).items())
-    return Verification(f"comparison {name}", words, unchecked=unchecked, has_page=not unchecked)
+    return Verification(f"comparison {found.name}", words, unchecked=unchecked, has_page=not unchecked)
 
 
-def _recorded_group(folder: Path, entry: Mapping[str, Any], unchecked: list[Message]) -> Group:
+def _recorded_group(folder: Path, entry: Mapping[str, Any], unchecked: Messages) -> Group:
     runs = []
-    for recorded_run in entry["runs"]:
-        place = folder / recorded_run["folder"]
+    for one in entry["runs"]:
+        place = folder / one["folder"]
         if _may_be_read(place, folder) and (place / "plan.json").is_file():
-            runs.append(read_run(place, recorded_run["case"]))
+            runs.append(read_run(place, one["case"], folder))
         else:
-            runs.append(Run(**{"standing": Status.PASS, **recorded_run, "folder": str(place)}))
-    facts = facts_of(runs)
-    if elsewhere := sum(run.facts is None for run in runs):
-        facts = {name: str(entry["facts"].get(name, "")) for name in SHOWN}
-        unchecked.append(
-            Message(
-                "compare.runs-elsewhere",
-                "{runs} runs of {group} are not in the folder: their figures are as recorded",
-                runs=elsewhere,
-                group=entry["name"],
-            )
-        )
-    return Group(name=str(entry["name"]), facts=facts, missing=int(entry.get("missing", 0)), runs=runs)
+            runs.append(Run(**{"standing": Status.PASS, **one}))
+    group = group_of(str(entry["name"]), runs, int(entry.get("missing", 0)))
+    elsewhere = sum(run.facts is None for run in runs)
+    if not elsewhere:
+        return group
+    unchecked.add_message(
+        "compare.runs-elsewhere",
+        "{runs} runs of {group} are not in the folder: their figures are as recorded",
+        runs=elsewhere,
+        group=group.name,
+    )
+    return group.model_copy(update={"facts": {name: str(entry["facts"].get(name, "")) for name in SHOWN}})
 
 
 def _may_be_read(run: Path, folder: Path) -> bool:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import TypeAdapter
+
 from testbed import confine
 from testbed.documents import read_json, write_json
 from testbed.judge import intervals
@@ -279,35 +281,30 @@ def _machine(provenance: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(name, str(value)) for name, value in facts.items() if value]
 
 
-def write_comparison(
-    folder: Path, comparison: Comparison, name: str, confidence: float, command: str, home: Path | None = None
-) -> Path:
+def write_comparison(folder: Path, comparison: Comparison, home: Path | None = None) -> Path:
     """Write the page with ``compare.json``; returns its path. ``home`` is the folder that the runs' folders are
     relative to, if it is another one."""
     from testbed.study.checks.better import NOT_SHOWN, changed_checks, differing_facts, figure_of
     from testbed.study.report import text
 
-    home = (home or folder).resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    document = comparison.document(name, confidence, command, home)
-    write_json(folder / "compare.json", document)
-    groups = [group.relative_to(home) for group in comparison.groups]
+    write_json(folder / "compare.json", TypeAdapter(type(comparison)).dump_python(comparison, mode="json"))
+    groups = comparison.groups
     # Over one time axis only where the setting is one and the same.
     is_one = len({case for group in groups for case in group.cases}) == 1
-    over_time = plots.over_time(comparison.groups) if is_one or all(len(g.cases) == 1 for g in groups) else []
+    over_time = plots.over_time(groups, home or folder) if is_one or all(len(g.cases) == 1 for g in groups) else []
     said = {*text.words_of(comparison.statuses, comparison.directions).values(), NOT_SHOWN}
     word, colour = next((word, colour) for word, colour in _COLOURS.items() if word in said)
     heading = f"{', '.join(group.name for group in groups[1:])} against {groups[0].name}"
     return _write(
         folder,
         "comparison",
-        [*plots.differences(comparison.differences, confidence), *over_time],
+        [*plots.differences(comparison.differences, comparison.confidence), *over_time],
         title=heading,
         word=word,
         colour=colour,
         heading=heading,
         lead=[f"{line}." for line in text.comparison_lines(comparison)],
-        document=document,
         comparison=comparison,
         groups=groups,
         facts=differing_facts(groups),

@@ -417,9 +417,10 @@ OVER_TIME = (
 )
 
 
-def over_time(groups: Sequence[Group]) -> list[Plot]:
-    """A plot per series that all groups have: the mean of each group's runs, and from the lowest to the highest."""
-    runs = {group.name: [_evidence(run) for run in group.trusted[:MOST_RUNS]] for group in groups}
+def over_time(groups: Sequence[Group], home: Path) -> list[Plot]:
+    """A plot per series that all groups have: the mean of each group's runs, and from the lowest to the highest.
+    ``home`` is the comparison's folder, in which runs may be."""
+    runs = {group.name: [_evidence(run, home) for run in group.trusted[:MOST_RUNS]] for group in groups}
     plots = []
     for name, series, title, unit, scale in OVER_TIME:
         samples = {group: [s for run in found for s in _first(run, series)] for group, found in runs.items()}
@@ -440,8 +441,8 @@ def over_time(groups: Sequence[Group]) -> list[Plot]:
     return plots
 
 
-def _evidence(run: Run) -> Evidence | None:
-    folder = Path(run.folder)
+def _evidence(run: Run, home: Path) -> Evidence | None:
+    folder = home / run.folder
     if run.facts is None or not (folder / "telemetry.lp").is_file():
         return None
     return Evidence(
