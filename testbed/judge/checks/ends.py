@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence
 from testbed.judge.checks.parameters import ANY_TRAFFIC, CheckParameters
-from testbed.judge.checks.result import CheckResult, rounded
+from testbed.judge.checks.result import CheckResult
 from testbed.judge.status import Status
 from testbed.message import InvalidValue, Listed, Message, Messages
 from testbed.plan.engines import engine_of
@@ -20,8 +20,8 @@ from testbed.plan.engines import engine_of
 class PayloadIntact(CheckParameters):
     """Bytes and SHA-256 at both ends are the same, and the number of bytes is the scenario's."""
 
-    of_traffic: ClassVar[tuple[str, ...]] = ANY_TRAFFIC
-    fact: ClassVar[bool] = True
+    of_traffic = ANY_TRAFFIC
+    fact = True
 
     judge: Literal["payload_intact"]
     session: str | None = None
@@ -74,20 +74,17 @@ class PayloadIntact(CheckParameters):
         )
         if problems:
             said = Message("payload.differs", "Not intact: {problems}.", problems=Listed(problems))
-        return CheckResult.of(
-            self,
-            Status.FAIL if problems else Status.PASS,
+        return self.conclude(
+            not problems,
             said,
             measured=got,
             expected=wanted,
             tolerance=0.0,
-            figures={
-                "session": session["name"],
-                "sent_bytes": sender["bytes"],
-                "received_bytes": got,
-                "sent_sha256": sent_sha256,
-                "received_sha256": receiver["sha256"],
-            },
+            session=session["name"],
+            sent_bytes=sender["bytes"],
+            received_bytes=got,
+            sent_sha256=sent_sha256,
+            received_sha256=receiver["sha256"],
         )
 
 
@@ -115,8 +112,8 @@ class PayloadCaptured(CheckParameters):
     """The sequence numbers captured at the receiver reach as far as iperf3 counted there, and at most a window further:
     what had arrived when iperf3 stopped reading. The sender counted at least as much as the receiver."""
 
-    of_traffic: ClassVar[tuple[str, ...]] = ("tcp",)
-    fact: ClassVar[bool] = True
+    of_traffic = ("tcp",)
+    fact = True
 
     judge: Literal["payload_captured"]
     session: str | None = None
@@ -176,26 +173,23 @@ class PayloadCaptured(CheckParameters):
                 captured=captured,
                 problems=Listed(problems),
             )
-        return CheckResult.of(
-            self,
-            Status.FAIL if problems else Status.PASS,
+        return self.conclude(
+            not problems,
             said,
             measured=captured,
             expected=f"{counted:,} to {counted + window:,}",
-            figures={
-                "sent_bytes": sent,
-                "counted_bytes": counted,
-                "captured_bytes": captured,
-                "largest_window_bytes": window,
-            },
+            sent_bytes=sent,
+            counted_bytes=counted,
+            captured_bytes=captured,
+            largest_window_bytes=window,
         )
 
 
 class PointsStored(CheckParameters):
     """InfluxDB holds as many of the run's points as ``telemetry.lp``."""
 
-    of_traffic: ClassVar[tuple[str, ...]] = ANY_TRAFFIC
-    fact: ClassVar[bool] = True
+    of_traffic = ANY_TRAFFIC
+    fact = True
 
     judge: Literal["points_stored"]
 
@@ -213,7 +207,7 @@ class PointsStored(CheckParameters):
         if (in_database := evidence.database_points) is None:
             if engine_of(evidence.plan).virtual_time:
                 said = Message("points.not-asked", "Skipped: no InfluxDB was up, and a run in virtual time needs none.")
-                return CheckResult.of(self, Status.SKIPPED, said)
+                return self.conclude(Status.SKIPPED, said)
             raise CannotJudge(
                 "points.not-counted", "no count of the database's points was recorded; the run had no database"
             )
@@ -231,21 +225,21 @@ class PointsStored(CheckParameters):
             )
         else:
             said = Message("points.stored", "{counts}.", counts=counts)
-        return CheckResult.of(
-            self,
-            Status.PASS if in_file == in_database else Status.FAIL,
+        return self.conclude(
+            in_file == in_database,
             said,
             measured=in_database,
             expected=in_file,
             tolerance=0.0,
-            figures={"file_points": in_file, "database_points": in_database},
+            file_points=in_file,
+            database_points=in_database,
         )
 
 
 class MptcpCarried(CheckParameters):
     """Each link's subflow had at least ``min_bytes`` acknowledged, so that it took part, and not only joined."""
 
-    fact: ClassVar[bool] = True
+    fact = True
 
     judge: Literal["mptcp_carried"]
     session: str | None = None
@@ -273,13 +267,8 @@ class MptcpCarried(CheckParameters):
                 idle=", ".join(idle),
                 each=each,
             )
-        return CheckResult.of(
-            self,
-            Status.FAIL if idle else Status.PASS,
-            said,
-            measured=len(acked) - len(idle),
-            expected=len(session["connections"]),
-            figures={"acked_bytes": acked},
+        return self.conclude(
+            not idle, said, measured=len(acked) - len(idle), expected=len(session["connections"]), acked_bytes=acked
         )
 
 
@@ -287,7 +276,7 @@ class WindowEdges(CheckParameters):
     """The sender had to wait at ``count`` right edges of the advertised window, and each was ``min_rise`` to
     ``max_rise`` times as far as the one before."""
 
-    of_traffic: ClassVar[tuple[str, ...]] = ("tcp",)
+    of_traffic = ("tcp",)
 
     judge: Literal["window_edges"]
     session: str | None = None
@@ -330,13 +319,6 @@ class WindowEdges(CheckParameters):
         expected = f"{self.count}"
         if self.count > 1:
             expected += f", rising {self.min_rise:g} to {self.max_rise:g} times"
-        return CheckResult.of(
-            self,
-            Status.PASS if fine else Status.FAIL,
-            Message(
-                "edges.met", "The sender waited at {met} edges{where}{rose}.", met=len(met), where=where, rose=rose
-            ),
-            measured=len(met),
-            expected=expected,
-            figures={"edges_met_bytes": list(met), "rises": [rounded(rise) for rise in rises]},
-        )
+        count = len(met)
+        said = Message("edges.met", "The sender waited at {met} edges{where}{rose}.", met=count, where=where, rose=rose)
+        return self.conclude(fine, said, measured=count, expected=expected, edges_met_bytes=met, rises=rises)

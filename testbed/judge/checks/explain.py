@@ -6,7 +6,7 @@ import numpy as np
 
 from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import Evidence, Timed
-from testbed.message import Message
+from testbed.message import Message, Messages
 from testbed.plan.model import Session
 
 _SLOW_LINK = 0.9  # a link that delivers less than this part of its rate is worth a sentence
@@ -18,56 +18,40 @@ def windows_and_links(evidence: Evidence, session: Session, from_s: float, to_s:
     return [*pinned, *_underused_links(evidence, session, from_s, to_s)]
 
 
-def _pinned_windows(evidence: Evidence, session: Session, from_s: float, to_s: float) -> list[Message]:
+def _pinned_windows(evidence: Evidence, session: Session, from_s: float, to_s: float) -> Messages:
     pinned: dict[str, tuple[float, float]] = {}
     for connection, samples in evidence.samples("window_packets", session["name"]).items():
         since = _constant_since(samples.between(0.0, to_s))
         # Constant for at least half of the judged time, or it explains little.
         if since is not None and to_s - since[0] >= (to_s - from_s) / 2:
             pinned[connection] = since
-    if not pinned:
-        return []
-    facts = session["policy_facts"]
-    cap = facts.get("cap_packets")
+    sentences = Messages()
     values = {round(value, 3) for _, value in pinned.values()}
-    everywhere = set(pinned) == set(planned.connections(session))
-    if everywhere and len(values) == 1:
-        who = {1: "The window is", 2: "Both windows are"}.get(len(pinned), f"All {len(pinned)} windows are")
-        since_s = max(start for start, _ in pinned.values())
-        value = values.pop()
-        ratio = ", ratio 1.00" if len(pinned) == 2 else ""
-        sentences = [
-            Message(
-                "windows.unchanged",
-                "{who} at {packets:g} packets, unchanged since {since_s:.1f} s{ratio}.",
-                who=who,
-                packets=value,
-                since_s=since_s,
-                ratio=ratio,
-            )
-        ]
-        at_cap = cap is not None and value >= cap
+    if len(values) == 1 and set(pinned) == set(planned.connections(session)):
+        sentences.add_message(
+            "windows.unchanged",
+            "{who} at {packets:g} packets, unchanged since {since_s:.1f} s.",
+            who={1: "The window is", 2: "Both windows are"}.get(len(pinned), f"All {len(pinned)} windows are"),
+            packets=next(iter(values)),
+            since_s=max(start for start, _ in pinned.values()),
+        )
     else:
-        sentences = [
-            Message(
+        for connection, (since_s, value) in pinned.items():
+            sentences.add_message(
                 "window.unchanged",
                 "The window of connection {connection} is at {packets:g} packets, unchanged since {since_s:.1f} s.",
                 connection=connection,
                 packets=value,
                 since_s=since_s,
             )
-            for connection, (since_s, value) in pinned.items()
-        ]
-        at_cap = cap is not None and any(value >= cap for value in values)
-    if at_cap:
-        sentences.append(
-            Message(
-                "windows.capped",
-                "The policy {policy} caps each connection's window at {cap_packets:g} packets, so the windows can't "
-                "follow the ratio of the connections' throughputs.",
-                policy=session["policy"],
-                cap_packets=cap,
-            )
+    cap = session["policy_facts"].get("cap_packets")
+    if cap is not None and any(value >= cap for value in values):
+        sentences.add_message(
+            "windows.capped",
+            "The policy {policy} caps each connection's window at {cap_packets:g} packets, so the windows can't "
+            "follow the ratio of the connections' throughputs.",
+            policy=session["policy"],
+            cap_packets=cap,
         )
     return sentences
 
@@ -82,20 +66,18 @@ def _constant_since(samples: Timed) -> tuple[float, float] | None:
     return float(samples.t_s[first]), last
 
 
-def _underused_links(evidence: Evidence, session: Session, from_s: float, to_s: float) -> list[Message]:
-    sentences = []
+def _underused_links(evidence: Evidence, session: Session, from_s: float, to_s: float) -> Messages:
+    sentences = Messages()
     rates = planned.rates_pps(evidence.plan, session)
     for connection, measured in acknowledged_pps(evidence, session, from_s, to_s).items():
         if measured < _SLOW_LINK * rates[connection]:
-            sentences.append(
-                Message(
-                    "link.underused",
-                    "Connection {connection} had {acknowledged_pps:.0f} packets/s acknowledged on a link of "
-                    "{link_pps:.0f} packets/s.",
-                    connection=connection,
-                    acknowledged_pps=measured,
-                    link_pps=rates[connection],
-                )
+            sentences.add_message(
+                "link.underused",
+                "Connection {connection} had {acknowledged_pps:.0f} packets/s acknowledged on a link of "
+                "{link_pps:.0f} packets/s.",
+                connection=connection,
+                acknowledged_pps=measured,
+                link_pps=rates[connection],
             )
     return sentences
 

@@ -12,7 +12,7 @@ from testbed.judge.checks.coverage import NO_SAMPLES, cover
 from testbed.judge.checks.evidence import Evidence, Timed, none_of
 from testbed.judge.checks.law import Law, RatesOf, law_for
 from testbed.judge.checks.parameters import CheckParameters, Seconds, SeriesName
-from testbed.judge.checks.result import CheckResult, rounded
+from testbed.judge.checks.result import CheckResult
 from testbed.judge.status import Status
 from testbed.message import Message
 
@@ -67,32 +67,27 @@ class FollowsLaw(CheckParameters):
             status = Status.FAIL if outside else Status.PASS
             said = self._said(law, worst, f"{coverage.from_s:g} s to {coverage.to_s:.4g} s")
             if coverage.shortened:
-                covered_s = coverage.to_s - coverage.from_s
-                said = said.followed_by(
-                    Message(
-                        "law.shortened", "Judged over the {covered_s:.1f} s that the run covers.", covered_s=covered_s
-                    )
+                shortened = Message(
+                    "law.shortened", "Judged over the {covered_s:.1f} s that the run covers.", covered_s=coverage.span_s
                 )
+                said = said.followed_by(shortened)
             if outside:
                 said = said.followed_by(*explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s))
         acknowledged = explain.acknowledged_pps(evidence, session, coverage.from_s, coverage.to_s)
-        return CheckResult.of(
-            self,
+        return self.conclude(
             status,
             said,
-            measured=None if worst is None else rounded(abs(worst.error)),
+            measured=None if worst is None else abs(worst.error),
             expected=0.0,
             tolerance=self.tolerance,
-            figures={
-                **coverage.figures(session["name"]),
-                "samples": sum(int(s.t_s.size) for s in judged.values()),
-                "worst_connection": None if worst is None else worst.connection,
-                "worst_at_s": None if worst is None else rounded(worst.at_s),
-                "time_constant_s": rounded(law.time_constant_s),
-                "configured_pps": rounded(sum(planned.rates_pps(evidence.plan, session).values())),
-                "acknowledged_pps": rounded(sum(acknowledged.values())) if acknowledged else None,
-                "shares": _at_marks(law, samples, evidence.interval_s),
-            },
+            **coverage.figures(session["name"]),
+            samples=sum(int(s.t_s.size) for s in judged.values()),
+            worst_connection=None if worst is None else worst.connection,
+            worst_at_s=None if worst is None else worst.at_s,
+            time_constant_s=law.time_constant_s,
+            configured_pps=sum(planned.rates_pps(evidence.plan, session).values()),
+            acknowledged_pps=sum(acknowledged.values()) if acknowledged else None,
+            shares=_at_marks(law, samples, evidence.interval_s),
         )
 
     def _said(self, law: Law, worst: Worst, span: str) -> Message:
@@ -156,19 +151,15 @@ def _worst(law: Law, judged: dict[str, Timed]) -> Worst | None:
 
 def _at_marks(law: Law, samples: dict[str, Timed], interval_s: float) -> list[dict[str, float | str]]:
     """The samples nearest to :data:`MARKS_S`, with the law at each sample's own time."""
-    rows: list[dict[str, float | str]] = []
-    for mark in MARKS_S:
-        for connection, s in samples.items():
-            index = s.nearest(mark, within_s=interval_s)
-            if index is not None:
-                at_s = float(s.t_s[index])
-                rows.append(
-                    {
-                        "t_s": mark,
-                        "sample_s": rounded(at_s),
-                        "connection": connection,
-                        "law": rounded(float(law.share(connection, at_s))),
-                        "measured": rounded(float(s.values[index])),
-                    }
-                )
-    return rows
+    return [
+        {
+            "t_s": mark,
+            "sample_s": float(s.t_s[index]),
+            "connection": connection,
+            "law": float(law.share(connection, s.t_s[index])),
+            "measured": float(s.values[index]),
+        }
+        for mark in MARKS_S
+        for connection, s in samples.items()
+        if (index := s.nearest(mark, within_s=interval_s)) is not None
+    ]

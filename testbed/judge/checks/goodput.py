@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from testbed.judge.checks import explain, planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence
 from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters, Seconds
-from testbed.judge.checks.result import CheckResult, rounded
+from testbed.judge.checks.result import CheckResult
 from testbed.judge.status import Status
 from testbed.message import InvalidValue, Message
 from testbed.plan.model import Session
@@ -22,7 +22,7 @@ class Goodput(CheckParameters):
     bound is what ``links`` (all, if not given) carry of payload at their rates, less what they lose.
     """
 
-    of_traffic: ClassVar[tuple[str, ...]] = WITH_SESSIONS
+    of_traffic = WITH_SESSIONS
 
     judge: Literal["goodput"]
     session: str | None = None
@@ -59,6 +59,7 @@ class Goodput(CheckParameters):
                 link=unknown.pop(),
                 links=", ".join(sorted(known)),
             )
+        expected = f"at least {self.min:g}"
         bound_bps = planned.bound_bps(evidence.plan, session, self.links)
         if self.from_s is None or self.to_s is None:
             measured_bps, when = goodput_bps(evidence, session), "over the transfer"
@@ -69,25 +70,27 @@ class Goodput(CheckParameters):
                 said = Message(
                     "goodput.not-so-long", "Not decided: the transfer was not on until {to_s:g} s.", to_s=self.to_s
                 )
-                return CheckResult.of(self, Status.INSUFFICIENT_DATA, said, expected=f"at least {self.min:g}")
+                return self.conclude(Status.INSUFFICIENT_DATA, said, expected=expected)
             measured_bps = sum(acknowledged.values()) * session["mtu_bytes"] * 8
             when = f"from {self.from_s:g} s to {self.to_s:g} s"
         share = measured_bps / bound_bps
-        return CheckResult.of(
-            self,
-            Status.PASS if share >= self.min else Status.FAIL,
-            Message(
-                "goodput.share",
-                "{mib_s:.3f} MiB/s {when} is {share:.1%} of {bound_mib_s:.3f} MiB/s; expected at least {min:.0%}.",
-                mib_s=measured_bps / 8 / 2**20,
-                when=when,
-                share=share,
-                bound_mib_s=bound_bps / 8 / 2**20,
-                min=self.min,
-            ),
-            measured=rounded(share),
-            expected=f"at least {self.min:g}",
-            figures={"session": session["name"], "goodput_bps": rounded(measured_bps), "bound_bps": rounded(bound_bps)},
+        said = Message(
+            "goodput.share",
+            "{mib_s:.3f} MiB/s {when} is {share:.1%} of {bound_mib_s:.3f} MiB/s; expected at least {min:.0%}.",
+            mib_s=measured_bps / 8 / 2**20,
+            when=when,
+            share=share,
+            bound_mib_s=bound_bps / 8 / 2**20,
+            min=self.min,
+        )
+        return self.conclude(
+            share >= self.min,
+            said,
+            measured=share,
+            expected=expected,
+            session=session["name"],
+            goodput_bps=measured_bps,
+            bound_bps=bound_bps,
         )
 
 

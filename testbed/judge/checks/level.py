@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import AliasChoices, Field, model_validator
 
@@ -10,7 +10,7 @@ from testbed.judge.checks import explain, planned
 from testbed.judge.checks.coverage import A_CONNECTION_HAS_NONE, NO_SAMPLES, Coverage, cover
 from testbed.judge.checks.evidence import Evidence, Timed
 from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters, ConnectionIndex, Seconds, SeriesName
-from testbed.judge.checks.result import CheckResult, rounded
+from testbed.judge.checks.result import CheckResult
 from testbed.judge.status import Status
 from testbed.message import InvalidValue, Message
 from testbed.series import named
@@ -19,7 +19,7 @@ from testbed.series import named
 class Level(CheckParameters):
     """The series lies from ``min`` to ``max``: in the sample nearest to ``at``, or in all of ``from``..``to``."""
 
-    of_traffic: ClassVar[tuple[str, ...]] = WITH_SESSIONS
+    of_traffic = WITH_SESSIONS
 
     judge: Literal["level"]
     series: SeriesName
@@ -80,13 +80,13 @@ class Level(CheckParameters):
                 )
             if status == Status.FAIL and self.at_s is None:
                 said = said.followed_by(*explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s))
-        return CheckResult.of(
-            self,
+        return self.conclude(
             status,
             said,
-            measured=None if worst is None else rounded(worst[1]),
+            measured=None if worst is None else worst[1],
             expected=f"{self.min:g} to {self.max:g}",
-            figures={**coverage.figures(session["name"]), "samples": len(points)},
+            **coverage.figures(session["name"]),
+            samples=len(points),
         )
 
     def _judged(self, evidence: Evidence, samples: dict[str, Timed]) -> tuple[Coverage, dict[str, Timed]]:
@@ -158,11 +158,5 @@ class RoundTrip(CheckParameters):
                 span=coverage,
                 each=", ".join(each_rtt),
             )
-        return CheckResult.of(
-            self,
-            status,
-            said,
-            measured=None if worst is None else rounded(worst),
-            expected=f"at most {self.max:g}",
-            figures={"session": session["name"], "times": {c: rounded(value) for c, value in times.items()}},
-        )
+        expected = f"at most {self.max:g}"
+        return self.conclude(status, said, measured=worst, expected=expected, session=session["name"], times=times)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field, model_validator
 
@@ -13,9 +13,8 @@ from testbed.judge.checks.evidence import CannotJudge, Evidence
 from testbed.judge.checks.goodput import goodput_bps
 from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters, ConnectionIndex, Seconds
 from testbed.judge.checks.planned import Capacity
-from testbed.judge.checks.result import CheckResult, rounded
+from testbed.judge.checks.result import CheckResult
 from testbed.judge.checks.together import session_rates_bps
-from testbed.judge.status import Status
 from testbed.message import InvalidValue, Message
 from testbed.plan.model import Plan, Session
 from topologies.link import rate_pps
@@ -38,8 +37,8 @@ class Multipath(CheckParameters):
     goodput of that session over an even share of its link, between ``from`` and ``to``.
     """
 
-    of_traffic: ClassVar[tuple[str, ...]] = WITH_SESSIONS
-    tells_figures: ClassVar[bool] = True
+    of_traffic = WITH_SESSIONS
+    tells_figures = True
 
     judge: Literal["multipath"]
     session: str | None = None
@@ -70,32 +69,28 @@ class Multipath(CheckParameters):
         most_bps = MOST * _optimum_bps({**plan, "sessions": [session], "cross_traffic": []}, session)
         measured_bps = goodput_bps(evidence, session)
         part = measured_bps / best_bps
-        beyond = [Message("multipath.beyond", "The links don't carry that much.")] if measured_bps > most_bps else []
         figures: dict[str, float] = {"of_optimum": part}
         result = evidence.result_of(session["name"], "receiver") or {}
         if "max_reorder_bytes" in result:
-            figures["reorder_bytes"] = result["max_reorder_bytes"]
+            figures["reorder_bytes"] = float(result["max_reorder_bytes"])
         if (times := _rtt_of_base(evidence, session)) is not None:
             figures["rtt_of_base"] = times
         if self.returned is not None and self.at_s is not None:
             figures |= _reused_s(evidence, session, self.returned, self.at_s)
         if self.rival is not None and self.from_s is not None and self.to_s is not None:
             figures["rival_share"] = _rival_share(evidence, self.rival, self.from_s, self.to_s)
-        return CheckResult.of(
-            self,
-            Status.PASS if part >= self.min and measured_bps <= most_bps else Status.FAIL,
-            Message(
-                "multipath.of-optimum",
-                "{mib_s:.3f} MiB/s is {part:.1%} of the optimum, {best_mib_s:.3f} MiB/s; expected at least {min:.0%}.",
-                mib_s=measured_bps / 8 / 2**20,
-                part=part,
-                best_mib_s=best_bps / 8 / 2**20,
-                min=self.min,
-            ).followed_by(*beyond),
-            measured=rounded(part),
-            expected=f"at least {self.min:g}",
-            figures={name: rounded(value) for name, value in figures.items()},
+        said = Message(
+            "multipath.of-optimum",
+            "{mib_s:.3f} MiB/s is {part:.1%} of the optimum, {best_mib_s:.3f} MiB/s; expected at least {min:.0%}.",
+            mib_s=measured_bps / 8 / 2**20,
+            part=part,
+            best_mib_s=best_bps / 8 / 2**20,
+            min=self.min,
         )
+        holds = part >= self.min and measured_bps <= most_bps
+        if measured_bps > most_bps:
+            said = said.followed_by(Message("multipath.beyond", "The links don't carry that much."))
+        return self.conclude(holds, said, measured=part, expected=f"at least {self.min:g}", **figures)
 
 
 def _optimum_bps(plan: Plan, session: Session) -> float:

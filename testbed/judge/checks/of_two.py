@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from testbed.judge.checks import explain, planned
 from testbed.judge.checks.coverage import NO_PAIRS, Coverage, cover
 from testbed.judge.checks.evidence import Evidence, Timed
 from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters, ConnectionIndex, Seconds, SeriesName
-from testbed.judge.checks.result import CheckResult, rounded
+from testbed.judge.checks.result import CheckResult
 from testbed.judge.status import Status
 from testbed.message import InvalidValue, Message
 from testbed.series import named
@@ -46,7 +46,7 @@ class Ratio(OfTwo):
     before that time do not count: a quick run that ends too early then has too little data instead of a failure.
     """
 
-    of_traffic: ClassVar[tuple[str, ...]] = WITH_SESSIONS
+    of_traffic = WITH_SESSIONS
 
     judge: Literal["ratio"]
     min: float = Field(ge=0)
@@ -83,7 +83,7 @@ class Ratio(OfTwo):
         coverage = self._coverage(evidence, pair)
         first, second = (s.between(coverage.from_s, coverage.to_s) for s in pair.values())
         _, values = quotients(first, second, within_s=evidence.interval_s / 2)
-        median = float(np.median(values)) if values.size else None
+        median = _median(values)
         expected = f"{self.min:g} to {self.max:g}"
         if coverage.gap or median is None:
             status, said = Status.INSUFFICIENT_DATA, (coverage.gap or NO_PAIRS).because("Not decided")
@@ -102,18 +102,15 @@ class Ratio(OfTwo):
             )
             if status == Status.FAIL:
                 said = said.followed_by(*explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s))
-        return CheckResult.of(
-            self,
+        return self.conclude(
             status,
             said,
-            measured=None if median is None else rounded(median) if np.isfinite(median) else "unbounded",
+            measured="unbounded" if median is not None and np.isinf(median) else median,
             expected=expected,
-            figures={
-                **coverage.figures(session["name"]),
-                "samples": int(values.size),
-                "median_first": rounded(float(np.median(first.values))) if first.values.size else None,
-                "median_second": rounded(float(np.median(second.values))) if second.values.size else None,
-            },
+            **coverage.figures(session["name"]),
+            samples=int(values.size),
+            median_first=_median(first.values),
+            median_second=_median(second.values),
         )
 
     def _coverage(self, evidence: Evidence, pair: dict[str, Timed]) -> Coverage:
@@ -209,13 +206,14 @@ class Settles(OfTwo):
                 )
             if status == Status.FAIL:
                 said = said.followed_by(*explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s))
-        return CheckResult.of(
-            self,
+        return self.conclude(
             status,
             said,
-            measured=("never" if values.size else None) if after_s is None else rounded(after_s),
+            measured="never" if after_s is None and values.size else after_s,
             expected=f"at most {self.within_s:g} s",
-            figures={**coverage.figures(session["name"]), "target": rounded(target), "samples": int(values.size)},
+            **coverage.figures(session["name"]),
+            target=target,
+            samples=int(values.size),
         )
 
 
@@ -233,6 +231,10 @@ def quotients(first: Timed, second: Timed, within_s: float) -> tuple[Values, Val
         times.append(t_s)
         values.append(value / other if other else np.inf)
     return np.array(times, dtype=np.float64), np.array(values, dtype=np.float64)
+
+
+def _median(values: Values) -> float | None:
+    return float(np.median(values)) if values.size else None
 
 
 def settled_s(t_s: Values, values: Values, target: float, tolerance: float) -> float | None:

@@ -20,8 +20,9 @@ from typing_extensions import Self
 
 from testbed import series
 from testbed.judge.checks.evidence import Evidence
-from testbed.judge.checks.result import CheckResult
-from testbed.message import InvalidValue
+from testbed.judge.checks.result import CheckResult, rounded
+from testbed.judge.status import Status
+from testbed.message import InvalidValue, Message
 from topologies import units
 
 RESOLVED = {"resolved": True}
@@ -63,6 +64,15 @@ CheckName = Annotated[str, Field(pattern=r"^[^\\\x00-\x1f\x7f]{1,120}$")]
 ANY_TRAFFIC = ("ncp", "tcp", "ndn", "program")
 WITH_SESSIONS = ("ncp", "program")
 """Sources of samples of single sessions and connections: the agents, or captures at the receivers."""
+
+
+def _rounded(value: Any) -> Any:
+    """The value with all fractions in it :func:`rounded`; whole numbers stay as they are."""
+    if isinstance(value, dict):
+        return {name: _rounded(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_rounded(part) for part in value]
+    return rounded(value) if isinstance(value, float) else value
 
 
 def _key(name: str) -> str | AliasChoices:
@@ -118,6 +128,28 @@ class CheckParameters(BaseModel):
     def result(self, evidence: Evidence) -> CheckResult:
         """The check's result for a run; raises CannotJudge where something that it needs is missing."""
         raise NotImplementedError
+
+    def conclude(
+        self,
+        holds: bool | Status,
+        said: Message,
+        *,
+        measured: float | str | None = None,
+        expected: float | str | None = None,
+        tolerance: float | None = None,
+        **figures: Any,
+    ) -> CheckResult:
+        """The result that a run gives, for the reason ``said``; ``holds`` may be a status. Fractions are rounded."""
+        status = holds if isinstance(holds, Status) else Status.PASS if holds else Status.FAIL
+        return CheckResult.of(
+            self,
+            status,
+            said,
+            measured=_rounded(measured),
+            expected=expected,
+            tolerance=tolerance,
+            figures=_rounded(figures),
+        )
 
     def unfit(self, section: Any) -> str | None:
         """The reason why the check has no data in the traffic of the scenario's section; None if it has."""

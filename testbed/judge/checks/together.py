@@ -6,7 +6,7 @@ All on one clock: seconds since the first session's start.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
@@ -15,8 +15,7 @@ from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence, Timed
 from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters, Seconds
 from testbed.judge.checks.planned import Capacity, path_of
-from testbed.judge.checks.result import CheckResult, rounded
-from testbed.judge.status import Status
+from testbed.judge.checks.result import CheckResult
 from testbed.message import Message
 from testbed.plan.model import Plan, Session
 from testbed.series import Samples, named
@@ -39,7 +38,7 @@ class FairShare(CheckParameters):
     Source: R. Jain, D. Chiu, W. Hawe, "A quantitative measure of fairness", DEC-TR-301, 1984.
     """
 
-    of_traffic: ClassVar[tuple[str, ...]] = WITH_SESSIONS
+    of_traffic = WITH_SESSIONS
 
     judge: Literal["fair_share"]
     min: float = Field(gt=0, le=1)
@@ -82,24 +81,20 @@ class FairShare(CheckParameters):
         even_bps = sum(rates.values()) / len(rates)
         poorest = min(rates, key=rates.__getitem__)
         part = rates[poorest] / even_bps if even_bps else 0.0
-        return CheckResult.of(
-            self,
-            Status.PASS if index >= self.min and part >= self.least else Status.FAIL,
-            Message(
-                "fairness.index",
-                "Jain's index is {index:.3f}; expected at least {check.min:g}. {poorest} has {part:.2f} of an even "
-                "share; expected at least {check.least:g}. Mean goodputs from {check.from_s:g} s to {check.to_s:g} s, "
-                "Mbit/s: {each}.",
-                check=self,
-                index=index,
-                poorest=poorest,
-                part=part,
-                each=_mbit_s(rates),
-            ),
-            measured=rounded(index),
-            expected=f"at least {self.min:g}",
-            figures={"least": rounded(part), "goodput_bps": {name: rounded(rate) for name, rate in rates.items()}},
+        said = Message(
+            "fairness.index",
+            "Jain's index is {index:.3f}; expected at least {check.min:g}. {poorest} has {part:.2f} of an even share; "
+            "expected at least {check.least:g}. Mean goodputs from {check.from_s:g} s to {check.to_s:g} s, Mbit/s: "
+            "{each}.",
+            check=self,
+            index=index,
+            poorest=poorest,
+            part=part,
+            each=_mbit_s(rates),
         )
+        holds = index >= self.min and part >= self.least
+        expected = f"at least {self.min:g}"
+        return self.conclude(holds, said, measured=index, expected=expected, least=part, goodput_bps=rates)
 
 
 class LinkFilled(CheckParameters):
@@ -109,7 +104,7 @@ class LinkFilled(CheckParameters):
     a second time because it was lost counts once, so a link that is full of resends is not filled.
     """
 
-    of_traffic: ClassVar[tuple[str, ...]] = WITH_SESSIONS
+    of_traffic = WITH_SESSIONS
 
     judge: Literal["link_filled"]
     link: str = Field(min_length=1)
@@ -132,23 +127,18 @@ class LinkFilled(CheckParameters):
         rates = wire_rates_bps(evidence, self.link, self.from_s, self.to_s)
         share = sum(rates.values()) / link_bps
         expected = f"{self.min:g} to {self.max:g}"
-        return CheckResult.of(
-            self,
-            Status.PASS if self.min <= share <= self.max else Status.FAIL,
-            Message(
-                "link.filled",
-                "What arrived over link {check.link} is {share:.3f} of its {link_mbit_s:.3f} Mbit/s; expected "
-                "{expected}. On the wire from {check.from_s:g} s to {check.to_s:g} s, Mbit/s: {each}.",
-                check=self,
-                share=share,
-                link_mbit_s=link_bps / 1e6,
-                expected=expected,
-                each=_mbit_s(rates),
-            ),
-            measured=rounded(share),
+        said = Message(
+            "link.filled",
+            "What arrived over link {check.link} is {share:.3f} of its {link_mbit_s:.3f} Mbit/s; expected {expected}. "
+            "On the wire from {check.from_s:g} s to {check.to_s:g} s, Mbit/s: {each}.",
+            check=self,
+            share=share,
+            link_mbit_s=link_bps / 1e6,
             expected=expected,
-            figures={"wire_bps": {name: rounded(rate) for name, rate in rates.items()}},
+            each=_mbit_s(rates),
         )
+        holds = self.min <= share <= self.max
+        return self.conclude(holds, said, measured=share, expected=expected, wire_bps=rates)
 
 
 class Bottleneck(CheckParameters):
@@ -166,8 +156,8 @@ class Bottleneck(CheckParameters):
     All from ``from`` to ``to``, in seconds since the first session's start, during which everybody has to send.
     """
 
-    of_traffic: ClassVar[tuple[str, ...]] = WITH_SESSIONS
-    tells_figures: ClassVar[bool] = True
+    of_traffic = WITH_SESSIONS
+    tells_figures = True
 
     judge: Literal["bottleneck"]
     link: str = Field(min_length=1)
@@ -211,24 +201,20 @@ class Bottleneck(CheckParameters):
             figures["rival_share"] = min(rivals.values()) * len(everyone) / carried_bps
         if self.late is not None:
             figures["converged_s"] = self._converged_s(evidence, self.late, crossing, capacity, len(everyone))
-        beyond = [Message("bottleneck.beyond", "The link doesn't carry that much.")] if used > MOST else []
-        return CheckResult.of(
-            self,
-            Status.PASS if self.min <= used <= MOST else Status.FAIL,
-            Message(
-                "bottleneck.utilization",
-                "What arrived over link {check.link} is {used:.1%} of the {carried_mbit_s:.3f} Mbit/s that it carries; "
-                "expected at least {check.min:.0%}. On the wire from {check.from_s:g} s to {check.to_s:g} s, Mbit/s: "
-                "{each}.",
-                check=self,
-                used=used,
-                carried_mbit_s=carried_bps / 1e6,
-                each=_mbit_s(everyone),
-            ).followed_by(*beyond),
-            measured=rounded(used),
-            expected=f"at least {self.min:g}",
-            figures={name: rounded(value) for name, value in figures.items()},
+        said = Message(
+            "bottleneck.utilization",
+            "What arrived over link {check.link} is {used:.1%} of the {carried_mbit_s:.3f} Mbit/s that it carries; "
+            "expected at least {check.min:.0%}. On the wire from {check.from_s:g} s to {check.to_s:g} s, Mbit/s: "
+            "{each}.",
+            check=self,
+            used=used,
+            carried_mbit_s=carried_bps / 1e6,
+            each=_mbit_s(everyone),
         )
+        if used > MOST:
+            said = said.followed_by(Message("bottleneck.beyond", "The link doesn't carry that much."))
+        holds = self.min <= used <= MOST
+        return self.conclude(holds, said, measured=used, expected=f"at least {self.min:g}", **figures)
 
     def _connection(self, session: Session) -> str | None:
         """The first of a session's connections that crosses the link."""
