@@ -1,18 +1,23 @@
-"""Runs Grafana, the service of docker-compose.yml, by ``docker compose`` or ``docker-compose``, whichever is there."""
+"""Runs Grafana, the service of docker-compose.yml, by ``docker compose`` or ``docker-compose``, whichever is there; its
+passwords, ports and paths are in ``.env``."""
 
 from __future__ import annotations
 
+import os
+import secrets
 import shutil
 import subprocess
-import time
-
-import requests
 
 from testbed import paths
 from testbed.errors import CannotRun
-from testbed.services import environment, grafana
-from testbed.services.influx.endpoint import Endpoint
+from testbed.services import grafana
+from testbed.services.influx.endpoint import Endpoint, answers_within, write_secret
 from testbed.services.influx.state import State
+
+ENVIRONMENT = paths.CHECKOUT / ".env"
+IMAGE = "grafana/grafana:9.3.16"
+"""Grafana's where GRAFANA_IMAGE names no other, as in docker-compose.yml."""
+PROJECT = "ncp-testbed"
 
 PULL_TIMEOUT_S = 600
 START_TIMEOUT_S = 120
@@ -36,58 +41,60 @@ def command() -> list[str]:
     )
 
 
+def image() -> str:
+    """Grafana's image."""
+    return os.environ.get("GRAFANA_IMAGE", "") or IMAGE
+
+
 def have_image() -> None:
     """Pull Grafana's image unless it is here; NoService if it can't be had."""
-    image = environment.image()
-    if subprocess.run(["docker", "image", "inspect", image], capture_output=True, check=False).returncode == 0:
-        return
-    print(f"pulling {image} …", flush=True)
-    try:
-        done = subprocess.run(
-            ["docker", "pull", "--quiet", image], capture_output=True, text=True, timeout=PULL_TIMEOUT_S, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise NoService(
-            "compose.pull-timeout",
-            "its image {image} was not here after {pull_timeout_s} s of pulling",
-            image=image,
-            pull_timeout_s=PULL_TIMEOUT_S,
-        ) from None
-    if done.returncode:
-        why = (done.stderr.strip().splitlines() or ["docker pull failed"])[-1]
-        raise NoService(
-            "compose.no-image", "its image {image} can't be had: {why}", image=image, why=why.rsplit(": ", 1)[-1]
-        )
+    if subprocess.run(["docker", "image", "inspect", image()], capture_output=True, check=False).returncode:
+        print(f"pulling {image()} …", flush=True)
+        _run(["docker", "pull", "--quiet", image()], PULL_TIMEOUT_S)
+
+
+def write_environment(endpoint: Endpoint) -> None:
+    """Write ``.env`` for its owner only."""
+    # Stored beside InfluxDB's passwords, since Grafana's volume is the machine's as well.
+    password = State.here().folder / "grafana-password"
+    if not password.exists():
+        write_secret(password, secrets.token_urlsafe(24))
+    values = {
+        "COMPOSE_PROJECT_NAME": PROJECT,
+        "GRAFANA_IMAGE": image(),
+        "NCP_TESTBED_INFLUX_URL": endpoint.url,
+        "NCP_TESTBED_INFLUX_READER": endpoint.logins["reader"].username,
+        "NCP_TESTBED_INFLUX_READER_PASSWORD": endpoint.logins["reader"].password,
+        "NCP_TESTBED_GRAFANA_PORT": str(grafana.port()),
+        "NCP_TESTBED_GRAFANA_PASSWORD": password.read_text(),
+        "NCP_TESTBED_RESULTS": str(paths.results().resolve()),
+    }
+    lines = ["# Written by `./run.sh up`; changes here are lost.", *(f"{k}={v}" for k, v in values.items())]
+    write_secret(ENVIRONMENT, "\n".join(lines) + "\n")
 
 
 def start(endpoint: Endpoint) -> str:
     """Start it; its URL once it answers, or NoService if it can't be had or does not start."""
     State.here().folder.mkdir(parents=True, exist_ok=True)
-    environment.write(endpoint.url, endpoint.logins)
+    write_environment(endpoint)
     paths.results().mkdir(parents=True, exist_ok=True)
     compose = command()
     have_image()
-    _compose([*compose, "up", "--detach", "--no-build"])
-    deadline = time.monotonic() + HEALTHY_TIMEOUT_S
-    while time.monotonic() < deadline:
-        try:
-            if requests.get(f"http://127.0.0.1:{grafana.port()}/api/health", timeout=2).ok:
-                return grafana.base_url()
-        except requests.RequestException:
-            pass
-        time.sleep(0.5)
-    raise NoService(
-        "compose.not-healthy",
-        "it did not answer within {healthy_timeout_s:.0f} s; see `docker logs`",
-        healthy_timeout_s=HEALTHY_TIMEOUT_S,
-    )
+    _run([*compose, "up", "--detach", "--no-build"], START_TIMEOUT_S)
+    if not answers_within(HEALTHY_TIMEOUT_S, f"http://127.0.0.1:{grafana.port()}/api/health"):
+        raise NoService(
+            "compose.not-healthy",
+            "it did not answer within {healthy_timeout_s:.0f} s; see `docker logs`",
+            healthy_timeout_s=HEALTHY_TIMEOUT_S,
+        )
+    return grafana.base_url()
 
 
 def stop() -> bool:
     """Stop and remove its container, keeping its volume; False when there was none."""
     if not containers():
         return False
-    _compose([*command(), "down"])
+    _run([*command(), "down"], START_TIMEOUT_S)
     return True
 
 
@@ -95,23 +102,23 @@ def containers() -> list[str]:
     """Names of the project's running containers."""
     if not shutil.which("docker"):
         return []
-    label = f"label=com.docker.compose.project={environment.PROJECT}"
+    label = f"label=com.docker.compose.project={PROJECT}"
     requested = ["docker", "ps", "--format", "{{.Names}}", "--filter", label]
     done = subprocess.run(requested, capture_output=True, text=True, check=False)
     return done.stdout.split()
 
 
-def _compose(arguments: list[str]) -> None:
+def _run(arguments: list[str], timeout_s: float) -> None:
     try:
         done = subprocess.run(
-            arguments, cwd=paths.CHECKOUT, capture_output=True, text=True, timeout=START_TIMEOUT_S, check=False
+            arguments, cwd=paths.CHECKOUT, capture_output=True, text=True, timeout=timeout_s, check=False
         )
     except subprocess.TimeoutExpired:
         raise NoService(
             "compose.timeout",
             "`{command}` did not end within {timeout_s:.0f} s",
             command=" ".join(arguments),
-            timeout_s=START_TIMEOUT_S,
+            timeout_s=timeout_s,
         ) from None
     if done.returncode:
         why = (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]

@@ -5,17 +5,12 @@ from __future__ import annotations
 import os
 from urllib.parse import urlencode
 
-from testbed.errors import BadInput
+from testbed.services.influx.endpoint import port_of
 
 
 def port() -> int:
-    """Grafana's port: ``NCP_TESTBED_GRAFANA_PORT``, else 3000; BadInput for no port."""
-    text = os.environ.get("NCP_TESTBED_GRAFANA_PORT", "3000")
-    if not text.isdecimal() or not 0 < int(text) < 65536:
-        raise BadInput(
-            "grafana.bad-port", "NCP_TESTBED_GRAFANA_PORT={port}: should be a port number from 1 to 65535", port=text
-        )
-    return int(text)
+    """Grafana's port; BadInput for no port."""
+    return port_of("NCP_TESTBED_GRAFANA_PORT", 3000)
 
 
 def base_url() -> str:

@@ -8,21 +8,21 @@ from ruamel.yaml import YAML
 
 from testbed import paths
 from testbed.errors import BadInput
-from testbed.services import compose, environment, grafana
-from testbed.services.influx.endpoint import ROLES, Login, Role
+from testbed.services import compose, grafana
+from testbed.services.influx.endpoint import ROLES, Endpoint, Login
 from tests.raises import Said, raises
 
 FILE = YAML(typ="safe").load(paths.CHECKOUT / "docker-compose.yml")
-LOGINS: dict[Role, Login] = {role: Login(role, f"secret-of-{role}") for role in ROLES}
+ENDPOINT = Endpoint("http://127.0.0.1:8086", "any", {role: Login(role, f"secret-of-{role}") for role in ROLES})
 
 
 @pytest.fixture
 def written(monkeypatch, tmp_path):
     """``.env`` in a folder of the test's own, as a mapping."""
     monkeypatch.setenv("NCP_TESTBED_STATE", str(tmp_path))
-    monkeypatch.setattr(environment, "FILE", tmp_path / ".env")
+    monkeypatch.setattr(compose, "ENVIRONMENT", tmp_path / ".env")
     (tmp_path / "influxdb").mkdir()
-    environment.write("http://127.0.0.1:8086", LOGINS)
+    compose.write_environment(ENDPOINT)
     lines = (tmp_path / ".env").read_text().splitlines()
     return tmp_path, dict(line.split("=", 1) for line in lines if not line.startswith("#"))
 
@@ -36,12 +36,12 @@ def test_nothing_listens_beyond_the_loopback_address():
 def test_grafana_is_pinned_checked_and_keeps_its_data(monkeypatch):
     monkeypatch.delenv("GRAFANA_IMAGE", raising=False)
     service = FILE["services"]["grafana"]
-    assert service["image"] == f"${{GRAFANA_IMAGE:-{environment.IMAGE}}}"
-    assert re.fullmatch(r"[\w/-]+:\d+\.\d+\.\d+", environment.image())
+    assert service["image"] == f"${{GRAFANA_IMAGE:-{compose.IMAGE}}}"
+    assert re.fullmatch(r"[\w/-]+:\d+\.\d+\.\d+", compose.image())
     assert service["healthcheck"]["test"]
     assert any(volume.startswith("grafana:") for volume in service["volumes"])
     monkeypatch.setenv("GRAFANA_IMAGE", "registry.example/mine:1")
-    assert environment.image() == "registry.example/mine:1"
+    assert compose.image() == "registry.example/mine:1"
 
 
 def test_viewing_needs_no_login_and_changes_nothing():
@@ -80,8 +80,8 @@ def test_the_environment_is_its_owners_only_and_never_committed(written):
 
 def test_grafanas_password_stays(written):
     _, values = written
-    environment.write("http://127.0.0.1:8086", LOGINS)
-    again = dict(line.split("=", 1) for line in environment.FILE.read_text().splitlines()[1:])
+    compose.write_environment(ENDPOINT)
+    again = dict(line.split("=", 1) for line in compose.ENVIRONMENT.read_text().splitlines()[1:])
     assert again == values
 
 
@@ -99,13 +99,13 @@ def test_an_image_that_can_not_be_had_is_one_line(monkeypatch):
     monkeypatch.setenv("GRAFANA_IMAGE", "localhost:1/no-such-registry:1.0.0")
     with pytest.raises(compose.NoService) as raised:
         compose.have_image()
-    assert raised.value.code == "compose.no-image"
-    assert raised.value.parameters["image"] == "localhost:1/no-such-registry:1.0.0"
+    assert raised.value.code == "compose.failed"
+    assert raised.value.parameters["command"] == "docker pull --quiet localhost:1/no-such-registry:1.0.0"
     assert "\n" not in raised.value.message
 
 
 @pytest.mark.parametrize("port", ["", "0", "70000", "x"])
 def test_a_bad_port_is_bad_input(monkeypatch, port):
     monkeypatch.setenv("NCP_TESTBED_GRAFANA_PORT", port)
-    with raises(BadInput, "grafana.bad-port"):
+    with raises(BadInput, "service.bad-port", variable="NCP_TESTBED_GRAFANA_PORT", port=port):
         grafana.port()

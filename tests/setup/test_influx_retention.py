@@ -10,7 +10,7 @@ from testbed.judge.checks.history import history_lines
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.services import influx
 from testbed.services.influx import retention
-from testbed.services.influx.client import QueryFailed
+from testbed.services.influx.client import QueryFailed, Series
 
 pytestmark = pytest.mark.root
 
@@ -93,14 +93,14 @@ def test_each_day_is_summed_up_by_the_database_itself(endpoint: influx.Endpoint)
     ] + [f"key_figure,{tags},figure=law measured={value} {today - DAY_NS + k}" for k, value in enumerate([2, 4])]
     client = raw(endpoint)
     # The queries' own text, only more often than every hour.
-    for name, statement in retention.continuous_queries(endpoint.database, every="2s").items():
+    for name, statement in retention.continuous_queries(endpoint.database).items():
         client.query(f'DROP CONTINUOUS QUERY "{name}" ON "{endpoint.database}"', method="POST")
-        client.query(statement, method="POST")
+        client.query(statement.replace("EVERY 1h", "EVERY 2s"), method="POST")
     with influx.Client(endpoint, "agent") as agent, influx.Client(endpoint, "reader") as reader:
         agent.write(lines, retention.HISTORY)
         deadline = time.monotonic() + 60
-        figures: list[influx.Series] = []
-        verdicts: list[influx.Series] = []
+        figures: list[Series] = []
+        verdicts: list[Series] = []
         while not (verdicts and figures) and time.monotonic() < deadline:
             time.sleep(0.5)
             verdicts = reader.query('SELECT * FROM "history"."verdict_daily" GROUP BY *')

@@ -226,7 +226,7 @@ def test_a_server_of_the_users_own_is_used_with_its_login(
 @pytest.mark.parametrize("port", ["", "0", "65536", "80x", "-1"])
 def test_a_bad_port_is_bad_input(monkeypatch: pytest.MonkeyPatch, port: str) -> None:
     monkeypatch.setenv("NCP_TESTBED_INFLUX_PORT", port)
-    with raises(BadInput, "influx.bad-port"):
+    with raises(BadInput, "service.bad-port", variable="NCP_TESTBED_INFLUX_PORT", port=port):
         influx.status()
 
 

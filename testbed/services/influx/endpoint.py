@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, field
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
+
+import requests
 
 from testbed.errors import BadInput
 
@@ -28,9 +32,7 @@ class Login:
 
     def write(self, path: Path) -> None:
         """Write the file that ``ncp-agent --credentials`` reads, for its owner only."""
-        secret = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(secret, "w") as file:
-            json.dump({"username": self.username, "password": self.password}, file)
+        write_secret(path, json.dumps(asdict(self)))
 
 
 @dataclass(frozen=True)
@@ -70,3 +72,38 @@ def external() -> Endpoint | None:
         raise BadInput("influx.bad-url", "NCP_TESTBED_INFLUX_URL={url}: should be like http://host:8086", url=url)
     login = Login(os.environ.get("NCP_TESTBED_INFLUX_USER", ""), os.environ.get("NCP_TESTBED_INFLUX_PASSWORD", ""))
     return Endpoint(url, DATABASE, dict.fromkeys(ROLES, login))
+
+
+def write_secret(path: Path, text: str) -> None:
+    """Write a file that only its owner can read."""
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+
+
+def port_of(variable: str, default: int) -> int:
+    """The port that an environment variable names.
+
+    Raises:
+        BadInput: not a number from 1 to 65535.
+    """
+    text = os.environ.get(variable, str(default))
+    if not text.isdecimal() or not 0 < int(text) < 65536:
+        raise BadInput(
+            "service.bad-port",
+            "{variable}={port}: should be a port number from 1 to 65535",
+            variable=variable,
+            port=text,
+        )
+    return int(text)
+
+
+def answers_within(timeout_s: float, url: str) -> bool:
+    """Whether a server answers, waiting for that."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        with suppress(requests.RequestException):
+            if requests.get(url, timeout=2).ok:
+                return True
+        time.sleep(0.05)
+    return False

@@ -43,7 +43,7 @@ def set_up(client: InfluxDBClient, database: str, *, shorten: bool) -> None:
         _make_query(client, database, name, statement)
 
 
-def continuous_queries(database: str, *, every: str = "1h") -> dict[str, str]:
+def continuous_queries(database: str) -> dict[str, str]:
     """The statements by name. Each looks at two days: a run may end after midnight, or be written late."""
     place = f"{influxql.identifier(database)}.{influxql.identifier(HISTORY)}"
     found = {}
@@ -53,7 +53,7 @@ def continuous_queries(database: str, *, every: str = "1h") -> dict[str, str]:
     ):
         found[name] = (
             f"CREATE CONTINUOUS QUERY {influxql.identifier(name)} ON {influxql.identifier(database)} "
-            f"RESAMPLE EVERY {every} FOR 2d BEGIN "
+            f"RESAMPLE EVERY 1h FOR 2d BEGIN "
             f"{select} INTO {place}.{influxql.identifier(target)} FROM {place}.{influxql.identifier(source)} "
             "GROUP BY time(1d), * END"
         )

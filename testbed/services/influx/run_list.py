@@ -31,8 +31,8 @@ _LAST_OF_ALL_NS = 4_102_444_800 * NANOSECONDS  # 2100-01-01T00:00:00Z
 
 
 def before_the_first() -> list[str]:
-    """The list before there is a run: the entry of a run without a name, so that a dashboard's plots have a length, and
-    say in words that there is none yet."""
+    """The list before there is a run: the entry of a run without a name, so that a dashboard's plots have a length
+    before the first run."""
     return _lines({}, {"length_s": 10.0}, _LAST_OF_ALL_NS)
 
 

@@ -27,7 +27,7 @@ from testbed.errors import CannotRun
 from testbed.services.influx import retention, run_list
 from testbed.services.influx import state as influx_state
 from testbed.services.influx.client import connect
-from testbed.services.influx.endpoint import DATABASE, Endpoint, external
+from testbed.services.influx.endpoint import DATABASE, Endpoint, answers_within, external
 from testbed.services.influx.state import State
 
 START_TIMEOUT_S = 30.0
@@ -225,14 +225,8 @@ def _start(state: State, user: str | None) -> None:
 
 
 def _wait_until_it_answers(state: State, endpoint: Endpoint) -> None:
-    deadline = time.monotonic() + START_TIMEOUT_S
-    while time.monotonic() < deadline:
-        try:
-            if requests.get(f"{endpoint.url}/ping", timeout=2).status_code == 204:
-                return
-        except requests.RequestException:
-            pass
-        time.sleep(0.05)
+    if answers_within(START_TIMEOUT_S, f"{endpoint.url}/ping"):
+        return
     lines = state.log.read_text(errors="replace").splitlines()
     raise InfluxUnavailable(
         "influx.not-up",

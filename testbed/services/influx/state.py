@@ -10,8 +10,8 @@ import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from testbed.errors import BadInput, CannotRun
-from testbed.services.influx.endpoint import ROLES, Login, Role
+from testbed.errors import CannotRun
+from testbed.services.influx.endpoint import ROLES, Login, Role, port_of, write_secret
 
 SERVICE_USER = "influxdb"  # made by Debian's package; unprivileged
 
@@ -58,17 +58,8 @@ bind-address = "127.0.0.1:0"
 
 
 def port() -> int:
-    """Port of the HTTP API: ``NCP_TESTBED_INFLUX_PORT``, else 8086.
-
-    Raises:
-        BadInput: not a number from 1 to 65535.
-    """
-    text = os.environ.get("NCP_TESTBED_INFLUX_PORT", "8086")
-    if not text.isdecimal() or not 0 < int(text) < 65536:
-        raise BadInput(
-            "influx.bad-port", "NCP_TESTBED_INFLUX_PORT={port}: should be a port number from 1 to 65535", port=text
-        )
-    return int(text)
+    """Port of the HTTP API; BadInput for no port."""
+    return port_of("NCP_TESTBED_INFLUX_PORT", 8086)
 
 
 @dataclass(frozen=True)
@@ -132,9 +123,7 @@ class State:
             stored = json.loads(self.credentials.read_text())
             return {role: Login(**stored[role]) for role in ROLES}
         logins = {role: Login(role, secrets.token_urlsafe(24)) for role in ROLES}
-        secret = os.open(self.credentials, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(secret, "w") as file:
-            json.dump({role: asdict(login) for role, login in logins.items()}, file, indent=2)
+        write_secret(self.credentials, json.dumps({role: asdict(login) for role, login in logins.items()}, indent=2))
         return logins
 
 
