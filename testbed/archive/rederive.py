@@ -186,7 +186,7 @@ class _MadeAgain:
 
     def _same_host(self, reader: FromFile, idle: Sequence[float]) -> None:
         """The host's samples against those in the telemetry."""
-        busy = [float(point["cpu"]) for point in reader.fields("host")]
+        busy = [float(fields["cpu"]) for _, _, fields in reader.points().get("host", [])]
         if len(busy) != len(idle) or any(1.0 - a != b for a, b in zip(idle, busy, strict=True)):
             self.verified.differences.add_message(
                 "host-load.not-the-telemetry-s",

@@ -25,12 +25,13 @@ from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from testbed.plan.traffic_types import traffic_of
-from testbed.series import FromFile, FromInflux, Reader
+from testbed.series import FromFile, Reader
 from testbed.series.one_clock import shifted
 from testbed.series.reader import end_of, start_of
 from testbed.services.influx import retention, run_list
 from testbed.services.influx.client import Client, QueryFailed
 from testbed.services.influx.endpoint import Endpoint
+from testbed.services.influx.reader import FromInflux
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from testbed.engines.judging import Judged, store_judged
 from testbed.errors import TestbedError
 from testbed.judge.checks.law_ahead import law_ahead
 from testbed.plan.model import Plan
-from testbed.series import FromInflux
 from testbed.series.one_clock import RETENTION
 from testbed.services.influx import Client, Endpoint, run_list, running
+from testbed.services.influx.reader import FromInflux
 
 
 class Database:

@@ -5,51 +5,54 @@ Checks, plots, exports and dashboards all take their series from here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from testbed.series import collected, ndn
 from testbed.series.series import Series
 
-
-def _of_connection(name: str, field_name: str, title: str, unit: str, role: str = "sender") -> Series:
-    return Series(name, "ncp_connection", field_name, "connection", title, unit, (("role", role),))
-
-
-def _of_session(name: str, field_name: str, title: str, unit: str, role: str) -> Series:
-    return Series(name, "ncp_session", field_name, "session", title, unit, (("role", role),))
+SEGMENTS = "segments.csv"
+"""The log of NDN's consumer, a row per segment in the order of arrival."""
 
 
-def _of_link(name: str, field_name: str, title: str, unit: str, direction: str = "ab") -> Series:
-    return Series(name, "link", field_name, "link", title, unit, (("direction", direction),))
+def _family(measurement: str, group_by: str, **tags: str) -> Callable[[str, str, str, str], Series]:
+    """A maker of series of one measurement, from their name, field, title and unit."""
+    return lambda name, field, title, unit: Series(name, measurement, field, group_by, title, unit, tuple(tags.items()))
 
 
-def _of_any_link(name: str, field_name: str, title: str, unit: str) -> Series:
-    return Series(name, "link", field_name, "link", title, unit)
-
+_of_sender, _of_receiver = (_family("ncp_connection", "connection", role=role) for role in ("sender", "receiver"))
+_of_sending, _of_receiving = (_family("ncp_session", "session", role=role) for role in ("sender", "receiver"))
+_of_link, _of_link_back = (_family("link", "link", direction=direction) for direction in ("ab", "ba"))
+_of_any_link = _family("link", "link")
+_of_flow = _family("tcp_info", "flow")
+_of_tcp_sender = _family("tcp_info", "flow", role="sender")
+_of_socket = _family("socket_queue", "flow")
+_of_queue = _family("qdisc", "interface")
+_of_consumer = _family("ndn", "node", role="consumer")
+_of_face = _family("ndn", "face", role="forwarder")
+"""Of forwarders' faces, each named as its node and its neighbour: ``h2-h1``."""
 
 _OF_A_RUN = (("check", ""),)
 """The verdict on a run, not those on its checks."""
 
 _ALL = (
-    _of_connection("window_packets", "window_packets", "Window", "packets"),
-    _of_connection("window_share", "window_share", "Share of the session's window", ""),
-    _of_connection("in_flight_packets", "in_flight_packets", "In flight", "packets"),
-    _of_connection("rtt_ms", "rtt_ms", "RTT, with the wait for the ACK", "ms"),
-    _of_connection("rto_ms", "rto_ms", "RTO", "ms"),
+    _of_sender("window_packets", "window_packets", "Window", "packets"),
+    _of_sender("window_share", "window_share", "Share of the session's window", ""),
+    _of_sender("in_flight_packets", "in_flight_packets", "In flight", "packets"),
+    _of_sender("rtt_ms", "rtt_ms", "RTT, with the wait for the ACK", "ms"),
+    _of_sender("rto_ms", "rto_ms", "RTO", "ms"),
     # Delivery is what the receiver saw arrive; the sender's view of it is its ACKs.
-    _of_connection("delivered_pps", "delivered_pps", "Delivery rate", "packets/s", role="receiver"),
-    _of_connection("delivered_share", "delivered_share", "Share of what was delivered", "", role="receiver"),
-    _of_connection("acknowledged_pps", "delivered_pps", "Acknowledged", "packets/s"),
-    _of_connection("acknowledged_share", "delivered_share", "Share of what was acknowledged", ""),
-    _of_connection("sent", "sent", "Sent", "packets"),
-    _of_connection("resent", "resent", "Resent", "packets"),
-    _of_connection("acked", "acked", "Acknowledged", "packets"),
-    _of_connection("lost", "lost", "Timed out", "packets"),
-    _of_session("goodput_bps", "goodput_bps", "Goodput", "bit/s", role="receiver"),
-    _of_session("received_bytes", "bytes", "Received", "bytes", role="receiver"),
-    _of_session("send_window_used", "send_window_used", "Session window in use", "bytes", role="sender"),
-    _of_session("reorder_bytes", "reorder_bytes", "Waiting for earlier data", "bytes", role="receiver"),
+    _of_receiver("delivered_pps", "delivered_pps", "Delivery rate", "packets/s"),
+    _of_receiver("delivered_share", "delivered_share", "Share of what was delivered", ""),
+    _of_sender("acknowledged_pps", "delivered_pps", "Acknowledged", "packets/s"),
+    _of_sender("acknowledged_share", "delivered_share", "Share of what was acknowledged", ""),
+    _of_sender("sent", "sent", "Sent", "packets"),
+    _of_sender("resent", "resent", "Resent", "packets"),
+    _of_sender("acked", "acked", "Acknowledged", "packets"),
+    _of_sender("lost", "lost", "Timed out", "packets"),
+    _of_receiving("goodput_bps", "goodput_bps", "Goodput", "bit/s"),
+    _of_receiving("received_bytes", "bytes", "Received", "bytes"),
+    _of_sending("send_window_used", "send_window_used", "Session window in use", "bytes"),
+    _of_receiving("reorder_bytes", "reorder_bytes", "Waiting for earlier data", "bytes"),
     _of_link("link_rate_bps", "rate_bps", "Configured rate", "bit/s"),
     _of_link("link_achieved_bps", "achieved_bps", "Achieved rate", "bit/s"),
     _of_link("link_delay_ms", "delay_ms", "Configured one-way delay", "ms"),
@@ -59,7 +62,7 @@ _ALL = (
     _of_link("link_drops", "drops", "Drops", "packets"),
     _of_link("link_lateness_us", "lateness_us", "Lateness, median", "µs"),
     _of_link("link_lateness_p99_us", "lateness_p99_us", "Lateness, 99th percentile", "µs"),
-    _of_link("reverse_lateness_p99_us", "lateness_p99_us", "Lateness back, 99th percentile", "µs", "ba"),
+    _of_link_back("reverse_lateness_p99_us", "lateness_p99_us", "Lateness back, 99th percentile", "µs"),
     # Links in both directions, for dashboards; judges look at one direction at a time.
     _of_any_link("any_link_rate_bps", "rate_bps", "Configured rate", "bit/s"),
     _of_any_link("any_link_achieved_bps", "achieved_bps", "Achieved rate", "bit/s"),
@@ -97,11 +100,52 @@ _ALL = (
     Series("cell_bound", "table_cell", "bound", "row", "What the links carry at most", ""),
     Series("cell_median", "table_cell", "median", "row", "Median", ""),
     Series("telemetry_lag_ms", "telemetry_lag", "lag_ms", "run", "The database is behind by", "ms"),
+    # The kernel's own view of sockets, queues and interfaces, and the collectors' cost.
+    _of_flow("tcp_cwnd_packets", "cwnd_packets", "Congestion window", "packets"),
+    _of_flow("tcp_ssthresh_packets", "ssthresh_packets", "Slow-start threshold", "packets"),
+    _of_flow("tcp_in_flight_packets", "in_flight_packets", "In flight", "packets"),
+    _of_flow("tcp_rtt_ms", "rtt_ms", "Smoothed RTT", "ms"),
+    _of_flow("tcp_min_rtt_ms", "min_rtt_ms", "Least RTT", "ms"),
+    _of_flow("tcp_rto_ms", "rto_ms", "RTO", "ms"),
+    _of_flow("tcp_delivery_bps", "delivery_bps", "Delivery rate, by the sender", "bit/s"),
+    _of_flow("tcp_pacing_bps", "pacing_bps", "Pacing rate", "bit/s"),
+    _of_flow("tcp_resent", "resent", "Resent", "packets"),
+    _of_flow("tcp_lost_packets", "lost_packets", "Held for lost", "packets"),
+    _of_flow("tcp_receive_space_bytes", "receive_space_bytes", "Receive space", "bytes"),
+    _of_flow("tcp_peer_window_bytes", "peer_window_bytes", "Window that the peer advertises", "bytes"),
+    # Of the end that sends the data: what a run is judged and drawn by.
+    _of_tcp_sender("sender_cwnd_packets", "cwnd_packets", "Congestion window", "packets"),
+    _of_tcp_sender("sender_ssthresh_packets", "ssthresh_packets", "Slow-start threshold", "packets"),
+    _of_tcp_sender("sender_in_flight_packets", "in_flight_packets", "In flight", "packets"),
+    _of_tcp_sender("sender_rtt_ms", "rtt_ms", "Smoothed RTT", "ms"),
+    _of_tcp_sender("sender_min_rtt_ms", "min_rtt_ms", "Least RTT", "ms"),
+    _of_tcp_sender("sender_delivery_bps", "delivery_bps", "Delivery rate, by the sender", "bit/s"),
+    _of_tcp_sender("sender_peer_window_bytes", "peer_window_bytes", "Window that the receiver advertises", "bytes"),
+    _of_socket("socket_send_queue_bytes", "send_queue_bytes", "Send queue", "bytes"),
+    _of_socket("socket_receive_queue_bytes", "receive_queue_bytes", "Receive queue", "bytes"),
+    _of_socket("socket_drops", "drops", "Dropped at the socket", "packets"),
+    _of_queue("qdisc_backlog_bytes", "backlog_bytes", "Backlog", "bytes"),
+    Series("shaped_bps", "qdisc", "rate_bps", "link", "Rate that a queue is told", "bit/s"),
+    _of_queue("qdisc_drops", "drops", "Drops", "packets"),
+    _family("interface", "interface")("interface_sent_drops", "sent_drops", "Not sent", "packets"),
+    Series("collector_cpu", "collector", "cpu", "collector", "CPU of a collector", ""),
+    # NDN's consumer, and what forwarders' faces hold and mark.
+    _of_consumer("ndn_rtt_ms", "rtt_ms", "RTT", "ms"),
+    _of_consumer("ndn_rto_ms", "rto_ms", "RTO", "ms"),
+    _of_consumer("ndn_window", "cwnd", "Window", "Interests"),
+    _of_consumer("ndn_in_flight", "in_flight", "In flight", "Interests"),
+    _of_consumer("ndn_goodput_bps", "goodput_bps", "Goodput", "bit/s"),
+    _of_consumer("ndn_marks", "marks", "Data with a mark", "packets"),
+    _of_consumer("ndn_window_cuts", "cwnd_cuts", "Cuts of the window", ""),
+    _of_consumer("ndn_retransmissions", "retransmissions", "Retransmissions", "Interests"),
+    _of_face("ndn_backlog_bytes", "backlog_bytes", "Backlog of the socket", "bytes"),
+    _of_face("ndn_backlog_max_bytes", "backlog_max_bytes", "Largest backlog since the last sample", "bytes"),
+    _of_face("ndn_queue_packets", "send_queue_packets", "Packets that wait for the socket", "packets"),
+    _of_face("ndn_marks_set", "marks_set", "Marks set", "packets"),
+    _of_face("ndn_drops", "drops", "Dropped, as the socket was full", "packets"),
 )
 
-CATALOGUE: Mapping[str, Series] = MappingProxyType(
-    {series.name: series for series in (*_ALL, *collected.ALL, *ndn.ALL)}
-)
+CATALOGUE: Mapping[str, Series] = MappingProxyType({series.name: series for series in _ALL})
 
 
 def named(name: str) -> Series:

@@ -6,7 +6,6 @@ import math
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -241,10 +240,6 @@ class FromFile:
 
     def points(self) -> dict[str, list[Point]]:
         """All, by measurement, in time order."""
-        return self._points
-
-    @cached_property
-    def _points(self) -> dict[str, list[Point]]:
         # Seldom requested: the file is read once more.
         found: dict[tuple[int, int], dict[str, Any]] = {}
         points: dict[str, list[Point]] = defaultdict(list)
@@ -261,10 +256,6 @@ class FromFile:
         for those in points.values():
             those.sort(key=lambda point: point[0])
         return points
-
-    def fields(self, measurement: str) -> list[dict[str, Any]]:
-        """A measurement's points, in time order."""
-        return [fields for _, _, fields in self._points.get(measurement, [])]
 
     def runs(self) -> set[str]:
         """See :meth:`testbed.series.reader.Reader.runs`."""

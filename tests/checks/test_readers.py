@@ -16,9 +16,10 @@ from testbed.errors import BadInput
 from testbed.judge.checks import Trust
 from testbed.judge.checks.derived import derived_lines
 from testbed.judge.judge import judge
-from testbed.series import CATALOGUE, FromFile, FromInflux, Series, named
+from testbed.series import CATALOGUE, FromFile, Series, named
 from testbed.series.influxql import select_dashboard, select_run
 from testbed.series.reader import start_of
+from testbed.services.influx.reader import FromInflux
 from tests.checks.generate import START_NS, make_plan, telemetry
 from tests.raises import Said, raises
 

@@ -18,11 +18,11 @@ from testbed.engines.mininet import calibration
 from testbed.engines.mininet.calibration import LinkReading
 from testbed.judge.checks import Trust
 from testbed.judge.checks.law_ahead import law_ahead
-from testbed.series import FromInflux
 from testbed.series.one_clock import RETENTION as ONE_CLOCK
 from testbed.services.influx import retention, run_list
 from testbed.services.influx.client import Client
 from testbed.services.influx.endpoint import DATABASE
+from testbed.services.influx.reader import FromInflux
 from testbed.study.report.points import table_lines
 from tests.checks.conftest import influx
 

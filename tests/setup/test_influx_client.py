@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from testbed.series import FromInflux
 from testbed.services import influx
 from testbed.services.influx.client import LINES_PER_BATCH, QueryFailed
+from testbed.services.influx.reader import FromInflux
 
 pytestmark = pytest.mark.root
 

@@ -16,9 +16,9 @@ import requests
 
 from testbed.errors import BadInput
 from testbed.exit_codes import Exit
-from testbed.series import FromInflux
 from testbed.services import influx
 from testbed.services.influx.client import QueryFailed
+from testbed.services.influx.reader import FromInflux
 from testbed.services.influx.state import SERVICE_USER
 from tests.ports import held_port
 from tests.raises import Containing, raises

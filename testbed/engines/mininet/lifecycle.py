@@ -41,10 +41,11 @@ from testbed.runtime.progress import Progress
 from testbed.runtime.site import Site
 from testbed.runtime.transfer import await_ready
 from testbed.scenario.kept import Kept, keep
-from testbed.series import FromFile, FromInflux
+from testbed.series import FromFile
 from testbed.services.influx import server
 from testbed.services.influx.client import Client, NoAnswer, QueryFailed
 from testbed.services.influx.endpoint import Endpoint
+from testbed.services.influx.reader import FromInflux
 
 if TYPE_CHECKING:
     from testbed.remote.hosts import InventoryHosts

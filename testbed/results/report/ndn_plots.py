@@ -14,7 +14,7 @@ from testbed.results.report import style
 from testbed.results.report.folder import ResultFolder
 from testbed.results.report.over_time import over_time
 from testbed.results.report.plot import Plot, drawn
-from testbed.series.ndn import SEGMENTS
+from testbed.series.catalogue import SEGMENTS
 
 MOST_DOTS = 2500
 """Most points of the consumer's log, evenly over it: more would make the page heavy, and show no more."""

@@ -19,7 +19,7 @@ from testbed.runtime.network import HostsTcp, Network
 from testbed.runtime.progress import Step
 from testbed.runtime.socket_samples import assert_sent_with, congestion_controls
 from testbed.runtime.transfer import DRAIN_S, state_of, tell_to_start
-from testbed.series.ndn import SEGMENTS
+from testbed.series.catalogue import SEGMENTS
 from testbed.traffic.ndn.results import as_session_results
 from testbed.traffic.traffic import Traffic, address_of
 

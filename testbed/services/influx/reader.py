@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping
 
 from testbed.series import influxql
 from testbed.series.reader import DERIVED_MEASUREMENTS, Event, Samples, group_order
 from testbed.series.series import Series
-
-
-class Answer(Protocol):
-    """One series of an answer: columns of equal length, None where a point lacks a value.
-
-    The column ``time`` holds Unix nanoseconds.
-    """
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def tags(self) -> dict[str, str]: ...
-    @property
-    def columns(self) -> dict[str, list[Any]]: ...
-
-
-class QueryClient(Protocol):
-    """The queries of the database's client (:class:`testbed.services.influx.client.Client` is one)."""
-
-    def query(self, influxql: str, /) -> Sequence[Answer]: ...
+from testbed.services.influx.client import Client
 
 
 class FromInflux:
     """The telemetry of one run in the database that ``client`` queries."""
 
-    def __init__(self, client: QueryClient, run: str) -> None:
+    def __init__(self, client: Client, run: str) -> None:
         self._client = client
         self._run = run
 
