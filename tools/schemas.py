@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
@@ -66,7 +66,6 @@ def _of_results() -> dict[str, dict[str, Any]]:
         "bundle": pack.Description,
         "claims": all_run.Document,
         "compare": better.Comparison,
-        "cross-check": agrees.Document,
         "hashes": list[Repetition],
         "interop": interop.Document,
         "provenance": Provenance,
@@ -74,6 +73,7 @@ def _of_results() -> dict[str, dict[str, Any]]:
         "verdict": Verdict,
     }
     made = {f"results/{name}": _closed(_schema(kind)) for name, kind in kinds.items()}
+    made["results/cross-check"] = _closed(_schema(agrees.CrossCheck, "serialization"))
     verdict = made["results/verdict"]  # the model's field has a longer name, as pydantic has a `schema`
     verdict["properties"] = {"schema": verdict["properties"].pop("schema_version"), **verdict["properties"]}
     verdict["required"].insert(0, "schema")
@@ -92,8 +92,8 @@ def _closed(schema: Any) -> Any:
     return closed
 
 
-def _schema(kind: Any) -> dict[str, Any]:
-    made = TypeAdapter(kind).json_schema(schema_generator=_AsWritten)
+def _schema(kind: Any, mode: Literal["validation", "serialization"] = "validation") -> dict[str, Any]:
+    made = TypeAdapter(kind).json_schema(mode=mode, schema_generator=_AsWritten)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
 
 

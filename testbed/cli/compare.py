@@ -134,13 +134,9 @@ def cross_check(
     requested = cross_check.Request(chosen, tuple(set_), quick, runtime, rows, columns, repeat, recorded)
     with runs_made(cluster):
         folder, found, refused = cross_check.run(
-            compared,
-            requested,
-            paths.results() / "cross-check",
-            lambda entry: print("\n".join(entry.lines())),
-            strict=bool(names),
-            resume=resume,
+            compared, requested, paths.results() / "cross-check", strict=bool(names), resume=resume
         )
+    print(*(line for entry in found for line in entry.lines()), sep="\n")
     for entry in found:
         print(f"{entry.verdict:<9} {entry.scenario}")
     for name, why in refused.items():

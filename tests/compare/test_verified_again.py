@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from testbed.archive.kinds import verify_folder
-from testbed.results.report.folder import read_folder
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
 from testbed.study.checks import better
@@ -40,8 +39,7 @@ def cross_check(run: Path, folder: Path) -> None:
     places = {WORDS[engine]: folder / "cells" / "startup" / engine / run.name for engine in ("sim", "vkernel")}
     for place in places.values():
         shutil.copytree(run, place)
-    title = str(read_folder(run).plan["title"])
-    page.write_cross_check(folder, [of_runs("startup", title, places)], {})
+    page.write_cross_check(folder, [of_runs(places)], {})
 
 
 def repetitions(run: Path, folder: Path) -> None:

@@ -103,7 +103,7 @@ class Lab:
         self.patch.setattr("testbed.engines.judging._aligned", lambda *_: [])  # for the database only
         self.patch.setattr("testbed.study.report.plots.over_time", lambda *_: [])
         self.patch.setattr("testbed.study.report.plots.differences", lambda *_: [])
-        self.patch.setattr("testbed.study.kinds.cross_check._plots", lambda _found: [])
+        self.patch.setattr("testbed.study.kinds.cross_check._plots", lambda *_: [])
 
     def ask(self, *arguments: str) -> Said:
         """``./run.sh ARGUMENTS``, in this process."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
-from typing_extensions import TypedDict
+from pydantic import ConfigDict, Field, PlainSerializer, computed_field
+from pydantic.dataclasses import dataclass
+from pydantic.json_schema import SkipJsonSchema
 
-from testbed.documents import entry_of
 from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence, Timed
 from testbed.judge.checks.of_two import TOLERANCE, quotients, settled_s
@@ -19,7 +20,6 @@ from testbed.judge.figures import title_of, unit_of
 from testbed.judge.status import Status, verdict_of
 from testbed.plan.model import Session
 from testbed.results.report import words
-from testbed.results.report.plot import Plot
 from testbed.study.checks.table import judge_one
 from testbed.study.kinds.table_file import Table
 from testbed.study.kinds.table_result import Spread, results_of, summaries_of
@@ -37,54 +37,40 @@ Compared = TypeVar("Compared")
 
 @dataclass(frozen=True)
 class Deviation:
-    """Deviation of a session's figure between engines; ``off`` and ``allowed`` are in the same unit."""
+    """Deviation of a session's figure between engines; ``off`` and ``allowed`` are in the same unit. ``off`` is None
+    where only one of them has it."""
 
     session: str
     figure: str
     first: float | None
     second: float | None
-    off: float
+    off: float | None
     allowed: float
     text: str
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def same(self) -> bool:
         """Whether the engines agree within the tolerance."""
-        return self.off <= self.allowed
-
-    def as_json(self) -> dict[str, Any]:
-        """The entry in ``cross-check.json``, with null for NaN and infinity."""
-        document = asdict(self) | {"same": self.same}
-        return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in document.items()}
+        return self.off is not None and self.off <= self.allowed
 
 
-class AgreementEntry(TypedDict):
-    """A scenario or table in ``cross-check.json``."""
-
-    scenario: str
-    verdict: Status
-    untrusted: list[str]
-    broken: str
-    runs: dict[str, str]
-    runs_own: dict[str, Status]
-    differences: list[Annotated[dict[str, Any], entry_of(Deviation, same=bool, off=float | None)]]
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=ConfigDict(json_schema_serialization_defaults_required=True))
 class Agreement:
-    """Comparison of a scenario or table on several engines. ``runs`` are the result folders by engine; ``untrusted``
-    are reasons not to trust one; ``broken`` is the reason for nothing to compare."""
+    """Comparison of a scenario or table on several engines, as in ``cross-check.json``. ``runs`` are the result folders
+    by engine; ``untrusted`` are reasons not to trust one; ``broken`` is the reason for nothing to compare."""
 
     scenario: str
-    title: str
-    runs: Mapping[str, Path]
+    title: Annotated[SkipJsonSchema[str], Field(exclude=True)]
+    runs: Mapping[str, Annotated[Path, PlainSerializer(lambda folder: folder.name, return_type=str)]]
     differences: Sequence[Deviation] = ()
-    plots: Sequence[Plot] = ()
+    plots: Annotated[SkipJsonSchema[Sequence[Any]], Field(exclude=True)] = ()
     untrusted: Sequence[str] = ()
     broken: str = ""
     runs_own: Mapping[str, Status] = field(default_factory=dict)
     """Status of each engine's own runs: two that fail in the same fact are alike, and prove nothing."""
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def verdict(self) -> Status:
         """``pass``, ``fail`` or ``untrusted``; never ``pass`` where nothing was compared."""
@@ -100,25 +86,14 @@ class Agreement:
         rows += [("broken", self.broken)] if self.broken else []
         return [f"{self.scenario}: {self.verdict}", *(f"  {word:<11} {text}" for word, text in rows)]
 
-    def as_json(self) -> AgreementEntry:
-        """The entry in ``cross-check.json``."""
-        return {
-            "scenario": self.scenario,
-            "verdict": self.verdict,
-            "untrusted": list(self.untrusted),
-            "broken": self.broken,
-            "runs": {engine: folder.name for engine, folder in self.runs.items()},
-            "runs_own": dict(self.runs_own),
-            "differences": [difference.as_json() for difference in self.differences],
-        }
 
-
-class Document(TypedDict):
+@dataclass(frozen=True)
+class CrossCheck:
     """``cross-check.json``."""
 
     schema: Literal[1]
-    scenarios: list[AgreementEntry]
-    refused: dict[str, str]
+    scenarios: Sequence[Agreement]
+    refused: Mapping[str, str]
     """Reasons of engines that don't support a scenario."""
 
 
@@ -139,9 +114,7 @@ def compare_runs(first: Evidence, second: Evidence) -> list[Deviation]:
     for session in first.plan["sessions"]:
         name = session["name"]
         shares = [run.samples("window_share", name) for run in (first, second)]
-        for together in _sharing_links(session):
-            sums = [_sum([of_run[c] for c in together if c in of_run]) for of_run in shares]
-            found.append(_shares(name, together, _seconds(first), *sums))
+        found += [_shares(name, together, _seconds(first), shares) for together in _sharing_links(session)]
         found.append(_goodput(session, first, second))
         if len(session["connections"]) > 1:
             found.append(_convergence(session, first, second))
@@ -162,7 +135,7 @@ def compare_tables(table: Table, first: Mapping[str, Any], second: Mapping[str, 
     rows = [name for name in ours if name in theirs]
     columns = [name for name in first["columns"] if name in second["columns"]]
     found = []
-    for row, column, figure in ((r, c, f) for r in rows for c in columns for f in table.figures):
+    for row, column, figure in itertools.product(rows, columns, table.figures):
         both = ours[row].spread(column, figure), theirs[row].spread(column, figure)
         if any(spread.n for spread in both):
             found.append(_figure(f"{row} {column}", figure, *both))
@@ -182,14 +155,6 @@ def _sharing_links(session: Session) -> list[list[str]]:
     return [names for _, names in groups]
 
 
-def _sum(connections: Sequence[Timed]) -> Timed:
-    """Sum of simultaneous samples."""
-    if not connections:
-        return Timed(np.empty(0), np.empty(0))
-    length = min(s.t_s.size for s in connections)
-    return Timed(connections[0].t_s[:length], np.sum([s.values[:length] for s in connections], axis=0))
-
-
 def _seconds(run: Evidence) -> dict[int, float]:
     """Maps whole seconds to times of samples. At an event of the timeline it is a sample's interval earlier: windows
     jump there, and either run may take its sample after the jump."""
@@ -201,19 +166,23 @@ def _seconds(run: Evidence) -> dict[int, float]:
 
 
 def _shares(
-    session: str, connections: Sequence[str], seconds: Mapping[int, float], first: Timed, second: Timed
+    session: str, together: Sequence[str], seconds: Mapping[int, float], shares: Sequence[Mapping[str, Timed]]
 ) -> Deviation:
-    """Largest difference at whole seconds that both runs cover, with linear interpolation between samples."""
-    seen = [
-        (t_s, *(float(np.interp(look_s, run.t_s, run.values)) for run in (first, second)))
-        for t_s, look_s in seconds.items()
-        if all(run.nearest(look_s, SAMPLED_WITHIN_S) is not None for run in (first, second))
-    ]
-    at_s, a, b = max(seen, key=lambda at: abs(at[1] - at[2]), default=(0, math.nan, math.nan))
-    which = f"connection{'s' if len(connections) > 1 else ''} {' and '.join(connections)}"
+    """Largest difference at whole seconds that both runs cover, with linear interpolation between samples. Of
+    connections that share a link it is that of their sums."""
+    seen = []
+    for t_s, look_s in seconds.items():
+        samples = [[of_run[name] for name in together if name in of_run] for of_run in shares]
+        if all(of and all(one.nearest(look_s, SAMPLED_WITHIN_S) is not None for one in of) for of in samples):
+            a, b = (float(sum(np.interp(look_s, one.t_s, one.values) for one in of)) for of in samples)
+            seen.append((t_s, a, b))
+    which = f"connection{'s' if len(together) > 1 else ''} {' and '.join(together)}"
+    figure = f"window share {'+'.join(together)}"
+    if not seen:
+        return Deviation(session, figure, None, None, None, SHARE_TOLERANCE, f"share of {which}: nothing in both")
+    at_s, a, b = max(seen, key=lambda at: abs(at[1] - at[2]))
     text = f"share of {which}: {a:.3f} and {b:.3f} at {at_s} s, where they differ most"
-    off = abs(a - b) if seen else math.inf
-    return Deviation(session, f"window share {'+'.join(connections)}", a, b, off, SHARE_TOLERANCE, text)
+    return Deviation(session, figure, a, b, abs(a - b), SHARE_TOLERANCE, text)
 
 
 def _goodput(session: Session, first: Evidence, second: Evidence) -> Deviation:
@@ -230,10 +199,8 @@ def _goodput(session: Session, first: Evidence, second: Evidence) -> Deviation:
 
 def _convergence(session: Session, first: Evidence, second: Evidence) -> Deviation:
     a, b = (_converged_s(session, run) for run in (first, second))
-    if a is None or b is None:
-        off = 0.0 if a is b else math.inf
-    else:
-        # A difference of one sample does not count.
+    off: float | None = 0.0 if a is b else None
+    if a is not None and b is not None:  # a difference of one sample does not count
         off = max(0.0, abs(b - a) - first.interval_s) / max(a, first.interval_s)
     said = ["never" if t is None else f"{t:.1f} s" for t in (a, b)]
     text = f"converged within ±{TOLERANCE:.0%} for good: {said[0]} and {said[1]}"
@@ -253,12 +220,9 @@ def _converged_s(session: Session, run: Evidence) -> float | None:
 
 def _figure(place: str, name: str, first: Spread, second: Spread) -> Deviation:
     unit, a, b = unit_of(name), first.median, second.median
-    if a is None or b is None:
-        off = math.inf
-    elif unit == "%":
-        off = abs(b - a) / 100
-    else:
-        off = 0.0 if a == b else abs(b - a) / abs(a) if a else math.inf
+    off: float | None = 0.0 if a == b is not None else None
+    if a is not None and b is not None and (a or unit == "%"):
+        off = abs(b - a) / (100 if unit == "%" else abs(a))
     text = f"{place}: {title_of(name)} {_shown(first)} and {_shown(second)} {unit}".rstrip()
     return Deviation(place, name, a, b, off, FIGURE_TOLERANCE, text)
 

@@ -3,8 +3,9 @@ part with a study folder of its own; the cells of all parts are in one queue."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,26 +13,28 @@ from testbed import confine, engines
 from testbed.documents import read_json, write_json
 from testbed.engines import Programs
 from testbed.errors import BadInput, CannotRun
+from testbed.judge.checks.evidence import Evidence
 from testbed.judge.checks.run_status import status_of_cell, status_of_run
-from testbed.judge.status import Status, verdict_of, worst
+from testbed.judge.status import Status, each_of, verdict_of, worst
 from testbed.judge.verify import read_verdict
 from testbed.machine import Need
-from testbed.message import Message, Messages
+from testbed.message import Messages
 from testbed.plan.engines import ENGINES
+from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
 from testbed.plan.traffic_types import traffic_of
-from testbed.results.report.folder import ResultFolder, read_folder
+from testbed.results.report.folder import read_folder
+from testbed.results.report.plot import Plot
 from testbed.runtime.progress import Progress
 from testbed.scenario.files import is_table
 from testbed.scenario.load import LoadedScenario, load
 from testbed.study import ledger
-from testbed.study.cell import CELLS, Cell, ScenarioCell, folder_of, ready
-from testbed.study.checks.agrees import Agreement, Deviation, compare_figures, compare_runs, compare_tables, with_first
+from testbed.study.cell import CELLS, Cell, ScenarioCell, folder_of, ready, refuse_unsupported
+from testbed.study.checks.agrees import Agreement, compare_figures, compare_runs, compare_tables, with_first
 from testbed.study.kinds import table, table_file
 from testbed.study.kinds.table_file import LoadedTable, Table, requested_places
 from testbed.study.kinds.table_result import read_table, results_of
 from testbed.study.report import page, plots
-from testbed.study.result import CellResult
 from testbed.study.run import Begun, StudySpec, run_study
 from testbed.study.verify import Documents, Verification, VerifyRequest
 
@@ -62,22 +65,17 @@ class Request:
 
 
 def run(
-    names: Sequence[str],
-    request: Request,
-    base: Path,
-    report: Callable[[Agreement], object],
-    *,
-    strict: bool,
-    resume: str = "",
+    names: Sequence[str], request: Request, base: Path, *, strict: bool, resume: str = ""
 ) -> tuple[Path, list[Agreement], dict[str, str]]:
     """Run each scenario and table on all engines, in a new result folder in ``base``.
 
-    Returns the folder, the agreements, which ``report`` gets at once, and by scenario the reasons of engines that don't
-    support it; if ``strict``, these raise CannotRun.
+    Returns the folder, the agreements, and by scenario the reasons of engines that don't support it; if ``strict``,
+    these raise CannotRun.
     """
     progress = Progress()
     loaded = {name: _load(name, request) for name in names}
-    cells, programs, refused = _scenario_cells(loaded, request, progress, strict=strict)
+    tables = {name: one for name, one in loaded.items() if isinstance(one, LoadedTable)}
+    cells, programs, refused = _scenario_cells(loaded, tables, request, progress, strict=strict)
     if not cells:
         raise CannotRun(
             "compare.no-engine-carries", "these engines carry none of the scenarios, so there is nothing to compare"
@@ -85,50 +83,28 @@ def run(
     results_of = {engine: str(folder) for engine, folder in request.results.items()}
     identity = {"names": list(names), **asdict(request), "results": results_of}
     folder = ledger.begin(base, "cross-check", identity, resume)
-    tables: dict[tuple[str, str], Begun] = {}
-    for name, engine in [(name, engine) for name in cells for engine in programs]:
-        one = loaded[name]
-        if isinstance(one, LoadedTable):
-            base = folder / "parts" / engine
-            earlier = "latest" if resume and (base / one.table.name / "latest").exists() else ""
-            asked = request.of_table(engine, earlier)
-            begun = tables[name, engine] = table.begin(one, asked, programs[engine], base)
-            place = begun.folder.relative_to(folder)
-            part = _part(begun, engine)
-            cells[name].extend(cell.in_part(part, place, ends_study=True) for cell in begun.spec.cells)
-    results: dict[str, CellResult] = {}
-    found: dict[str, Agreement] = {}
-
-    def judge_if_complete(name: str) -> None:
-        if any(cell.id not in results for cell in cells[name]):
-            return
-        folders = dict(request.results)
-        folders |= {cell.engine.name: folder / results[cell.id].record.folder for cell in cells[name]}
-        for (of, engine), begun in tables.items():
-            if of == name:
-                own = {cell.id: results[f"{_part(begun, engine)}/{cell.id}"] for cell in begun.spec.cells}
-                begun.finish({cell: replace(result, cell=cell) for cell, result in own.items()})
-                folders[engine] = begun.folder
-        found[name] = agreement_of(loaded[name], {WORDS[engine]: folders[engine] for engine in request.engines})
-        report(found[name])
-        page.write_cross_check(folder, list(found.values()), {})  # in case a later scenario fails
-
-    def ended(result: CellResult) -> None:
-        results[result.cell] = result
-        judge_if_complete(next(name for name, of in cells.items() if result.cell in [cell.id for cell in of]))
-
-    for name in [name for name, of in cells.items() if not of]:
-        judge_if_complete(name)
-    if every := [cell for of in cells.values() for cell in of]:
-        spec = StudySpec("cross-check", "cross-check", every, identity)
-        run_study(spec, folder, progress, describe=lambda result: result.status, each=ended)
-    page.write_cross_check(folder, list(found.values()), refused)
-    return folder, list(found.values()), refused
-
-
-def _part(table: Begun, engine: str) -> str:
-    """Names the part of a table on an engine."""
-    return f"{table.spec.name}/{engine}"
+    parts: dict[str, dict[str, Begun]] = {name: {} for name in cells}
+    for name, engine in [(name, engine) for name in tables for engine in programs]:
+        home = folder / "parts" / engine
+        earlier = "latest" if resume and (home / tables[name].table.name / "latest").exists() else ""
+        begun = table.begin(tables[name], request.of_table(engine, earlier), programs[engine], home)
+        parts[name][engine] = begun
+        part, place = f"{begun.spec.name}/{engine}", begun.folder.relative_to(folder)
+        cells[name] += [cell.in_part(part, place, ends_study=True) for cell in begun.spec.cells]
+    every = [cell for of in cells.values() for cell in of]
+    spec = StudySpec("cross-check", "cross-check", every, identity)
+    results = run_study(spec, folder, progress, describe=lambda result: result.status) if every else {}
+    found = []
+    for name, of in cells.items():
+        folders = {**request.results, **{c.engine.name: folder / results[c.id].record.folder for c in of}}
+        for engine, begun in parts[name].items():
+            own = [replace(results[f"{begun.spec.name}/{engine}/{cell.id}"], cell=cell.id) for cell in begun.spec.cells]
+            begun.finish({result.cell: result for result in own})
+            folders[engine] = begun.folder
+        runs = {WORDS[engine]: folders[engine] for engine in request.engines}
+        found.append(of_tables(tables[name].table, runs) if name in tables else of_runs(runs))
+    page.write_cross_check(folder, found, refused)
+    return folder, found, refused
 
 
 def _load(name: str, request: Request) -> Loaded:
@@ -151,7 +127,12 @@ def _load(name: str, request: Request) -> Loaded:
 
 
 def _scenario_cells(
-    loaded: Mapping[str, Loaded], request: Request, progress: Progress, *, strict: bool
+    loaded: Mapping[str, Loaded],
+    tables: Mapping[str, LoadedTable],
+    request: Request,
+    progress: Progress,
+    *,
+    strict: bool,
 ) -> tuple[dict[str, list[Cell]], dict[str, Programs], dict[str, str]]:
     """Returns the cells of each scenario (tables have none yet), the programs by engine, and the reasons of engines
     that don't support a scenario."""
@@ -162,71 +143,48 @@ def _scenario_cells(
         if not cells:
             break
         options = engine.options(request.runtime, quick=request.quick)
-        tables = [one for one in loaded.values() if isinstance(one, LoadedTable)]
-        further = frozenset[Need]().union(*(table.further_needs(one, engine) for one in tables))
+        further = frozenset[Need]().union(*(table.further_needs(one, engine) for one in tables.values()))
         programs[engine.name] = ready(engine, options, progress, "cross-check", further)
-        for name, one in loaded.items():
-            if isinstance(one, LoadedTable):
-                table.select(one, request.of_table(engine.name), programs[engine.name].policies)
-            if name not in cells or isinstance(one, LoadedTable):
-                continue
-            at = {"scenario": one.scenario.name, "engine": engine.name}
-            cells[name].append(ScenarioCell(at, one, engine.choices(options), programs[engine.name]))
-            if not (why := cells[name][-1].unsupported):
-                continue
+        for one in tables.values():  # refuses a row or column that there is none of
+            table.select(one, request.of_table(engine.name), programs[engine.name].policies)
+        for name, scenario in [(name, loaded[name]) for name in cells if name not in tables]:
+            assert isinstance(scenario, LoadedScenario)
+            at = {"scenario": scenario.scenario.name, "engine": engine.name}
+            cell = ScenarioCell(at, scenario, engine.choices(options), programs[engine.name])
             if strict:
-                raise CannotRun(
-                    "compare.engine-does-not-carry",
-                    "{name}: {why}",
-                    "Leave out {engine}.",
-                    name=name,
-                    why=why,
-                    engine=engine.name,
-                )
-            refused[Path(name).stem] = why
-            del cells[name]
+                refuse_unsupported([cell])
+            if cell.unsupported:
+                refused[Path(name).stem] = cell.unsupported
+                del cells[name]
+            else:
+                cells[name].append(cell)
     return cells, programs, refused
 
 
-def agreement_of(loaded: Loaded, runs: Mapping[str, Path]) -> Agreement:
-    """Compares a scenario's runs or a table's result folders, by name of the engine."""
-    if isinstance(loaded, LoadedTable):
-        return of_tables(loaded.table, runs)
-    return of_runs(loaded.scenario.name, loaded.scenario.title, runs)
-
-
-def of_runs(scenario: str, title: str, runs: Mapping[str, Path]) -> Agreement:
+def of_runs(runs: Mapping[str, Path]) -> Agreement:
     """Compares a scenario's runs, by name of the engine."""
     found = {word: read_folder(folder) for word, folder in runs.items()}
-    for word, folder in found.items():
-        if folder.verdict.broken or folder.evidence is None:
-            why = f"with {word}: the run broke down: {folder.verdict.summary}"
-            return Agreement(scenario, title, runs, broken=why)
+    plan = next(iter(found.values())).plan
+    about: dict[str, Any] = {"scenario": plan["scenario"], "title": plan["title"], "runs": runs}
+    evidence = {word: of.evidence for word, of in found.items() if of.evidence and not of.verdict.broken}
+    if broken := [word for word in found if word not in evidence]:
+        about["broken"] = f"with {broken[0]}: the run broke down: {found[broken[0]].verdict.summary}"
+        return Agreement(**about)
+    if traffic_of(plan).windows:
+        about |= {"differences": with_first(evidence, compare_runs), "plots": _plots(plan, evidence)}
+    else:
+        figures = {word: folder.verdict.figures for word, folder in found.items()}
+        about["differences"] = with_first(figures, partial(compare_figures, plan["scenario"]))
     return Agreement(
-        scenario,
-        title,
-        runs,
-        with_first(found, _of_two),
-        _plots(found),
-        [reason for folder in found.values() for reason in folder.verdict.trust.reasons],
+        **about,
+        untrusted=[reason for folder in found.values() for reason in folder.verdict.trust.reasons],
         runs_own={word: status_of_run(folder.verdict) for word, folder in found.items()},
     )
 
 
-def _of_two(first: ResultFolder, second: ResultFolder) -> list[Deviation]:
-    assert first.evidence is not None
-    assert second.evidence is not None
-    if not traffic_of(first.plan).windows:
-        return compare_figures(first.plan["scenario"], first.verdict.figures, second.verdict.figures)
-    return compare_runs(first.evidence, second.evidence)
-
-
-def _plots(found: Mapping[str, ResultFolder]) -> list[Any]:
+def _plots(plan: Plan, evidence: Mapping[str, Evidence]) -> list[Plot]:
     """Plots of sessions with several windows."""
-    plan = next(iter(found.values())).plan
-    evidence = {word: folder.evidence for word, folder in found.items() if folder.evidence}
-    several = [s for s in plan["sessions"] if len(s.get("connections", ())) > 1]
-    return [plots.shares(session, evidence) for session in several] if traffic_of(plan).windows else []
+    return [plots.shares(session, evidence) for session in plan["sessions"] if len(session["connections"]) > 1]
 
 
 def of_tables(table: Table, folders: Mapping[str, Path]) -> Agreement:
@@ -245,15 +203,13 @@ def of_tables(table: Table, folders: Mapping[str, Path]) -> Agreement:
 
 def _of_cells(folder: Path, document: Mapping[str, Any]) -> Status:
     """Worst status of a table's requested cells, without those that its engine does not support."""
-    found = {cell.cell: cell for cell in results_of(document)}
-    parts: list[Status] = []
-    for place in requested_places(folder):
-        cell = found.get(place.cell)
-        if cell is None:
-            parts.append(Status.MISSING)
-        elif cell.status != Status.UNSUPPORTED:
-            parts.append(status_of_cell(cell.record.checks, cell.standing))
-    return worst(parts)
+    found = {
+        cell.cell: Status.SKIPPED
+        if cell.status == Status.UNSUPPORTED
+        else status_of_cell(cell.record.checks, cell.standing)
+        for cell in results_of(document)
+    }
+    return worst(each_of((place.cell for place in requested_places(folder)), found))
 
 
 DOCUMENTS: Documents = {"cross-check.json": read_json}
@@ -264,44 +220,38 @@ def write_again(request: VerifyRequest) -> Verification:
     or broken file."""
     folder = request.folder.resolve()  # the page names runs by their ids, never by `latest`
     document = read_json(folder / "cross-check.json")
+    names = {word: name for name, word in WORDS.items()}
     found: list[Agreement] = []
-    entries: list[Mapping[str, Any]] = []
+    recorded: dict[int, Mapping[str, Any]] = {}
     unchecked = Messages()
     tables: list[tuple[str, Path]] = []
-    names = {word: name for name, word in WORDS.items()}
-    for entry in document["scenarios"]:
+    for place, entry in enumerate(document["scenarios"]):
         scenario, runs = entry["scenario"], entry["runs"].items()
         cells = {word: confine.inside(folder, folder_of(scenario, names[word]), run) for word, run in runs}
         parts = {word: confine.inside(folder, "parts", names[word], scenario, run) for word, run in runs}
         if all((run / "plan.json").is_file() for run in cells.values()):
-            title = read_plan(next(iter(cells.values())) / "plan.json")["title"]
-            again = of_runs(scenario, title, cells)
+            found.append(of_runs(cells))
         elif all((part / table_file.KEPT_AS).is_file() for part in parts.values()):
-            again = of_tables(table_file.load(str(next(iter(parts.values())) / table_file.KEPT_AS)).table, parts)
+            found.append(of_tables(table_file.load(str(next(iter(parts.values())) / table_file.KEPT_AS)).table, parts))
             tables += [(f"{scenario} {names[word]}", part) for word, part in parts.items()]
         else:
-            unchecked.append(
-                Message(
-                    "cross-check.runs-elsewhere",
-                    "{scenario}: its runs are not in the folder, and what they differ in is as recorded",
-                    scenario=scenario,
-                )
+            unchecked.add_message(
+                "cross-check.runs-elsewhere",
+                "{scenario}: its runs are not in the folder, and what they differ in is as recorded",
+                scenario=scenario,
             )
-            entries.append(entry)
-            continue
-        found.append(again)
-        entries.append(again.as_json())
+            recorded[place] = entry
     page.write_cross_check(request.into, found, document["refused"])
-    write_json(request.into / "cross-check.json", {**document, "scenarios": entries})
+    again = read_json(request.into / "cross-check.json")
+    for place, entry in recorded.items():
+        again["scenarios"].insert(place, entry)
+    write_json(request.into / "cross-check.json", again)
+    plans = (plan for plan in sorted((folder / CELLS).rglob("plan.json")) if not plan.parent.is_symlink())
+    single_runs = [(str(plan.parent.relative_to(folder)), plan.parent) for plan in plans]
     return Verification(
         f"cross-check {folder.name}",
-        verdict_of(Status(entry["verdict"]) for entry in entries),
+        verdict_of(Status(entry["verdict"]) for entry in again["scenarios"]),
         unchecked=unchecked,
-        parts=[*tables, *_single_runs(folder)] if tables else None,
+        parts=[*tables, *single_runs] if tables else None,
         has_page=not unchecked,
     )
-
-
-def _single_runs(folder: Path) -> list[tuple[str, Path]]:
-    runs = (plan.parent for plan in sorted((folder / CELLS).rglob("plan.json")) if not plan.parent.is_symlink())
-    return [(str(run.relative_to(folder)), run) for run in runs]

@@ -29,7 +29,6 @@ from testbed.study.result import observations
 
 if TYPE_CHECKING:  # what these need at run time would slow down every table
     from testbed.study.checks.agrees import Agreement
-    from testbed.study.checks.agrees import Document as CrossCheck
     from testbed.study.checks.better import Comparison
     from testbed.study.checks.judged import Judged
     from testbed.study.kinds.sweep_file import LoadedSweep
@@ -329,9 +328,11 @@ _COLOURS = {
 def write_cross_check(folder: Path, found: Sequence[Agreement], refused: Mapping[str, str]) -> Path:
     """Write the page with ``cross-check.json``; ``refused`` has the reasons why an engine can't carry scenarios.
     Returns the path."""
+    from testbed.study.checks.agrees import CrossCheck
+
     folder.mkdir(parents=True, exist_ok=True)
-    document: CrossCheck = {"schema": 1, "scenarios": [entry.as_json() for entry in found], "refused": dict(refused)}
-    write_json(folder / "cross-check.json", document)
+    document = CrossCheck(1, found, refused)
+    write_json(folder / "cross-check.json", TypeAdapter(CrossCheck).dump_python(document, mode="json"))
     engines = " and ".join(dict.fromkeys(engine for entry in found for engine in entry.runs))
     return _write(
         folder,
