@@ -15,7 +15,7 @@ from testbed.engines.mininet import calibration, timeline
 from testbed.judge.checks import windows_csv
 from testbed.judge.status import Status
 from testbed.judge.trust import machine, underlay
-from testbed.results.report import points
+from testbed.results.report import plot
 from testbed.study.checks import judged
 from testbed.study.kinds import sweep_result as sweep_table
 from testbed.study.kinds.table_result import KnownValue, RowSummary, Spread
@@ -83,7 +83,7 @@ def _links(path: Path) -> None:
 
 def _plot(path: Path) -> None:
     path.parent.mkdir()
-    path.write_text(points.as_csv(Figure()))
+    path.write_text(plot.as_csv(Figure()))
 
 
 def _segments(path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import BadInput
-from testbed.results.report.machines import machine_rows
+from testbed.results.report.tables import machine_rows
 from tests.raises import Containing, raises
 
 FACTS = {
@@ -26,12 +26,17 @@ class Folder:
 
 def test_a_row_a_machine() -> None:
     (row,) = machine_rows(Folder(FACTS))  # type: ignore[arg-type]
-    assert (row.machine, row.hosts, row.way, row.way_bound) == ("m1", "h1, h3", "5.05 ms", "±5.00 ms either way")
-    assert (row.clock, row.clock_bound, row.mtu) == ("-3600000.00 ms", "±5.25 ms", "1450 B")
-    assert (row.middles, row.others) == ("", ""), "as in runs of before"
+    assert (row["machine"], row["hosts"], row["way"], row["way_bound"]) == (
+        "m1",
+        "h1, h3",
+        "5.05 ms",
+        "±5.00 ms either way",
+    )
+    assert (row["clock"], row["clock_bound"], row["mtu"]) == ("-3600000.00 ms", "±5.25 ms", "1450 B")
+    assert (row["middles"], row["others"]) == ("", ""), "as in runs of before"
     more = {**FACTS, "middles": ["fast", "slow"], "ways": [{"machine": "m2", "one_way_ms": 0.514}]}
     (row,) = machine_rows(Folder(more))  # type: ignore[arg-type]
-    assert (row.middles, row.others) == ("fast, slow", "m2 0.51 ms")
+    assert (row["middles"], row["others"]) == ("fast, slow", "m2 0.51 ms")
     assert machine_rows(Folder()) == []  # type: ignore[arg-type]
 
 

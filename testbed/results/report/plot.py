@@ -1,12 +1,31 @@
-"""A plot of a report."""
+"""A plot of a report: curves and what they are drawn by, its file, and its points as CSV."""
 
 from __future__ import annotations
 
+import csv
+import io
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.collections import LineCollection
+from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
-from testbed.results.report import points, style
+from testbed.results.report import style
+
+COLUMNS = ("panel", "line", "at", "x", "y")
+"""``panel`` is the axes' title where there are several; ``at`` what the axis has in place of numbers; ``x`` is empty of
+a line at one height."""
+_UNNAMED = re.compile(r"_(child|container)\d+|_nolegend_|None|")
+"""Labels that Matplotlib gives by itself: frames, grids, marks that only the legend shows."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +45,102 @@ class Plot:
         return replace(self, name=name)
 
 
+class Curve(NamedTuple):
+    """A line, or marks, as ``look`` says. Without ``x`` it is a line at the height ``y``, without ``y`` one at ``x``. A
+    label that begins with ``_`` names its points, but is not in the legend."""
+
+    label: str
+    x: Any
+    y: Any
+    look: Mapping[str, Any]
+    band: tuple[Any, Any] | None = None
+    """Lowest and highest values, with a shade between."""
+    band_name: str = ""
+    """Name of the shade's edges, if it is not the label."""
+
+
+def draw_curves(axes: Axes, curves: Iterable[Curve], alpha: float = 0.16) -> None:
+    """Draw them in their order; shades are as opaque as ``alpha``."""
+    for label, x, y, look, band, band_name in curves:
+        if x is None:
+            axes.axhline(y, label=label, **look)
+        elif y is None:
+            axes.axvline(x, label=label, **look)
+        else:
+            axes.plot(x, y, label=label, **look)
+        if band is not None:
+            axes.fill_between(x, *band, color=look["color"], alpha=alpha, linewidth=0)
+            for edge, values in zip(("lowest", "highest"), band, strict=True):
+                axes.plot(x, values, visible=False, label=f"_{band_name or label}, {edge}")
+
+
+def curve_plot(
+    name: str,
+    title: str,
+    unit: str,
+    description: str,
+    curves: Iterable[Curve],
+    *,
+    x_label: str = "seconds since the transfer's start",
+    right: float | None = None,
+    top: float | None = None,
+    alpha: float = 0.16,
+    further: Callable[[Axes], None] = lambda _axes: None,
+    **legend: Any,
+) -> Plot:
+    """A plot of curves on axes from 0 to ``right`` and ``top``; ``further`` draws what is no curve."""
+    with style.new_plot(title, unit) as (figure, axes):
+        draw_curves(axes, curves, alpha)
+        axes.set(xlabel=x_label, xlim=(0, right), ylim=(0, top))
+        further(axes)
+        axes.legend(**{**style.LEGEND, **legend})
+        return drawn(figure, name, description)
+
+
 def drawn(figure: Figure, name: str, description: str, *, wide: bool = False) -> Plot:
     """The plot of a figure that is complete."""
-    data = points.as_csv(figure)
+    data = as_csv(figure)
     pdf = style.to_pdf(figure, description) if style.on_paper() else None
     return Plot(name, description, style.to_svg(figure, name, description), data, pdf, wide)
+
+
+def as_csv(figure: Figure) -> str:
+    """The points, taken from the figure itself: a row for each point of a line, each bar, and each end of a whisker
+    that has a name, in the order in which they were drawn."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for axes in figure.axes:
+        panel = axes.get_title("left") if len(figure.axes) > 1 else ""
+        across = not _names(axes.xaxis)
+        names = _names(axes.yaxis if across else axes.xaxis)
+        for artist, points in _drawn(axes):
+            label = str(artist.get_label())
+            for x, y in points:
+                if not _UNNAMED.fullmatch(label) and (x is None or (math.isfinite(x) and math.isfinite(y))):
+                    place = y if across else x
+                    at = "" if not names or place is None else names[min(names, key=lambda to: abs(to - place))]
+                    writer.writerow((panel, label.removeprefix("_"), at, "" if x is None else f"{x:.9g}", f"{y:.9g}"))
+    return buffer.getvalue()
+
+
+def _drawn(axes: Axes) -> Iterator[tuple[Artist | BarContainer, list[tuple[float | None, float]]]]:
+    """Artists that have points, with these."""
+    for line in axes.lines:
+        along, _ = line.get_transform().contains_branch_seperately(axes.transData)
+        x, y = (np.asarray(values, dtype=np.float64).tolist() for values in line.get_data())
+        yield line, list(zip(x, y, strict=True)) if along else [(None, y[0])]
+    for bars in axes.containers:
+        if isinstance(bars, BarContainer):
+            yield bars, [(bar.get_x() + bar.get_width() / 2, bar.get_y() + bar.get_height()) for bar in bars]
+    for whiskers in axes.collections:
+        if isinstance(whiskers, LineCollection):
+            yield whiskers, [(float(x), float(y)) for ends in whiskers.get_segments() for x, y in ends]
+
+
+def _names(axis: Axis) -> dict[float, str]:
+    """Labels of an axis in place of numbers, by place."""
+    if not isinstance(axis.get_major_formatter(), FuncFormatter):
+        return {}
+    places: Any = axis.get_major_locator()()
+    return {float(place): axis.get_major_formatter()(place).replace("\n", " ") for place in places}

@@ -1,13 +1,16 @@
-"""The plots of a run, as SVG."""
+"""The plots of a run: what a run of each traffic draws over time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
+from testbed.documents import read_csv
 from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import Evidence, Timed
 from testbed.judge.checks.follows_law import FollowsLaw
@@ -16,108 +19,78 @@ from testbed.plan.model import Session
 from testbed.plan.traffic_types import traffic_of
 from testbed.results.report import style
 from testbed.results.report.folder import ResultFolder
-from testbed.results.report.ndn_plots import ndn_plots
-from testbed.results.report.plot import Plot, drawn
-from testbed.results.report.tcp_plots import tcp_plots
+from testbed.results.report.plot import Curve, Plot, curve_plot
+from testbed.series.catalogue import SEGMENTS
 from testbed.series.reader import start_of
 
-__all__ = ["Plot", "all_plots"]
-
 # Expectations are drawn over measurements, thin, so that both can be seen where they agree.
-_ASKED: Any = {"color": style.INK, "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 3}
-
-PLOTS: Mapping[str, Callable[[ResultFolder, Evidence], list[Plot]]] = {"ndn": ndn_plots, "tcp": tcp_plots}
-"""Plots of traffic without windows."""
+_THIN: Any = {"color": style.INK, "linewidth": 0.9, "linestyle": (0, (2, 2))}
+_EXPECTED: Any = {**_THIN, "zorder": 3}
+MOST_DOTS = 2500
+"""Most points of the consumer's log, evenly over it: more would make the page heavy, and show no more."""
 
 
 def all_plots(folder: ResultFolder) -> list[Plot]:
     """Every plot that the run's samples allow; several sessions get a set each."""
     if folder.evidence is None:
         return []
-    plots = []
-    for session in folder.sessions:
-        if start_of(folder.evidence.events, session["name"]) is None:
-            continue
-        if own_plots := PLOTS.get(traffic_of(folder.plan).name):
-            plots += own_plots(folder, folder.evidence)
-            continue
-        prefix = f"{session['name']}-" if len(folder.sessions) > 1 else ""
-        plots += [plot for plot in _session_plots(folder, folder.evidence, session, prefix) if plot is not None]
-    return plots
+    draw = {"ndn": ndn_plots, "tcp": tcp_plots}.get(traffic_of(folder.plan).name, _session_plots)
+    begun = [one for one in folder.sessions if start_of(folder.evidence.events, one["name"]) is not None]
+    return [plot for session in begun for plot in draw(folder, folder.evidence, session)]
 
 
-def _session_plots(folder: ResultFolder, evidence: Evidence, session: Session, prefix: str) -> list[Plot | None]:
-    law_check = next((c for c in folder.checks if isinstance(c, FollowsLaw) and _is_of(c, session)), None)
+_OF_A_SESSION = {
+    "window-share": ("window_share", "Share of the session's window", "share"),
+    "delivered-share": ("delivered_share", "Share of what was delivered", "share"),
+    "windows": ("window_packets", "Windows", "packets"),
+    "delivery-rate": ("delivered_pps", "Delivery rate", "packets/s"),
+    "rtt": ("rtt_ms", "RTT, with the wait for the ACK", "ms"),
+    "in-flight": ("in_flight_packets", "In flight", "packets"),
+}
+"""Series, title and unit of each plot of a session with windows."""
+_CAPTIONS = {
+    "window-share": "Each connection's share of the session's window over time, with the law and its tolerance.",
+    "delivered-share": "Each connection's share of the packets that the receiver got, over the last second.",
+    "windows": "Each connection's window in packets over time.",
+    "delivery-rate": "Packets per second that the receiver got on each connection, with the links' rates.",
+    "rtt": "Each connection's round-trip time over time.",
+    "in-flight": "Packets in flight on each connection.",
+}
+
+
+def _session_plots(folder: ResultFolder, evidence: Evidence, session: Session) -> list[Plot]:
+    prefix = f"{session['name']}-" if len(folder.sessions) > 1 else ""
+    links = {str(connection["index"]): f" ({connection['link']})" for connection in session["connections"]}
     rates = planned.rates_pps(folder.plan, session)
+    total = sum(rates.values())
+    parts = {connection: rate / total for connection, rate in rates.items()}
+    expected = {"delivered-share": ("link's part of all rates", parts), "delivery-rate": ("link's rate", rates)}
+    law = next((c for c in folder.checks if isinstance(c, FollowsLaw) and _is_of(c, session)), None)
 
-    def law(axes: Axes, samples: dict[str, Timed]) -> None:
-        if law_check is not None:
-            _draw_law(axes, evidence, session, law_check, samples)
+    def further(axes: Axes, samples: Mapping[str, Timed], with_law: FollowsLaw | None) -> None:
+        if with_law is not None:
+            _draw_law(axes, evidence, session, with_law, samples)
+        _draw_events(axes, evidence, session["name"])
 
-    def rate_lines(axes: Axes, samples: dict[str, Timed]) -> None:
-        for connection in samples:
-            axes.axhline(rates[connection], label=f"_link's rate of {connection}", **_ASKED)
-        axes.plot([], [], **_ASKED, label="link's rate")
-
-    def rate_shares(axes: Axes, samples: dict[str, Timed]) -> None:
-        for connection in samples:
-            share = rates[connection] / sum(rates.values())
-            axes.axhline(share, label=f"_link's part of all rates of {connection}", **_ASKED)
-        axes.plot([], [], **_ASKED, label="link's part of all rates")
-
-    def draw(
-        name: str,
-        series: str,
-        title: str,
-        unit: str,
-        description: str,
-        extra: Callable[[Axes, dict[str, Timed]], None] | None = None,
-        top: float | None = None,
-    ) -> Plot | None:
+    plots = []
+    for name, (series, title, unit) in _OF_A_SESSION.items():
         samples = evidence.samples(series, session["name"])
         if not samples:
-            return None
-        with style.new_plot(title, unit) as (figure, axes):
-            _draw_lines(axes, session, samples)
-            if extra:
-                extra(axes, samples)
-            axes.set_ylim(0, top)
-            axes.set_xlim(0, max(float(s.t_s[-1]) for s in samples.values() if s.t_s.size) or None)
-            _draw_events(axes, evidence, session["name"])
-            axes.legend(ncols=4, **style.LEGEND)
-            return drawn(figure, prefix + name, description)
-
-    return [
-        draw(
-            "window-share",
-            "window_share",
-            "Share of the session's window",
-            "share",
-            "Each connection's share of the session's window over time, with the law and its tolerance.",
-            law,
-            1.05,
-        ),
-        draw(
-            "delivered-share",
-            "delivered_share",
-            "Share of what was delivered",
-            "share",
-            "Each connection's share of the packets that the receiver got, over the last second.",
-            rate_shares,
-            1.05,
-        ),
-        draw("windows", "window_packets", "Windows", "packets", "Each connection's window in packets over time."),
-        draw(
-            "delivery-rate",
-            "delivered_pps",
-            "Delivery rate",
-            "packets/s",
-            "Packets per second that the receiver got on each connection, with the links' rates.",
-            rate_lines,
-        ),
-        draw("rtt", "rtt_ms", "RTT, with the wait for the ACK", "ms", "Each connection's round-trip time over time."),
-        draw("in-flight", "in_flight_packets", "In flight", "packets", "Packets in flight on each connection."),
-    ]
+            continue
+        curves = [
+            Curve(f"{connection}{links.get(connection, '')}", s.t_s, s.values, style.line(number))
+            for number, (connection, s) in enumerate(samples.items())
+        ]
+        if name in expected:
+            label, values = expected[name]
+            curves += [
+                Curve(f"_{label} of {connection}", None, values[connection], _EXPECTED) for connection in samples
+            ]
+            curves.append(Curve(label, [], [], _EXPECTED))
+        draw = partial(further, samples=samples, with_law=law if name == "window-share" else None)
+        limits: Any = {"right": _end(samples), "top": 1.05 if unit == "share" else None}
+        plots.append(curve_plot(prefix + name, title, unit, _CAPTIONS[name], curves, **limits, further=draw, ncols=4))
+    return plots
 
 
 def _is_of(check: FollowsLaw, session: Session) -> bool:
@@ -125,55 +98,129 @@ def _is_of(check: FollowsLaw, session: Session) -> bool:
     return check.session in (None, session["name"]) and (not check.policy or session["policy"] in check.policy)
 
 
-def _draw_lines(axes: Axes, session: Session, samples: dict[str, Timed]) -> None:
-    links = {str(connection["index"]): connection["link"] for connection in session["connections"]}
-    for number, (connection, s) in enumerate(samples.items()):
-        label = f"{connection} ({links[connection]})" if connection in links else connection
-        axes.plot(s.t_s, s.values, **style.line(number), label=label)
-
-
-def _draw_law(axes: Axes, evidence: Evidence, session: Session, check: FollowsLaw, samples: dict[str, Timed]) -> None:
+def _draw_law(
+    axes: Axes, evidence: Evidence, session: Session, check: FollowsLaw, samples: Mapping[str, Timed]
+) -> None:
     law = law_for(evidence, session, check.start_s, check.rates)
-    end = max((float(s.t_s[-1]) for s in samples.values() if s.t_s.size), default=0.0)
+    end = _end(samples) or 0.0
     t_s = np.linspace(0, end, 400)
     for number, connection in enumerate(samples):
         share = law.share(connection, t_s)
-        axes.plot(t_s, share, label=f"_law ±{check.tolerance:g} of {connection}", **_ASKED)
-        axes.fill_between(
-            t_s, share - check.tolerance, share + check.tolerance, color=style.colour(number), alpha=0.16, linewidth=0
-        )
-    axes.plot([], [], **_ASKED, label=f"law ±{check.tolerance:g}")
+        low, high = share - check.tolerance, share + check.tolerance
+        axes.plot(t_s, share, label=f"_law ±{check.tolerance:g} of {connection}", **_EXPECTED)
+        axes.fill_between(t_s, low, high, color=style.colour(number), alpha=0.16, linewidth=0)
+    axes.plot([], [], **_EXPECTED, label=f"law ±{check.tolerance:g}")
     judged_to = min(check.to_s, end)
     axes.axvspan(check.from_s, judged_to, color=style.SHADE, zorder=0)
-    axes.text(
-        (check.from_s + judged_to) / 2,
-        1.0,
-        f"judged {check.from_s:g} s to {judged_to:.0f} s",
-        ha="center",
-        va="center",
-        fontsize=8.5,
-        color=style.MUTED,
-    )
+    text = f"judged {check.from_s:g} s to {judged_to:.0f} s"
+    look: Any = {"ha": "center", "va": "center", "fontsize": 8.5, "color": style.MUTED}
+    axes.text((check.from_s + judged_to) / 2, 1.0, text, **look)
 
 
 def _draw_events(axes: Axes, evidence: Evidence, session: str) -> None:
     """Events other than the transfer's own start and end, as vertical lines with their kind."""
     start = evidence.start_ns(session)
     right = axes.get_xlim()[1]
+    look: Any = {"rotation": 90, "va": "top", "ha": "left", "fontsize": 8, "color": style.MUTED}
+    place: Any = {"xycoords": ("data", "axes fraction"), "xytext": (3, -3), "textcoords": "offset points"}
     for event in evidence.events:
         at_s = (event.t_ns - start) / 1e9
         if event.kind in ("transfer_start", "transfer_end") or not 0 <= at_s <= right:
             continue
         axes.axvline(at_s, color=style.MUTED, linewidth=1, linestyle=(0, (4, 2)))
-        axes.annotate(
-            event.text or event.kind,
-            (at_s, 1),
-            xycoords=("data", "axes fraction"),
-            xytext=(3, -3),
-            textcoords="offset points",
-            rotation=90,
-            va="top",
-            ha="left",
-            fontsize=8,
-            color=style.MUTED,
-        )
+        axes.annotate(event.text or event.kind, (at_s, 1), **place, **look)
+
+
+def _over_time(name: str, title: str, unit: str, caption: str, lines: Mapping[str, Timed | None]) -> list[Plot]:
+    """A line by its label; no plot where none has a sample."""
+    shown = {label: timed for label, timed in lines.items() if timed and timed.t_s.size}
+    curves = [
+        Curve(label, timed.t_s, timed.values, style.line(number) | {"marker": "." if timed.t_s.size == 1 else None})
+        for number, (label, timed) in enumerate(shown.items())
+    ]
+    return [curve_plot(name, title, unit, caption, curves, right=_end(shown), ncols=4)] if shown else []
+
+
+def _end(samples: Mapping[str, Timed]) -> float | None:
+    """The time of the last sample; None where there is none after 0 s."""
+    return max((float(s.t_s[-1]) for s in samples.values() if s.t_s.size), default=0.0) or None
+
+
+def _scaled(timed: Timed | None, per: float) -> Timed | None:
+    return timed and Timed(timed.t_s, timed.values / per)
+
+
+_WINDOW = "The congestion window, what is in flight of it, and the slow-start threshold where it is not infinite."
+_WINDOWS = {
+    "window": "sender_cwnd_packets",
+    "in flight": "sender_in_flight_packets",
+    "threshold": "sender_ssthresh_packets",
+}
+_ADVERTISED = "The window that the receiver advertises, as the sender has it."
+_RTT = "The smoothed round-trip time, and the least so far."
+_DELIVERY = "The rate of delivery as the sender measures it, from its acknowledgements."
+_OF_TCP = (
+    ("tcp-advertised", "Advertised window", "KiB", _ADVERTISED, {"advertised": "sender_peer_window_bytes"}, 1024),
+    ("tcp-cwnd", "Congestion window", "segments", _WINDOW, _WINDOWS, 1.0),
+    ("tcp-rtt", "Round trip", "ms", _RTT, {"smoothed": "sender_rtt_ms", "least": "sender_min_rtt_ms"}, 1.0),
+    ("tcp-delivery", "Delivery rate", "Mbit/s", _DELIVERY, {"delivered": "sender_delivery_bps"}, 1e6),
+)
+"""Samples of the sender's socket (TCP_INFO), every 50 ms: name, title, unit, caption, the series by label, and its unit
+per unit of the plot."""
+
+
+def tcp_plots(_folder: ResultFolder, evidence: Evidence, session: Session) -> list[Plot]:
+    """Plots of the run's samples; a transfer that was over between two samples has none."""
+    plots = []
+    for name, title, unit, caption, series, per in _OF_TCP:
+        of = {label: next(iter(evidence.samples(one, session["name"]).values()), None) for label, one in series.items()}
+        plots += _over_time(name, title, unit, caption, {label: _scaled(s, per) for label, s in of.items()})
+    return plots
+
+
+def ndn_plots(folder: ResultFolder, evidence: Evidence, session: Session) -> list[Plot]:
+    """The consumer's log as round trips over time, its window, the forwarder's backlog, and what arrived."""
+
+    def of(series: str, per: float = 1.0) -> Timed | None:
+        return _scaled(evidence.samples(series, session["name"]).get("h1"), per)
+
+    caption = "The consumer's window and its Interests in flight over time."
+    windows = {"window": of("ndn_window"), "in flight": of("ndn_in_flight")}
+    window = _over_time("ndn-window", "Window and Interests in flight", "Interests", caption, windows)
+    caption = "Content per second that arrived, over the last second."
+    goodput = _over_time("ndn-goodput", "Goodput", "Mbit/s", caption, {"goodput": of("ndn_goodput_bps", 1e6)})
+    return [*_round_trips(folder.path / SEGMENTS), *window, *_backlog(folder, evidence, session["name"]), *goodput]
+
+
+def _round_trips(log: Path) -> list[Plot]:
+    """Round trips of the segments that were requested once."""
+    rows = [row for row in read_csv(log) if row["rtt_ms"]] if log.exists() else []
+    if not rows:
+        return []
+    every = -(-len(rows) // MOST_DOTS)
+    curves = []
+    for number, (label, sign) in enumerate((("without a mark", "o"), ("with a mark", "x"))):
+        shown = [row for row in rows[::every] if (row["marked"] in ("1", "true")) == bool(number)]
+        look = {"marker": sign, "markersize": 2, "linestyle": "none", "color": style.colour(number)}
+        if shown:
+            t_s, rtt_ms = [float(row["t_ms"]) / 1000 for row in shown], [float(row["rtt_ms"]) for row in shown]
+            curves.append(Curve(label, t_s, rtt_ms, look))
+    caption = "Each segment's round trip over time, as the consumer logs it"
+    caption += "." if every == 1 else f"; one of {every} is drawn."
+    right = float(rows[-1]["t_ms"]) / 1000 or None
+    return [curve_plot("ndn-rtt", "Round trips", "ms", caption, curves, right=right, ncols=4)]
+
+
+def _backlog(folder: ResultFolder, evidence: Evidence, session: str) -> list[Plot]:
+    """The backlog of the forwarder's face to the consumer, with the threshold above which it marks."""
+    forwarder = folder.plan["ndn"]["nodes"][1]
+    face = forwarder["faces"][0]["name"]
+    found = _scaled(evidence.samples("ndn_backlog_max_bytes", session).get(face), 1000)
+    if not found or not found.t_s.size:
+        return []
+    curves = [Curve(face, found.t_s, found.values, style.line(0))]
+    if threshold_bytes := forwarder["marking"].get("threshold_bytes"):
+        curves.append(Curve("threshold", None, threshold_bytes / 1000, _THIN))
+    title = "Backlog of the forwarder's socket"
+    caption = f"Largest backlog of the socket of face {face} in each interval, with the threshold for marks."
+    return [curve_plot("ndn-backlog", title, "kB", caption, curves, right=_end({face: found}), ncols=4)]

@@ -11,13 +11,11 @@ from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from testbed.plan.traffic_types import traffic_of
 from testbed.results.report import download, words
-from testbed.results.report.calibration import calibration_rows
 from testbed.results.report.folder import ResultFolder, read_folder
-from testbed.results.report.machines import machine_rows
 from testbed.results.report.page_templates import on_page, page_templates, write_html
 from testbed.results.report.plot import Plot
 from testbed.results.report.plots import all_plots
-from testbed.results.report.shares import share_tables
+from testbed.results.report.tables import link_rows, machine_rows, share_tables
 from testbed.series import FromFile
 from testbed.series.reader import start_of
 from testbed.series.run_list import dashboards_of
@@ -55,7 +53,7 @@ def write_report(result_dir: Path, reader: FromFile | None = None) -> Path:
         share_tables=share_tables(folder),
         fact_tables=[download.theory_table(folder)] if download.is_download(folder) else [],
         figures=_figures(folder),
-        links=calibration_rows(folder),
+        links=link_rows(folder),
         machines=machine_rows(folder),
         dashboards=dashboard_links(folder),
         timeline=_timeline(folder),

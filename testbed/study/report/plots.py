@@ -24,7 +24,7 @@ from testbed.plan.model import Session
 from testbed.plan.read import read_plan
 from testbed.results.report import style
 from testbed.results.report.plot import Plot, drawn
-from testbed.results.report.published_shares import published_shares
+from testbed.results.report.tables import published_shares
 from testbed.series import FromFile
 from testbed.study.kinds.table_result import RowSummary, Spread, read_table, summaries_of
 
