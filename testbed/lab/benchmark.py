@@ -72,6 +72,7 @@ class Measurement:
             "load_average": os.getloadavg(),
             "memory_bytes": (memory_bytes := psutil.virtual_memory().total),
         }
+        passed = table.all_met(self.sections)
         head = (
             f"{self.title}, {self.run_id}: {facts['day']}, Linux {facts['kernel']}, {facts['cores']} cores "
             f"({facts['processor']}), {memory_bytes / 2**30:.0f} GiB; {self.load}; {duration_s:.0f} s"
@@ -79,17 +80,9 @@ class Measurement:
         )
         if self.missing:
             head += f" Not compared: {'; '.join(self.missing)}."
-        document = {
-            "schema": 1,
-            "run": self.run_id,
-            "quick": self.quick,
-            "duration_s": duration_s,
-            "machine": facts,
-            "host_load": self.load.as_json(),
-            "missing": self.missing,
-            "passed": (passed := table.all_met(self.sections)),
-            "sections": [asdict(section) for section in self.sections],
-        }
+        told = {"schema": 1, "run": self.run_id, "quick": self.quick, "duration_s": duration_s, "machine": facts}
+        told |= {"host_load": self.load.as_json(), "missing": self.missing, "passed": passed}
+        document = told | {"sections": [asdict(section) for section in self.sections]}
         self.folder.mkdir(parents=True, exist_ok=True)  # a run's own folder may be there
         write_json(self.folder / "bench.json", document)
         (self.folder / "bench.md").write_text(table.as_markdown(head, self.sections))

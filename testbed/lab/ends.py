@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 from testbed.errors import RunFailed
@@ -64,16 +62,13 @@ class Candidate(Protocol):
 @contextmanager
 def namespace() -> Iterator[int]:
     """A network namespace that goes with this process; yields a process id in it."""
-    with subprocess.Popen(
-        dies_with_us(["unshare", "--net", "--", "sleep", "infinity"]), stdin=subprocess.DEVNULL
-    ) as holder:
+    # It says so when it is in its namespace.
+    command = dies_with_us(["unshare", "--net", "--", "sh", "-c", "echo; exec sleep infinity"])
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as holder:
         try:
-            own = Path("/proc/self/ns/net").stat().st_ino
-            deadline = time.monotonic() + 5
-            while Path(namespace_of(holder.pid)).stat().st_ino == own:
-                if time.monotonic() > deadline:
-                    raise RunFailed("bench.no-namespace", "unshare --net made no network namespace within 5 s")
-                time.sleep(0.001)
+            assert holder.stdout is not None
+            if not holder.stdout.readline():
+                raise RunFailed("bench.no-namespace", "unshare --net made no network namespace")
             within(namespace_of(holder.pid), quiet_interfaces)
             run(in_namespace(namespace_of(holder.pid), ["ip", "link", "set", "lo", "up"]))
             yield holder.pid

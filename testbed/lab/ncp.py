@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from testbed.engines.mininet.engine import ENGINE
@@ -100,53 +100,38 @@ SOCKET_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Transfer:
-    """The result of one transfer."""
+    """The result of one transfer; iperf3's has no more than the first two figures."""
 
     goodput_bps: float
     cpu_s_per_gb: float
     """Processor seconds of both ends together, kernel included, for 10⁹ bytes."""
-    peak_bytes: int
+    peak_bytes: int = 0
     """The larger of both agents' largest resident memory."""
-    growth_bytes: int
+    growth_bytes: int = 0
     """The growth of both agents' memory beyond that before the transfer."""
-    resent_share: float
+    resent_share: float = 0.0
     """Packets sent again, of all sent."""
-
-
-@dataclass
-class Measured:
-    """One candidate's repeats."""
-
-    goodput_bps: list[float] = field(default_factory=list)
-    cpu_s_per_gb: list[float] = field(default_factory=list)
-    transfers: list[Transfer] = field(default_factory=list)
-    """Transfers of the agents; iperf3 has fewer figures."""
 
 
 def measure(requested: Measurement) -> None:
     """Each session and TCP in turn, over the same two namespaces."""
     repeats = QUICK_REPEATS if requested.quick else REPEATS
     transfer_bytes = QUICK_TRANSFER_BYTES if requested.quick else TRANSFER_BYTES
-    found = {name: Measured() for name in (*SESSIONS, TCP)}
+    agent = requested.programs.binaries[ENGINE.agent]
+    found: dict[str, list[Transfer]] = {name: [] for name in (*SESSIONS, TCP)}
     for number in range(repeats):
         requested.load.sample()
         with joined() as between:
-            for name, measured in found.items():
+            for name, session in SESSIONS.items():
                 requested.say(f"repeat {number + 1} of {repeats}: {name}")
-                if name == TCP:
-                    before_s = cpu_s()
-                    goodput_bps = instrument.tcp_goodput_bps(between, IPERF_S)
-                    carried_gb = goodput_bps / 8 * (IPERF_S + instrument.WARM_UP_S) / 1e9
-                    spent_s_per_gb = (cpu_s() - before_s) / carried_gb
-                else:
-                    session = SESSIONS[name]
-                    # One with the protocol's defaults is slow by its interval; longer tells no more.
-                    size_bytes = transfer_bytes // 4 if session.ack_interval_ms >= 50 else transfer_bytes
-                    done = transfer(between, requested.programs.binaries[ENGINE.agent], session, size_bytes)
-                    measured.transfers.append(done)
-                    goodput_bps, spent_s_per_gb = done.goodput_bps, done.cpu_s_per_gb
-                measured.goodput_bps.append(goodput_bps)
-                measured.cpu_s_per_gb.append(spent_s_per_gb)
+                # One with the protocol's defaults is slow by its interval; longer tells no more.
+                size_bytes = transfer_bytes // 4 if session.ack_interval_ms >= 50 else transfer_bytes
+                found[name].append(transfer(between, agent, session, size_bytes))
+            requested.say(f"repeat {number + 1} of {repeats}: {TCP}")
+            before_s = cpu_s()
+            goodput_bps = instrument.tcp_goodput_bps(between, IPERF_S)
+            carried_gb = goodput_bps / 8 * (IPERF_S + instrument.WARM_UP_S) / 1e9
+            found[TCP].append(Transfer(goodput_bps, (cpu_s() - before_s) / carried_gb))
     requested.add(section(found, transfer_bytes))
 
 
@@ -239,48 +224,46 @@ class _Agent(ProcessAgent):
         return next((int(words[1]) * 1024 for words in lines if words[0] == "VmHWM:"), 0)
 
 
-def section(found: dict[str, Measured], transfer_bytes: int) -> Section:
+def section(found: dict[str, list[Transfer]], transfer_bytes: int) -> Section:
     """The table and its targets."""
     made = Section(
         "speed",
         "Payload rate of one session between two network namespaces, no limit on the link",
         ["sender and receiver", "Mbit/s", "of TCP's", "bound", "CPU s/GB", "peak MiB", "grown MiB", "sent again", "N"],
     )
-    reference_bps = Spread.of(found[TCP].goodput_bps).median
-    for name, measured in found.items():
-        goodput, ended = Spread.of(measured.goodput_bps), measured.transfers
+    rates_mbps = {name: Spread.of([t.goodput_bps / 1e6 for t in transfers]) for name, transfers in found.items()}
+    for name, transfers in found.items():
+        rate_mbps, session = rates_mbps[name], SESSIONS.get(name)
+        of_agents = [
+            f"{max(t.peak_bytes for t in transfers) / 2**20:.1f}",
+            f"{max(t.growth_bytes for t in transfers) / 2**20:.1f}",
+            f"{Spread.of([t.resent_share for t in transfers]).median:.1%}",
+        ]
         made.row(
             name,
-            f"{Spread.of([bps / 1e6 for bps in measured.goodput_bps]):.0f}",
-            f"{goodput.median / reference_bps:.2f}",
-            f"{SESSIONS[name].bound_bps / 1e6:.0f}" if name in SESSIONS else "–",
-            f"{Spread.of(measured.cpu_s_per_gb).median:.2f}",
-            f"{max(t.peak_bytes for t in ended) / 2**20:.1f}" if ended else "–",
-            f"{max(t.growth_bytes for t in ended) / 2**20:.1f}" if ended else "–",
-            f"{Spread.of([t.resent_share for t in ended]).median:.1%}" if ended else "–",
-            str(goodput.n),
+            f"{rate_mbps:.0f}",
+            f"{rate_mbps.median / rates_mbps[TCP].median:.2f}",
+            f"{session.bound_bps / 1e6:.0f}" if session else "–",
+            f"{Spread.of([t.cpu_s_per_gb for t in transfers]).median:.2f}",
+            *(of_agents if session else ["–"] * len(of_agents)),
+            str(rate_mbps.n),
         )
-        made.raw[name] = {"goodput_bps": measured.goodput_bps, "cpu_s_per_gb": measured.cpu_s_per_gb} | {
-            figure: [getattr(t, figure) for t in ended] for figure in ("peak_bytes", "growth_bytes", "resent_share")
-        }
-    fast_mbps = Spread.of(found[FAST].goodput_bps).median / 1e6
-    made.at_least(FAST, fast_mbps, TARGET_BPS / 1e6, ".0f", " Mbit/s")
+        measured = fields(Transfer) if session else fields(Transfer)[:2]
+        made.raw[name] = {figure.name: [getattr(t, figure.name) for t in transfers] for figure in measured}
+    made.at_least(FAST, rates_mbps[FAST].median, TARGET_BPS / 1e6, ".0f", " Mbit/s")
     for name, session in SESSIONS.items():
         bound_bytes = GROWTH_WINDOWS * 2 * session.send_window_bytes + 2 * session.connections * SOCKET_BYTES
-        grown_bytes = max(t.growth_bytes for t in found[name].transfers)
+        grown_bytes = max(t.growth_bytes for t in found[name])
         expected = f"grows by ≤ {bound_bytes >> 20} MiB: {GROWTH_WINDOWS} × both windows, and buffers"
         made.target(f"memory, {name}", expected, f"{grown_bytes / 2**20:.1f} MiB", grown_bytes <= bound_bytes)
     made.notes.append(
         f"Each NCP transfer is {transfer_bytes >> 20} MiB (a quarter with the defaults) of random bytes, hashed at "
-        "both ends, which takes most of the CPU time; MTU 1024, windows of 4 MiB, policy nkp24. A session carries at "
-        "most a window per acknowledgement interval (bound): 671 Mbit/s with the protocol's 50 ms, so the others "
-        "acknowledge every 5 ms, in up to 512 ranges. Over UDP equal datagrams pass through the kernel in runs, as "
-        "TCP's segments do."
+        "both ends, which takes most of the CPU time; MTU 1024, windows of 4 MiB, policy nkp24. Bound: a window per "
+        "acknowledgement interval, of 5 ms but for the protocol's defaults."
     )
     made.notes.append(
-        f"iperf3: one stream, cubic, {IPERF_S} s after {instrument.WARM_UP_S} s that are left out, over the same veth "
-        "pair, after the sessions in each repeat. CPU: both processes together, kernel included. Peak: the larger "
-        "agent's resident memory; grown: both agents' beyond that before the transfer."
+        f"iperf3: one stream, cubic, {IPERF_S} s after {instrument.WARM_UP_S} s that are left out. CPU: both "
+        "processes together. Peak: the larger agent's resident memory; grown: both agents' beyond that before."
     )
     return made
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,6 @@ from testbed.lab.benchmark import Benchmark, Measurement
 from testbed.lab.figures import quantile
 from testbed.lab.simulator import call
 from testbed.lab.table import Section
-from testbed.results.report import style
 
 SESSIONS, QUICK_SESSIONS = (10, 100, 1000), (10, 100)
 MOST_CPU_S = 300
@@ -22,7 +21,7 @@ Report = dict[str, Any]
 
 
 def measure(requested: Measurement) -> None:
-    """One overlay of each size, with plots."""
+    """One overlay of each size."""
     reports: dict[int, Report] = {}
     for sessions in QUICK_SESSIONS if requested.quick else SESSIONS:
         requested.say(f"{sessions} sessions")
@@ -30,7 +29,6 @@ def measure(requested: Measurement) -> None:
         reports[sessions] = simulate(requested.programs.binaries[ENGINE.agent], sessions)
     requested.add(spread_section(reports))
     requested.add(cost_section(reports))
-    write_plots(requested.folder, reports)
 
 
 def simulate(simulator: Path, sessions: int) -> Report:
@@ -73,24 +71,13 @@ def spread_section(reports: dict[int, Report]) -> Section:
         made.notes.append(
             f"{sessions} sessions: Jain's index of goodput / even share {whole:.3f}; {never} never converged."
         )
-    made.notes.append(_in_words(next(iter(reports.values()))["parameters"]))
-    made.raw = {str(sessions): distributions(report) for sessions, report in reports.items()}
-    return made
-
-
-def _in_words(made_of: Mapping[str, Any]) -> str:
-    rate, delay = made_of["rate_pps"], made_of["delay_ms"]
-    return (
-        f"Each session has {made_of['connections']} connections, each over one of "
-        f"{made_of['relays_per_session']:g} relays per session, drawn evenly, and links of its own at both ends "
-        f"({made_of['access_pps']:g} packets/s, {made_of['access_ms']:g} ms). Relays: Pareto rates (least "
-        f"{rate['least']:g} packets/s, shape {rate['shape']:g}, cut at {rate['most']:g}) and one-way delays (least "
-        f"{delay['least']:g} ms, shape {delay['shape']:g}, cut at {delay['most']:g}), drop-tail queues of "
-        f"{made_of['queue_ms']:g} ms, at least {made_of['queue_packets']} packets. Sessions start over "
-        f"{made_of['starts_within_s']:g} s and send to the end; a relay goes away after {made_of['up_s']:g} s for "
-        f"{made_of['down_s']:g} s, both exponential means. Policy {made_of['policy']}, seed {made_of['seed']}. "
-        "Goodput, Jain's index and use: the last half. Converged: the first second with 90% of the later mean."
+    made.notes.append(
+        "Goodput, Jain's index and use: the last half. Converged: the first second with 90% of the later mean. What an "
+        "overlay is made of: docs/simulator.md, and in numbers the parameters in bench.json."
     )
+    made.raw = {str(sessions): distributions(report) for sessions, report in reports.items()}
+    made.raw["parameters"] = next(iter(reports.values()))["parameters"]
+    return made
 
 
 def cost_section(reports: dict[int, Report]) -> Section:
@@ -108,21 +95,6 @@ def cost_section(reports: dict[int, Report]) -> Section:
     made.at_most(f"CPU of {most} sessions", reports[most]["cost"]["cpu_s"], MOST_CPU_S, ".0f", " s")
     made.notes.append("A packet counts once per link that it is handed to, acknowledgements too: three links a way.")
     return made
-
-
-def write_plots(place: Path, reports: dict[int, Report]) -> None:
-    """One SVG per distribution: the share of sessions or relays up to a value."""
-    place.mkdir(parents=True, exist_ok=True)
-    for number, what in enumerate(distributions(next(iter(reports.values())))):
-        with style.new_plot(what[0].upper() + what[1:], "share of all") as (figure, axes):
-            for index, (sessions, report) in enumerate(reports.items()):
-                looks = {"color": style.SERIES_COLOURS[index], "linestyle": style.LINE_STYLES[index]}
-                if values := distributions(report)[what]:
-                    axes.ecdf(values, label=f"{sessions} sessions", **looks)
-            axes.set_xlabel(what)
-            axes.legend(loc="lower right")
-            name = f"overlay-{number + 1}"
-            (place / f"{name}.svg").write_text(style.to_svg(figure, name, what), encoding="utf-8")
 
 
 BENCHMARK = Benchmark("bench-overlay", "Overlays in virtual time", ENGINE, measure)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,11 @@ MOST_GROWTH = 1.25
 RUNS_PER_CORE = 8
 LEAST_SPEED_UP = 0.8
 """Least speed-up, in parts of the number of cores."""
-PAYLOADS = {"payload drawn and hashed": (), "zeros, not hashed": ("--zeros",)}
+DRAWN, ZEROS = "payload drawn and hashed", "zeros, not hashed"
+PAYLOADS = {DRAWN: (), ZEROS: ("--zeros",)}
+
+Case = tuple[str, int]
+"""Payload, and the MiB of it."""
 
 
 @dataclass(frozen=True)
@@ -60,14 +65,13 @@ def measure(requested: Measurement) -> None:
     simulator = requested.programs.binaries[ENGINE.agent]
     with tempfile.TemporaryDirectory(prefix="ncp-bench-") as temporary:
         plans = {mib: _plan(Path(temporary), requested.programs.policies, mib) for mib in TRANSFERS_MIB}
-        found: dict[str, dict[int, list[Simulated]]] = {name: {mib: [] for mib in TRANSFERS_MIB} for name in PAYLOADS}
+        found: dict[Case, list[Simulated]] = {case: [] for case in product(PAYLOADS, TRANSFERS_MIB)}
         repeats = QUICK_REPEATS if requested.quick else REPEATS
         for number in range(repeats):
             requested.say(f"repeat {number + 1} of {repeats}")
             requested.load.sample()
-            for payload, options in PAYLOADS.items():
-                for mib, plan in plans.items():
-                    found[payload][mib].append(simulate(simulator, plan, options))
+            for (payload, mib), runs in found.items():
+                runs.append(simulate(simulator, plans[mib], PAYLOADS[payload]))
         requested.say("all cores")
         requested.load.sample()
         cores = os.cpu_count() or 1
@@ -110,32 +114,24 @@ def _speed_up(simulator: Path, plan: Path, cores: int) -> float:
     return seconds(1) / seconds(cores)
 
 
-def speed_section(found: dict[str, dict[int, list[Simulated]]]) -> Section:
+def speed_section(found: dict[Case, list[Simulated]]) -> Section:
     """Speed and memory of one run on one core."""
     made = Section(
         "speed",
         "One run of startup in virtual time on one core",
         ["payload and transfer", "virtual s", "CPU s", "× real time", "million packets/s", "peak MiB", "N"],
     )
-    for payload, by_size in found.items():
-        for mib, runs in by_size.items():
-            cpu_s = Spread.of([run.cpu_s for run in runs])
-            made.row(
-                f"{payload}, {mib} MiB",
-                f"{runs[0].virtual_s:.1f}",
-                f"{cpu_s:.3f}",
-                f"{_median(runs, 'times_real'):.0f}",
-                f"{_median(runs, 'rate_pps') / 1e6:.2f}",
-                f"{_median(runs, 'peak_bytes') / 2**20:.1f}",
-                str(len(runs)),
-            )
-            made.raw[f"{payload}, {mib} MiB"] = [vars(run) for run in runs]
-    drawn, zeros = found.values()
+    for (payload, mib), runs in found.items():
+        figures = [f"{runs[0].virtual_s:.1f}", f"{Spread.of([run.cpu_s for run in runs]):.3f}"]
+        figures += [f"{_median(runs, 'times_real'):.0f}", f"{_median(runs, 'rate_pps') / 1e6:.2f}"]
+        figures.append(f"{_median(runs, 'peak_bytes') / 2**20:.1f}")
+        made.row(f"{payload}, {mib} MiB", *figures, str(len(runs)))
+        made.raw[f"{payload}, {mib} MiB"] = [vars(run) for run in runs]
     short, long = TRANSFERS_MIB
-    made.at_least("startup", _median(drawn[short], "times_real"), TIMES_REAL, ".0f", " × real time")
-    rate_pps = _median(zeros[short], "rate_pps")
+    made.at_least("startup", _median(found[DRAWN, short], "times_real"), TIMES_REAL, ".0f", " × real time")
+    rate_pps = _median(found[ZEROS, short], "rate_pps")
     made.at_least("packets per second of CPU, without payload", rate_pps / 1e6, RATE_PPS / 1e6, unit=" million")
-    growth = _median(drawn[long], "peak_bytes") / _median(drawn[short], "peak_bytes")
+    growth = _median(found[DRAWN, long], "peak_bytes") / _median(found[DRAWN, short], "peak_bytes")
     made.at_most("memory of ten times the transfer", growth, MOST_GROWTH, unit=" ×")
     made.notes.append(
         "Telemetry is written in every run. A packet counts once per link that it is handed to, acknowledgements "

@@ -11,11 +11,10 @@ from testbed.lab.table import all_met
 from tests.bench.test_bench_links import bench
 
 
-def measured(goodput_bps: float, growth_bytes: int) -> dict[str, ncp.Measured]:
+def measured(goodput_bps: float, growth_bytes: int) -> dict[str, list[Transfer]]:
     """One repeat in which all sessions come out alike, and TCP at 10 Gbit/s."""
     transfer = Transfer(goodput_bps, 1.5, 20 << 20, growth_bytes, 0.01)
-    found = {name: ncp.Measured([goodput_bps], [1.5], [transfer]) for name in ncp.SESSIONS}
-    return found | {ncp.TCP: ncp.Measured([10e9], [0.5])}
+    return {name: [transfer] for name in ncp.SESSIONS} | {ncp.TCP: [Transfer(10e9, 0.5)]}
 
 
 def test_a_window_per_interval_is_the_bound() -> None:

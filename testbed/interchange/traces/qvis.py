@@ -62,9 +62,11 @@ def _event(event: Event, number: int) -> Event | None:
 
 def _packet(packet: dict[str, Any]) -> dict[str, Any]:
     """Reports of reading are left out: they are of the session, and qvis draws a connection's bytes."""
+    length = packet.get("data_length", 0)
+    header: dict[str, Any] = {"packet_type": "1RTT" if "handshake" not in packet else "initial"}
     frames: list[dict[str, Any]] = []
     if "sequence" in packet:
-        length = packet["data_length"]
+        header["packet_number"] = packet["sequence"]
         offset = (packet["sequence"] - 1) * length
         frames.append({"frame_type": "stream", "stream_id": 0, "offset": offset, "length": length})
     if "acked_ranges" in packet:
@@ -73,10 +75,6 @@ def _packet(packet: dict[str, Any]) -> dict[str, Any]:
         frames.append({"frame_type": "crypto", "offset": 0, "length": 0})
     if "close" in packet:
         frames.append({"frame_type": "connection_close", "error_space": "application", "error_code": 0})
-    length = packet.get("data_length", 0)
-    header = {"packet_type": "1RTT" if "handshake" not in packet else "initial"}
-    if "sequence" in packet:
-        header["packet_number"] = packet["sequence"]
     return {"header": header, "raw": {"length": length, "payload_length": length}, "frames": frames}
 
 

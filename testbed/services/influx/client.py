@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -24,9 +25,6 @@ class QueryFailed(RunFailed):
 
 class NoAnswer(QueryFailed):
     """InfluxDB did not answer."""
-
-
-_NO_ANSWER = "./run.sh doctor tells whether it is there. A run's telemetry.lp has all its points."
 
 
 @dataclass(frozen=True)
@@ -97,10 +95,12 @@ class Client:
 
         ``retention`` is the retention policy, "" for the database's default.
         """
+        where = {"db": self._database, "precision": "ns"} | ({"rp": retention} if retention else {})
         remaining = iter(lines)
         sent = 0
         while batch := list(islice(remaining, LINES_PER_BATCH)):
-            self._write_batch(batch, retention)
+            with self._reported("a write"):
+                self._client.write(batch, where, 204, "line")
             sent += len(batch)
         return sent
 
@@ -109,45 +109,34 @@ class Client:
         self.execute("DROP SERIES FROM /.*/ WHERE run = $run", run=run)
 
     def _ask(self, influxql: str, parameters: dict[str, Any], method: str = "GET") -> dict[str, Any]:
-        try:
+        with self._reported(f"query: {influxql}"):
             answer = self._client.query(influxql, bind_params=parameters, epoch="ns", method=method)
+        raw: dict[str, Any] = answer.raw
+        return raw
+
+    @contextmanager
+    def _reported(self, request: str) -> Iterator[None]:
+        """Raise what is wrong with a request as QueryFailed."""
+        try:
+            yield
         except requests.RequestException as error:
             raise NoAnswer(
-                "influx.no-answer-to-query",
-                "InfluxDB at {url} does not answer: {error} (query: {query})",
-                _NO_ANSWER,
+                "influx.no-answer",
+                "InfluxDB at {url} does not answer: {error} ({request})",
+                "./run.sh doctor tells whether it is there. A run's telemetry.lp has all its points.",
                 url=self._url,
                 error=error,
-                query=influxql,
+                request=request,
             ) from error
         except (InfluxDBClientError, InfluxDBServerError) as error:
             raise QueryFailed(
-                "influx.query-failed",
-                "InfluxDB at {url}: {error} (query: {query})",
+                "influx.request-failed",
+                "InfluxDB at {url}: {error} ({request})",
                 url=self._url,
                 error=error,
-                query=influxql,
+                request=request,
             ) from error
-        raw: dict[str, Any] = answer.raw
-        return raw
 
     def execute(self, influxql: str, **parameters: str | float | int) -> None:
         """A statement that changes something. The role must be allowed to."""
         self._ask(influxql, parameters, method="POST")
-
-    def _write_batch(self, lines: Sequence[str], retention: str) -> None:
-        where = {"db": self._database, "precision": "ns"} | ({"rp": retention} if retention else {})
-        try:
-            self._client.write(list(lines), where, 204, "line")
-        except requests.RequestException as error:
-            raise NoAnswer(
-                "influx.no-answer-to-write",
-                "InfluxDB at {url} does not answer a write: {error}",
-                _NO_ANSWER,
-                url=self._url,
-                error=error,
-            ) from error
-        except (InfluxDBClientError, InfluxDBServerError) as error:
-            raise QueryFailed(
-                "influx.write-refused", "InfluxDB at {url} refused a write: {error}", url=self._url, error=error
-            ) from error

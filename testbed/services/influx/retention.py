@@ -15,14 +15,13 @@ from testbed.series.one_clock import RETENTION as ONE_CLOCK
 HISTORY = "history"
 RAW_DAYS = 90
 
-_DAY_OF_VERDICTS = (
-    'SELECT count("passed") AS "runs", sum("passed") AS "passed", sum("trusted") AS "trusted", '
-    'mean("duration_s") AS "duration_s"'
-)
-_DAY_OF_FIGURES = (
-    'SELECT count("measured") AS "runs", mean("measured") AS "measured", min("measured") AS "lowest", '
-    'max("measured") AS "highest"'
-)
+_DAILY = {
+    "daily_verdicts": 'count("passed") AS "runs", sum("passed") AS "passed", sum("trusted") AS "trusted", '
+    'mean("duration_s") AS "duration_s" INTO {history}."verdict_daily" FROM {history}."run_verdict"',
+    "daily_key_figures": 'count("measured") AS "runs", mean("measured") AS "measured", min("measured") AS "lowest", '
+    'max("measured") AS "highest" INTO {history}."key_figure_daily" FROM {history}."key_figure"',
+}
+"""Fields of each day that continuous queries SELECT, by the queries' names."""
 
 
 def set_up(client: InfluxDBClient, database: str, *, shorten: bool) -> None:
@@ -37,37 +36,21 @@ def set_up(client: InfluxDBClient, database: str, *, shorten: bool) -> None:
     for policy in (HISTORY, ONE_CLOCK):
         if policy not in present:
             client.create_retention_policy(policy, "INF", "1", database, shard_duration="52w")
-    if shorten and "compared" in present:  # what the policy one_clock has taken the place of
-        client.drop_retention_policy("compared", database)
     for name, statement in continuous_queries(database).items():
-        _make_query(client, database, name, statement)
+        try:
+            client.query(statement, method="POST")
+        except InfluxDBClientError as error:  # there is one of the name, with another text
+            if "already exists" not in str(error):
+                raise
+            client.query(f'DROP CONTINUOUS QUERY "{name}" ON {influxql.identifier(database)}', method="POST")
+            client.query(statement, method="POST")
 
 
 def continuous_queries(database: str) -> dict[str, str]:
     """The statements by name. Each looks at two days: a run may end after midnight, or be written late."""
-    place = f"{influxql.identifier(database)}.{influxql.identifier(HISTORY)}"
-    found = {}
-    for name, select, source, target in (
-        ("daily_verdicts", _DAY_OF_VERDICTS, "run_verdict", "verdict_daily"),
-        ("daily_key_figures", _DAY_OF_FIGURES, "key_figure", "key_figure_daily"),
-    ):
-        found[name] = (
-            f"CREATE CONTINUOUS QUERY {influxql.identifier(name)} ON {influxql.identifier(database)} "
-            f"RESAMPLE EVERY 1h FOR 2d BEGIN "
-            f"{select} INTO {place}.{influxql.identifier(target)} FROM {place}.{influxql.identifier(source)} "
-            "GROUP BY time(1d), * END"
-        )
-    return found
-
-
-def _make_query(client: InfluxDBClient, database: str, name: str, statement: str) -> None:
-    """A query that is there already with the same text is left alone; one with another text is replaced."""
-    try:
-        client.query(statement, method="POST")
-    except InfluxDBClientError as error:
-        if "already exists" not in str(error):
-            raise
-        client.query(
-            f"DROP CONTINUOUS QUERY {influxql.identifier(name)} ON {influxql.identifier(database)}", method="POST"
-        )
-        client.query(statement, method="POST")
+    place = influxql.identifier(database)
+    return {
+        name: f'CREATE CONTINUOUS QUERY "{name}" ON {place} RESAMPLE EVERY 1h FOR 2d BEGIN '
+        f"SELECT {select.format(history=f'{place}.{influxql.identifier(HISTORY)}')} GROUP BY time(1d), * END"
+        for name, select in _DAILY.items()
+    }

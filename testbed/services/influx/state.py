@@ -7,7 +7,7 @@ import os
 import pwd
 import secrets
 import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from testbed.errors import CannotRun
@@ -62,37 +62,22 @@ def port() -> int:
     return port_of("NCP_TESTBED_INFLUX_PORT", 8086)
 
 
-@dataclass(frozen=True)
 class State:
     """Paths below the state folder (``NCP_TESTBED_STATE``, else ``/var/lib/ncp-testbed``)."""
 
-    folder: Path
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.configuration = folder / "influxdb.conf"
+        self.credentials = folder / "credentials.json"
+        self.log = folder / "influxd.log"
+        self.data = folder / "data"
+        """All that the server writes itself; its user's own."""
+        self.pid_file = self.data / "influxd.pid"
 
     @staticmethod
     def here() -> State:
         """The state that the environment names."""
         return State(Path(os.environ.get("NCP_TESTBED_STATE", "/var/lib/ncp-testbed")).resolve() / "influxdb")
-
-    @property
-    def configuration(self) -> Path:
-        return self.folder / "influxdb.conf"
-
-    @property
-    def credentials(self) -> Path:
-        return self.folder / "credentials.json"
-
-    @property
-    def log(self) -> Path:
-        return self.folder / "influxd.log"
-
-    @property
-    def data(self) -> Path:
-        """All that the server writes itself; its user's own."""
-        return self.folder / "data"
-
-    @property
-    def pid_file(self) -> Path:
-        return self.data / "influxd.pid"
 
     def prepare(self, port: int) -> str | None:
         """Make the folders and the configuration; return the user to run as (None: the present one).
