@@ -14,9 +14,8 @@ from testbed.documents import read_json
 from testbed.engines import provenance
 from testbed.engines.mininet import calibration, timeline
 from testbed.errors import BadInput, RunFailed
-from testbed.judge.checks.derived import derived_lines
+from testbed.judge.checks.derived import derived_lines, history_lines
 from testbed.judge.checks.evidence import agent_results
-from testbed.judge.checks.history import history_lines
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.judge.checks.windows_csv import write_windows_csv
 from testbed.judge.trust import Measured, of_measurements, underlay

@@ -20,7 +20,7 @@ from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.judge import intervals
 from testbed.judge.intervals import Interval
-from testbed.judge.status import Status
+from testbed.judge.status import Status, worst
 
 Outcome = Literal["pass", "xfail", "xpass", "fail"]
 """The outcome of a check beside its status: whether it is as expected."""
@@ -49,19 +49,18 @@ class ExpectedFailure(BaseModel):
     strict: bool = True
     measured: dict[str, Limits] = {}
 
+    def __str__(self) -> str:
+        """``rtt-100 cubic 6.1 to 6.4``: what is measured."""
+        if not self.measured:
+            return "nothing was measured on this engine in this form"
+        return ", ".join(f"{place} {low:.6g} to {high:.6g}" for place, (low, high) in self.measured.items())
+
     def where(self, places: Places) -> Status:
         """Whether the places lie where they are measured: ``pass`` where all do, ``fail`` where one does not or is not
         listed. The interval that judged a place decides where there is one."""
-        found = [self._where(name, value, interval) for name, (value, interval) in places.items()]
-        if not found or Status.FAIL in found:
+        if not places or not places.keys() <= self.measured.keys():
             return Status.FAIL
-        return Status.INCONCLUSIVE if Status.INCONCLUSIVE in found else Status.PASS
-
-    def _where(self, name: str, value: float, interval: Interval | None) -> Status:
-        if name not in self.measured:
-            return Status.FAIL
-        low, high = self.measured[name]
-        return intervals.against(value, interval, low, high)
+        return worst(intervals.against(*found, *self.measured[name]) for name, found in places.items())
 
 
 class Listed(BaseModel):

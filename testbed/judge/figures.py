@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from testbed.judge.checks.result import rounded
 
 UNITS = {
     "_mib_s": "MiB/s",
@@ -81,3 +83,21 @@ def with_unit(figure: str) -> str:
     """``Goodput, MiB/s``."""
     unit = unit_of(figure)
     return f"{title_of(figure)}, {unit}" if unit else title_of(figure)
+
+
+def figures_of(results: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """A run's figures by name, with the unit in it, from the agents' ``result.json`` documents.
+
+    A receiver's goodput is ``goodput_bps`` and ``goodput_mib_s`` (payload, 2^20 bytes/s); other traffic brings its
+    own figures under ``figures``. Where there are several sessions, those after the first have their name and a dot
+    before the figure's.
+    """
+    sessions = [str(result.get("session", "")) for result in results]
+    found: dict[str, float] = {}
+    for session, result in zip(sessions, results, strict=True):
+        figures: dict[str, float] = {}
+        if result.get("role") == "receiver" and (goodput_bps := result.get("goodput_bps")):
+            figures = {"goodput_bps": goodput_bps, "goodput_mib_s": float(goodput_bps) / 8 / 2**20}
+        for name, value in (figures | result.get("figures", {})).items():
+            found[name if session == min(sessions) else f"{session}.{name}"] = rounded(value)
+    return found

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from testbed.judge.checks.evidence import CannotJudge, Evidence, agent_results
-from testbed.judge.checks.figures import figures_of
 from testbed.judge.checks.parameters import CheckParameters
 from testbed.judge.checks.planned import NoSuchSession, session_of
-from testbed.judge.checks.registry import parameters_in_plan
+from testbed.judge.checks.registry import FACTS, parameters_in_plan
 from testbed.judge.checks.result import CheckResult, Trust, Verdict, rounded
 from testbed.judge.expected_failures import ExpectedFailure
-from testbed.judge.status import Status, summary_of, verdict_of
+from testbed.judge.figures import figures_of
+from testbed.judge.status import Status, summary_of, verdict_of, worst
 from testbed.judge.trust import of_run
 from testbed.message import Message
 from testbed.plan.model import Plan
@@ -38,28 +39,25 @@ def judge(
     """
     evidence = Evidence(plan, reader, agent_results(agents_dir), file_points, database_points)
     trust = of_run(trust, evidence)
-    checks = parameters_in_plan(plan["checks"])
-    of_numbers = {} if expected is None else expected
-    results = [
-        judge_one(check, evidence).expected_to_fail(None if check.fact else of_numbers.get(check.name))
-        for check in checks
-    ]
-    evidence_figures = {
-        name: float(value)
-        for parameters, result in zip(checks, results, strict=True)
-        if parameters.tells_figures
-        for name, value in result.figures.items()
-    }
+    results, figures = [], figures_of(evidence.results)
+    for check in parameters_in_plan(plan["checks"]):
+        result = judge_one(check, evidence).expected_to_fail(None if check.fact else (expected or {}).get(check.name))
+        results.append(result)
+        if check.tells_figures:
+            figures |= {name: float(value) for name, value in result.figures.items()}
+    summary = summary_of([(result.name, result.word) for result in results])
+    start_ns, end_ns = start_of(evidence.events), end_of(evidence.events)
     return Verdict(
         scenario=plan["scenario"],
         run=plan["run"],
-        verdict=_verdict(results, trust, quick=bool(plan.get("quick"))),
-        summary=_summary(results, trust),
+        # A quick run may leave checks open, but not all of them; a full run has to decide each.
+        verdict=verdict_of([*(result.part for result in results), *trust.parts], may_stay_open=bool(plan.get("quick"))),
+        summary=summary if trust.trusted else f"Not to be trusted ({'; '.join(trust.reasons)}). {summary}",
         checks=results,
         trust=trust,
-        duration_s=_duration_s(evidence),
+        duration_s=None if start_ns is None or end_ns is None else rounded((end_ns - start_ns) / 1e9),
         policy=", ".join(dict.fromkeys(session["policy"] for session in plan["sessions"])),
-        figures=figures_of(evidence.results) | evidence_figures,
+        figures=figures,
     )
 
 
@@ -87,18 +85,14 @@ def _policies(parameters: CheckParameters, plan: Plan) -> set[str]:
     return {session["policy"] for session in sessions}
 
 
-def _verdict(results: list[CheckResult], trust: Trust, *, quick: bool) -> Status:
-    # A quick run may leave checks open, but not all of them; a full run has to decide each.
-    return verdict_of([*(result.part for result in results), *trust.parts], may_stay_open=quick)
+def status_of_run(verdict: Verdict) -> Status:
+    """The status of a run as a part of a comparison: the worst of its completion, its facts (such as its payload) and
+    its trust, whether its checks hold or not."""
+    facts = (check.status for check in verdict.checks if check.judge in FACTS)
+    return worst([Status.ERROR if verdict.broken else Status.PASS, *facts, *verdict.trust.parts])
 
 
-def _summary(results: list[CheckResult], trust: Trust) -> str:
-    text = summary_of([(result.name, result.word) for result in results])
-    if not trust.trusted:
-        return f"Not to be trusted ({'; '.join(trust.reasons)}). {text}"
-    return text
-
-
-def _duration_s(evidence: Evidence) -> float | None:
-    start, end = start_of(evidence.events), end_of(evidence.events)
-    return None if start is None or end is None else rounded((end - start) / 1e9)
+def status_of_cell(checks: Mapping[str, Mapping[str, Any]], part: Status) -> Status:
+    """The same of a table's cell, by its run's checks and its status."""
+    facts: list[Status] = [check["status"] for check in checks.values() if check.get("judge") in FACTS]
+    return worst([Status.PASS if part == Status.FAIL else part, *facts])

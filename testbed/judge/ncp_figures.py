@@ -14,13 +14,12 @@ import topologies
 from testbed import documents, exit_codes, judge, plan, series
 from testbed.judge import checks
 from testbed.judge.checks import planned
-from testbed.judge.checks.ends import PayloadIntact
 from testbed.judge.checks.evidence import CannotJudge, Evidence, agent_results
 from testbed.judge.checks.goodput import goodput_bps
 from testbed.judge.checks.law import law_for
-from testbed.judge.checks.of_two import TOLERANCE, Ratio, Settles, settled_s
-from testbed.judge.checks.parameters import RESOLVED
-from testbed.judge.checks.result import rounded
+from testbed.judge.checks.of_two import TOLERANCE, settled_s
+from testbed.judge.checks.registry import parameters_in_plan
+from testbed.judge.checks.result import CheckResult, rounded
 from testbed.judge.status import Status
 from testbed.plan.model import Plan, Session
 from testbed.series import FromFile
@@ -78,7 +77,7 @@ def measure(plan: Plan, folder: Path) -> dict[str, Any]:
     reader = FromFile(folder / "telemetry.lp", only=("ncp_connection", "event"))
     evidence = Evidence(plan, reader, agent_results(folder / "agents"))
     session = planned.session_of(plan, None)
-    intact = PayloadIntact(name="payload", judge="payload_intact").result(evidence)
+    intact = _judged(evidence, "payload_intact")
     if intact.status != Status.PASS:
         raise CannotJudge.of(intact.said)
     goodput = goodput_bps(evidence, session)
@@ -114,20 +113,18 @@ def _settled(evidence: Evidence, session: Session, duration_s: float) -> dict[st
     grid_s = np.arange(0.0, to_s, 0.01)
     measured, expected = [], []
     for other in others:
-        document = {
-            "name": "settles",
-            "judge": "settles",
-            "of": [first, other],
-            "within": to_s - LEAST_STAY_S,
-            "to": to_s,
-            "at_least": LEAST_STAY_S,
-        }
-        check = Settles.model_validate(document, context=RESOLVED)
-        result = check.result(evidence)
+        times = {"within": to_s - LEAST_STAY_S, "to": to_s, "at_least": LEAST_STAY_S}
+        result = _judged(evidence, "settles", of=[first, other], **times)
         measured.append(result.measured if result.status == Status.PASS else None)
         shares = law.share(first, grid_s) / law.share(other, grid_s)
-        expected.append(settled_s(grid_s, shares, rates[first] / rates[other], check.tolerance))
+        expected.append(settled_s(grid_s, shares, rates[first] / rates[other], TOLERANCE))
     return {**found, "settled_s": _latest(measured), "law_settled_s": _latest(expected)}
+
+
+def _judged(evidence: Evidence, judge: str, **parameters: Any) -> CheckResult:
+    """The result of a check that no scenario asks."""
+    (check,) = parameters_in_plan([{"name": judge, "judge": judge, **parameters}])
+    return check.result(evidence)
 
 
 def _latest(times_s: list[Any]) -> float | None:
@@ -139,16 +136,8 @@ def _delivered_ratio(evidence: Evidence, session: Session) -> float | None:
     first, *others = planned.connections(session)
     if not others:
         return None
-    document = {
-        "name": "delivered",
-        "judge": "ratio",
-        "series": "delivered_pps",
-        "of": [first, others[0]],
-        "min": 0.0,
-        "max": 1e9,
-        "last": LAST_S,
-    }
-    measured = Ratio.model_validate(document, context=RESOLVED).result(evidence).measured
+    about = {"series": "delivered_pps", "of": [first, others[0]], "last": LAST_S}
+    measured = _judged(evidence, "ratio", min=0.0, max=1e9, **about).measured
     return float(measured) if isinstance(measured, (int, float)) else None
 
 

@@ -29,7 +29,7 @@ _of_socket = _family("socket_queue", "flow")
 _of_queue = _family("qdisc", "interface")
 _of_consumer = _family("ndn", "node", role="consumer")
 _of_face = _family("ndn", "face", role="forwarder")
-"""Of forwarders' faces, each named as its node and its neighbour: ``h2-h1``."""
+"""Maker of series of forwarders' faces, each named as its node and its neighbour: ``h2-h1``."""
 
 _OF_A_RUN = (("check", ""),)
 """The verdict on a run, not those on its checks."""

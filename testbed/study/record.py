@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict
 from testbed.documents import read_json
 from testbed.engines import provenance
 from testbed.judge.checks.evidence import agent_results
-from testbed.judge.checks.figures import figures_of
 from testbed.judge.checks.result import Verdict
+from testbed.judge.figures import figures_of
 from testbed.judge.status import Status
 from testbed.judge.verify import read_verdict
 from testbed.plan.engines import is_exact

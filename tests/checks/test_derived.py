@@ -10,7 +10,7 @@ import pytest
 from line_protocol_parser import parse_line
 
 from testbed.judge.checks import derived
-from testbed.judge.checks.history import history_lines
+from testbed.judge.checks.derived import history_lines
 from testbed.judge.checks.law_ahead import SharesAhead, law_ahead
 from testbed.judge.checks.result import CheckResult, Trust, Verdict
 from testbed.judge.checks.windows_csv import write_windows_csv

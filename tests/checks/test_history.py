@@ -4,7 +4,7 @@ from typing import Any
 
 from line_protocol_parser import parse_line
 
-from testbed.judge.checks.history import history_lines
+from testbed.judge.checks.derived import history_lines
 from testbed.judge.checks.result import CheckResult, Trust, Verdict
 
 PLAN: Any = {

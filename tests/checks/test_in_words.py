@@ -9,12 +9,13 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from testbed.errors import BadInput
-from testbed.judge.checks import Check, planned, run_status
-from testbed.judge.checks.figures import figures_of
+from testbed.judge.checks import Check, planned
 from testbed.judge.checks.law import rate_changes
 from testbed.judge.checks.parameters import CheckParameters
 from testbed.judge.checks.registry import FACTS, parameters_in_plan
 from testbed.judge.checks.result import CheckResult, Trust, Verdict, rounded
+from testbed.judge.figures import figures_of
+from testbed.judge.judge import status_of_cell, status_of_run
 from tests.checks.in_memory import small_plan, small_session
 from tests.raises import raises
 from tests.said import Saying
@@ -190,7 +191,7 @@ def run(*statuses: tuple[str, Any], broken: str | None = None, trusted: bool = T
     ],
 )
 def test_a_run_counts_by_its_facts_its_end_and_its_trust(verdict: Verdict, worth: str) -> None:
-    assert run_status.status_of_run(verdict) == worth
+    assert status_of_run(verdict) == worth
 
 
 @pytest.mark.parametrize(
@@ -206,7 +207,7 @@ def test_a_run_counts_by_its_facts_its_end_and_its_trust(verdict: Verdict, worth
     ],
 )
 def test_a_cell_counts_by_its_facts_and_by_whether_it_is_there(checks: Any, part: Any, worth: str) -> None:
-    assert run_status.status_of_cell(checks, part) == worth
+    assert status_of_cell(checks, part) == worth
 
 
 def test_sessions_and_their_parts_of_the_plan() -> None:

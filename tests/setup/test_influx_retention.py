@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from influxdb import InfluxDBClient
 
-from testbed.judge.checks.history import history_lines
+from testbed.judge.checks.derived import history_lines
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.services import influx
 from testbed.services.influx import retention

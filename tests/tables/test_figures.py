@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.errors import BadInput
-from testbed.judge.checks.figures import figures_of
 from testbed.judge.checks.result import Trust, Verdict
-from testbed.judge.figures import GOODPUT, title_of, unit_of
+from testbed.judge.figures import GOODPUT, figures_of, title_of, unit_of
 from testbed.judge.status import Status
 from testbed.study.checks.table import (
     DifferenceCheck,

@@ -1,22 +1,24 @@
-"""Data that the judge derives, as line protocol for ``derived.lp`` and the database: law and verdict."""
+"""Data that the judge derives, as line protocol: law and verdict for ``derived.lp`` and the database, a run's
+points in the long comparison of nightly runs, for the retention policy ``history``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from influxdb.line_protocol import make_lines
+import numpy as np
 
 from testbed.judge.checks import planned, summary
 from testbed.judge.checks.evidence import CannotJudge, Evidence
 from testbed.judge.checks.follows_law import FollowsLaw
 from testbed.judge.checks.law import law_for
 from testbed.judge.checks.registry import parameters_in_plan
-from testbed.judge.checks.result import Verdict
+from testbed.judge.checks.result import CheckResult, Verdict
 from testbed.judge.status import Status
 from testbed.plan.model import Plan
 from testbed.series import Reader, named
 from testbed.series.reader import end_of, start_of
+from testbed.series.series import Point, line_protocol, point
 from testbed.series.tables import AFTER_MS, BEFORE_MS
 
 
@@ -28,21 +30,20 @@ def derived_lines(plan: Plan, reader: Reader, verdict: Verdict) -> str:
     largest of the time that is judged. For ``verdict`` see :func:`verdict_points`. Both are at the transfer's end.
     """
     evidence = Evidence(plan, reader)
-    points = list(_law_points(plan, evidence))
     start_ns = start_of(evidence.events)
+    if start_ns is None:  # nothing was ever sent: no time to put a verdict at
+        return ""
     end_ns = end_of(evidence.events) or start_ns
-    if start_ns is not None and end_ns is not None:  # else nothing was ever sent: no time to put a verdict at
-        points += _worst_points(plan, evidence, points, end_ns)
-        points += verdict_points(plan, verdict, start_ns, end_ns)
-    return str(make_lines({"points": points})) if points else ""
+    return line_protocol([*_law_points(plan, evidence, end_ns), *verdict_points(plan, verdict, start_ns, end_ns)])
 
 
 def broken_lines(plan: Plan, verdict: Verdict, at_ns: int) -> str:
     """Line protocol of the verdict on a run that broke down at ``at_ns``."""
-    return str(make_lines({"points": list(verdict_points(plan, verdict, at_ns, at_ns))}))
+    return line_protocol(verdict_points(plan, verdict, at_ns, at_ns))
 
 
-def _law_points(plan: Plan, evidence: Evidence) -> Iterator[dict[str, Any]]:
+def _law_points(plan: Plan, evidence: Evidence, end_ns: int) -> list[Point]:
+    points, worst = [], []
     for check in parameters_in_plan(plan["checks"]):
         if not isinstance(check, FollowsLaw):
             continue
@@ -50,38 +51,25 @@ def _law_points(plan: Plan, evidence: Evidence) -> Iterator[dict[str, Any]]:
         if check.policy and session["policy"] not in check.policy:
             continue
         try:
-            start = evidence.start_ns(session["name"])
+            start_ns = evidence.start_ns(session["name"])
             law = law_for(evidence, session, check.start_s, check.rates)
         except CannotJudge:
             continue  # the verdict says so
-        tags = {**_run_tags(plan), "session": session["name"], "check": check.name}
-        samples = evidence.reader.read(named(check.series), {"session": session["name"]})
-        for connection, (t_ns, values) in samples.items():
-            expected = law.share(connection, (t_ns - start) / 1e9)
-            for time, value, share in zip(t_ns, values, expected, strict=True):
-                if time >= start:
-                    yield {
-                        "measurement": "law",
-                        "tags": {**tags, "connection": connection},
-                        "fields": {"expected_share": float(share), "error": float(value - share)},
-                        "time": int(time),
-                    }
-
-
-def _worst_points(plan: Plan, evidence: Evidence, law: list[dict[str, Any]], end_ns: int) -> Iterator[dict[str, Any]]:
-    judged = {c.name: c for c in parameters_in_plan(plan["checks"]) if isinstance(c, FollowsLaw)}
-    worst: dict[tuple[str, str, str], float] = {}
-    for point in law:
-        tags = point["tags"]
-        check = judged[tags["check"]]
-        t_s = (point["time"] - evidence.start_ns(tags["session"])) / 1e9
-        error = abs(point["fields"]["error"])
-        key = (tags["session"], tags["connection"], tags["check"])
-        if check.from_s <= t_s <= check.to_s:
-            worst[key] = max(error, worst.get(key, 0.0))
-    for (session, connection, name), error in worst.items():
-        tags = {**_run_tags(plan), "session": session, "connection": connection, "check": name}
-        yield {"measurement": "law_worst", "tags": tags, "fields": {"error": error}, "time": end_ns}
+        found = evidence.reader.read(named(check.series), {"session": session["name"]})
+        for connection, samples in found.items():
+            tags = {**_run_tags(plan), "session": session["name"], "check": check.name, "connection": connection}
+            t_s = samples.since(start_ns)
+            shares = law.share(connection, t_s)
+            errors = samples.values - shares
+            for time, share, error in zip(samples.t_ns, shares, errors, strict=True):
+                if time >= start_ns:
+                    points.append(
+                        point("law", tags, {"expected_share": float(share), "error": float(error)}, int(time))
+                    )
+            judged = np.abs(errors[(t_s >= check.from_s) & (t_s <= check.to_s)])
+            if judged.size:
+                worst.append(point("law_worst", tags, {"error": float(judged.max())}, end_ns))
+    return points + worst
 
 
 def marks(plan: Plan, verdict: Verdict, start_ns: int) -> list[str]:
@@ -93,12 +81,11 @@ def marks(plan: Plan, verdict: Verdict, start_ns: int) -> list[str]:
             at_s = in_plan[check.name]["from_s"] + check.measured
             tags = {**_run_tags(plan), "kind": "settled", "session": str(check.figures.get("session", ""))}
             fields = {"text": f"{check.name}: settled after {check.measured:.1f} s", "at_s": float(at_s)}
-            time = start_ns + round(at_s * 1e9)
-            points.append({"measurement": "event", "tags": tags, "fields": fields, "time": time})
-    return str(make_lines({"points": points})).splitlines() if points else []
+            points.append(point("event", tags, fields, start_ns + round(at_s * 1e9)))
+    return line_protocol(points).splitlines()
 
 
-def verdict_points(plan: Plan, verdict: Verdict, start_ns: int, end_ns: int) -> Iterator[dict[str, Any]]:
+def verdict_points(plan: Plan, verdict: Verdict, start_ns: int, end_ns: int) -> Iterator[Point]:
     """The measurement ``verdict`` (tags ``run``, ``scenario``, ``policy``, ``occasion``) at ``end_ns``.
 
     One point for the run (fields verdict, passed, not_passed, broken, trusted, checks, failed, summary, from_ms, to_ms:
@@ -108,49 +95,73 @@ def verdict_points(plan: Plan, verdict: Verdict, start_ns: int, end_ns: int) -> 
     has no checks: nothing was judged.
     """
     tags = {**_run_tags(plan), "policy": verdict.policy, "occasion": occasion(plan)}
-    yield {
-        "measurement": "verdict",
-        "tags": tags,
-        "fields": {
-            "verdict": verdict.verdict,
-            "passed": int(verdict.verdict == Status.PASS),
-            "not_passed": int(verdict.verdict != Status.PASS and not verdict.broken),
-            "broken": int(bool(verdict.broken)),
-            "summary": verdict.summary,
-            "trusted": int(verdict.trust.trusted),
-            "checks": len(verdict.checks),
-            "failed": sum(check.status in (Status.FAIL, Status.ERROR) for check in verdict.checks),
-            "from_ms": start_ns // 1_000_000 - BEFORE_MS,
-            "to_ms": end_ns // 1_000_000 + AFTER_MS,
-        },
-        "time": end_ns,
+    fields = {
+        "verdict": verdict.verdict,
+        "passed": int(verdict.verdict == Status.PASS),
+        "not_passed": int(verdict.verdict != Status.PASS and not verdict.broken),
+        "broken": int(bool(verdict.broken)),
+        "summary": verdict.summary,
+        "trusted": int(verdict.trust.trusted),
+        "checks": len(verdict.checks),
+        "failed": sum(check.status in (Status.FAIL, Status.ERROR) for check in verdict.checks),
+        "from_ms": start_ns // 1_000_000 - BEFORE_MS,
+        "to_ms": end_ns // 1_000_000 + AFTER_MS,
     }
+    yield point("verdict", tags, fields, end_ns)
     in_plan = {check["name"]: check for check in plan.get("checks", [])}
     for check in [] if verdict.broken else verdict.checks:
-        in_words = {
-            "measures": summary.measured(check),
-            "expects": summary.expected(check, in_plan.get(check.name, {})),
-            "unit": summary.unit_of(check, in_plan.get(check.name, {})) or "-",
-        }
-        numbers = {
-            name: float(value)
-            for name in ("measured", "expected", "tolerance")
-            if isinstance(value := getattr(check, name), (int, float))
-        }
-        if (part := summary.of_expected(check, in_plan.get(check.name, {}))) is not None:
-            numbers["of_expected"] = part
-        yield {
-            "measurement": "verdict",
-            "tags": {**tags, "check": check.name, "judge": check.judge, **in_words},
-            "fields": {
-                "status": check.status,
-                "reason": check.reason,
-                "passed": int(check.status == Status.PASS),
-                "failed": int(check.status in (Status.FAIL, Status.ERROR)),
-                **numbers,
-            },
-            "time": end_ns,
-        }
+        yield _check_point(tags, check, in_plan.get(check.name, {}), end_ns)
+
+
+def _check_point(tags: Mapping[str, str], check: CheckResult, asked: Mapping[str, Any], end_ns: int) -> Point:
+    in_words = {
+        "measures": summary.measured(check),
+        "expects": summary.expected(check, asked),
+        "unit": summary.unit_of(check, asked) or "-",
+    }
+    values = {name: getattr(check, name) for name in ("measured", "expected", "tolerance")}
+    values["of_expected"] = summary.of_expected(check, asked)
+    fields = {
+        "status": check.status,
+        "reason": check.reason,
+        "passed": int(check.status == Status.PASS),
+        "failed": int(check.status in (Status.FAIL, Status.ERROR)),
+        **{name: float(value) for name, value in values.items() if isinstance(value, (int, float))},
+    }
+    return point("verdict", {**tags, "check": check.name, "judge": check.judge, **in_words}, fields, end_ns)
+
+
+def history_lines(
+    plan: Plan, verdict: Verdict, results: Sequence[Mapping[str, Any]], start_ns: int, end_ns: int
+) -> str:
+    """Line protocol of ``run_verdict`` and ``key_figure`` (docs/contracts.md) at ``end_ns`` (Unix nanoseconds).
+
+    The run's name is a field, not a tag, so that the number of series does not grow with the runs; its name is not
+    ``run``, for InfluxDB deletes no series by a tag (a run's) that is a field in any measurement. ``results`` are the
+    agents' ``result.json`` documents; a run that broke down has none.
+    """
+    tags = {
+        "scenario": plan["scenario"],
+        "policy": verdict.policy,
+        "engine": plan["engine"],
+        "occasion": occasion(plan),
+        "variant": plan["variant"],
+    }
+    points = []
+    for found in verdict_points(plan, verdict, start_ns, end_ns):
+        fields = {**found["fields"], "run_id": verdict.run}
+        if "check" in found["tags"]:
+            points.append(point("key_figure", {**tags, "figure": found["tags"]["check"]}, fields, end_ns))
+            continue
+        if verdict.duration_s is not None:
+            fields["duration_s"] = float(verdict.duration_s)
+        points.append(point("run_verdict", tags, fields, end_ns))
+    for result in [] if verdict.broken else results:
+        if result.get("role") == "receiver" and result.get("goodput_bps"):
+            fields = {"measured": float(result["goodput_bps"]), "run_id": verdict.run}
+            own = {**tags, "figure": "goodput_bps", "session": result["session"]}
+            points.append(point("key_figure", own, fields, end_ns))
+    return line_protocol(points)
 
 
 def occasion(plan: Plan) -> str:

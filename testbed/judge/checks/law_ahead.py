@@ -6,10 +6,8 @@ On the common clock (:mod:`testbed.series.one_clock`), so that a dashboard has i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
-from influxdb.line_protocol import make_lines
 
 from testbed.judge.checks import planned
 from testbed.judge.checks.follows_law import FollowsLaw
@@ -20,6 +18,7 @@ from testbed.judge.checks.registry import parameters_in_plan
 from testbed.plan.duration import shown_s
 from testbed.plan.model import Plan, Session
 from testbed.series.one_clock import PREFIX, ZERO_NS
+from testbed.series.series import Point, line_protocol, point
 
 STEP_S = 0.1
 POINTS_MAX = 2000
@@ -36,13 +35,13 @@ def law_ahead(plan: Plan) -> list[str]:
     """
     checks = parameters_in_plan(plan["checks"])
     last_s = shown_s(plan)
-    t_s = np.arange(0.0, last_s + STEP_S, max(STEP_S, last_s / POINTS_MAX))
-    points: list[dict[str, Any]] = []
-    for session in plan["sessions"]:
-        mine = _about(plan, session, checks)
-        points += _law(plan, session, _of_the_plan(mine), t_s)
-        points += _ratio(plan, session, [c for c in mine if isinstance(c, (Settles, Ratio))], t_s)
-    return str(make_lines({"points": points})).splitlines() if points else []
+    t_s = np.arange(0.0, last_s + STEP_S, max(STEP_S, last_s / POINTS_MAX)).tolist()
+    return line_protocol(
+        one
+        for session in plan["sessions"]
+        for points in (_law(plan, session, checks, t_s), _ratio(plan, session, checks, t_s))
+        for one in points
+    ).splitlines()
 
 
 class SharesAhead:
@@ -50,10 +49,7 @@ class SharesAhead:
 
     def __init__(self, plan: Plan) -> None:
         checks = parameters_in_plan(plan["checks"])
-        self._laws = {
-            session["name"]: _laws(plan, session, _of_the_plan(_about(plan, session, checks)))
-            for session in plan["sessions"]
-        }
+        self._laws = {session["name"]: _laws(plan, session, checks) for session in plan["sessions"]}
 
     def at(self, session: str, connection: str, t_s: float) -> float | None:
         """The share, 0 to 1; None where no check is about the law. ``t_s``: seconds since the transfer's start."""
@@ -61,27 +57,16 @@ class SharesAhead:
         return float(_law_at(laws, t_s)[1].share(connection, t_s)) if laws else None
 
 
-def _about(plan: Plan, session: Session, checks: Sequence[CheckParameters]) -> list[CheckParameters]:
-    """The checks of a session."""
-    mine = [
-        check
-        for check in checks
-        if getattr(check, "session", None) in (None, session["name"])
-        and (not check.policy or session["policy"] in check.policy)
-    ]
-    if plan["sessions"][0] is not session:  # without a name a check is about the first one
-        return [check for check in mine if getattr(check, "session", None)]
-    return mine
+def _is_about(check: CheckParameters, plan: Plan, session: Session) -> bool:
+    """Whether it is about a session: without a name, about the first one."""
+    name = getattr(check, "session", None) or plan["sessions"][0]["name"]
+    return name == session["name"] and (not check.policy or session["policy"] in check.policy)
 
 
-def _of_the_plan(checks: Sequence[CheckParameters]) -> list[FollowsLaw]:
-    return [check for check in checks if isinstance(check, FollowsLaw) and check.rates == "plan"]
-
-
-def _laws(plan: Plan, session: Session, checks: Sequence[FollowsLaw]) -> list[tuple[FollowsLaw, Law]]:
-    """The checks in the order of their starts."""
-    ordered = sorted(checks, key=lambda check: check.from_s)
-    return [(check, law_by_plan(plan, session, check.start_s)) for check in ordered]
+def _laws(plan: Plan, session: Session, checks: Sequence[CheckParameters]) -> list[tuple[FollowsLaw, Law]]:
+    """The checks of a session by the law of the plan, in the order of their starts."""
+    mine = [c for c in checks if isinstance(c, FollowsLaw) and c.rates == "plan" and _is_about(c, plan, session)]
+    return [(c, law_by_plan(plan, session, c.start_s)) for c in sorted(mine, key=lambda c: c.from_s)]
 
 
 def _law_at(laws: Sequence[tuple[FollowsLaw, Law]], t_s: float) -> tuple[FollowsLaw, Law]:
@@ -89,12 +74,9 @@ def _law_at(laws: Sequence[tuple[FollowsLaw, Law]], t_s: float) -> tuple[Follows
     return next((pair for pair in reversed(laws) if pair[0].from_s <= t_s), laws[0])
 
 
-def _law(
-    plan: Plan, session: Session, checks: Sequence[FollowsLaw], t_s: np.typing.NDArray[np.float64]
-) -> Iterator[dict[str, Any]]:
-    if not (laws := _laws(plan, session, checks)):
-        return
-    for connection in planned.connections(session):
+def _law(plan: Plan, session: Session, checks: Sequence[CheckParameters], t_s: Sequence[float]) -> Iterator[Point]:
+    laws = _laws(plan, session, checks)
+    for connection in planned.connections(session) if laws else ():
         for t in t_s:
             check, law = _law_at(laws, t)
             share = float(law.share(connection, t))
@@ -104,11 +86,10 @@ def _law(
             yield _point(plan, session, "law_ahead", connection, fields, t)
 
 
-def _ratio(
-    plan: Plan, session: Session, checks: list[Settles | Ratio], t_s: np.typing.NDArray[np.float64]
-) -> Iterator[dict[str, Any]]:
+def _ratio(plan: Plan, session: Session, checks: Sequence[CheckParameters], t_s: Sequence[float]) -> Iterator[Point]:
     indices = planned.connections(session)
-    check = next((c for c in checks if c.series == "window_packets" and c.connections == indices), None)
+    mine = (c for c in checks if isinstance(c, (Settles, Ratio)) and _is_about(c, plan, session))
+    check = next((c for c in mine if c.series == "window_packets" and c.connections == indices), None)
     if check is None or len(indices) != 2:
         return
     if isinstance(check, Settles):
@@ -125,17 +106,12 @@ def _ratio(
 
 def _point(
     plan: Plan, session: Session, measurement: str, connection: str, fields: Mapping[str, float], t_s: float
-) -> dict[str, Any]:
-    start_s = float(session["start_s"])
-    return {
-        "measurement": PREFIX + measurement,
-        "tags": {
-            "run": plan["run"],
-            "scenario": plan["scenario"],
-            "policy": session["policy"],
-            "session": session["name"],
-            "connection": connection,
-        },
-        "fields": dict(fields),
-        "time": ZERO_NS + round((start_s + float(t_s)) * 1e9),
+) -> Point:
+    tags = {
+        "run": plan["run"],
+        "scenario": plan["scenario"],
+        "policy": session["policy"],
+        "session": session["name"],
+        "connection": connection,
     }
+    return point(PREFIX + measurement, tags, fields, ZERO_NS + round((float(session["start_s"]) + t_s) * 1e9))

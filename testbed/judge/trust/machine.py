@@ -9,11 +9,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from influxdb.line_protocol import make_lines
-
 from collectors.host_load import BUSY
 from testbed.message import Message, Messages
 from testbed.plan.model import Limits, Plan
+from testbed.series.series import line_protocol, point
 from topologies.impairments import keys_that
 
 FABRIC = "fabric"
@@ -136,21 +135,16 @@ def lateness_lines(plan: Plan, relay_file: Path, at_ns: int) -> list[str]:
     if not relay_file.exists():
         return []
     limits, run = plan["limits"], {"run": plan["run"], "scenario": plan["scenario"]}
-    points = [
-        {
-            "measurement": "lateness",
-            "tags": {**run, "link": link["link"], "direction": link["direction"]},
-            "fields": {
-                "p99_ms": link["lateness_us"]["p99"] / 1000,
-                "p99_limit_ms": float(limits["lateness_p99_ms"]),
-                "max_ms": link["lateness_us"]["max"] / 1000,
-                "max_limit_ms": float(limits["lateness_max_ms"]),
-            },
-            "time": at_ns,
+    points = []
+    for link in json.loads(relay_file.read_text()).get("links", []):
+        fields = {
+            "p99_ms": link["lateness_us"]["p99"] / 1000,
+            "p99_limit_ms": float(limits["lateness_p99_ms"]),
+            "max_ms": link["lateness_us"]["max"] / 1000,
+            "max_limit_ms": float(limits["lateness_max_ms"]),
         }
-        for link in json.loads(relay_file.read_text()).get("links", [])
-    ]
-    return str(make_lines({"points": points})).splitlines() if points else []
+        points.append(point("lateness", {**run, "link": link["link"], "direction": link["direction"]}, fields, at_ns))
+    return line_protocol(points).splitlines()
 
 
 def write_spans(spans: Spans, path: Path) -> None:

@@ -14,7 +14,7 @@ from testbed.engines import Options, Programs, provenance
 from testbed.errors import BadInput
 from testbed.judge.checks.evidence import CannotJudge
 from testbed.judge.checks.result import Verdict
-from testbed.judge.checks.run_status import status_of_run
+from testbed.judge.judge import status_of_run
 from testbed.judge.ncp_figures import JUDGED_PART, measure
 from testbed.judge.status import Status, current_comparison
 from testbed.judge.verify import read_verdict

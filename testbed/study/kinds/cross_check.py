@@ -14,7 +14,7 @@ from testbed.documents import read_json, write_json
 from testbed.engines import Programs
 from testbed.errors import BadInput, CannotRun
 from testbed.judge.checks.evidence import Evidence
-from testbed.judge.checks.run_status import status_of_cell, status_of_run
+from testbed.judge.judge import status_of_cell, status_of_run
 from testbed.judge.status import Status, each_of, verdict_of, worst
 from testbed.judge.verify import read_verdict
 from testbed.machine import Need
