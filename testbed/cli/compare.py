@@ -33,7 +33,6 @@ from testbed.exit_codes import OF_VERDICT
 from testbed.judge.status import Status, verdict_of, worst
 from testbed.plan.engines import COMPARE, ENGINES
 from testbed.results.folder import make_latest
-from testbed.scenario.files import scenarios
 
 
 def compare(
@@ -93,9 +92,7 @@ def compare(
     report = page.write_comparison(folder, found)
     make_latest(folder)
     text.print_comparison(found, Console(width=None if sys.stdout.isatty() else 120))
-    print(f"  report      {shown(report)}")
-    for line in text.comparison_lines(found):
-        print(line)
+    print(f"  report      {shown(report)}", *text.comparison_lines(found), sep="\n")
     raise typer.Exit(OF_VERDICT[worst([Status.PASS, *found.statuses.values()])])
 
 
@@ -128,27 +125,25 @@ def cross_check(
     PASS, FAIL or UNTRUSTED."""
     from testbed.study.kinds import cross_check
 
-    compared = names or [str(path) for path in scenarios()]
-    chosen = _engines(engines)
-    recorded = _recorded(results, chosen, compared)
+    chosen, recorded = _engines(engines, results, names or [])
     requested = cross_check.Request(chosen, tuple(set_), quick, runtime, rows, columns, repeat, recorded)
     with runs_made(cluster):
-        folder, found, refused = cross_check.run(
-            compared, requested, paths.results() / "cross-check", strict=bool(names), resume=resume
-        )
-    print(*(line for entry in found for line in entry.lines()), sep="\n")
-    for entry in found:
-        print(f"{entry.verdict:<9} {entry.scenario}")
-    for name, why in refused.items():
-        print(f"{name}: not carried: {why}")
-    word = verdict_of(entry.verdict for entry in found)
-    print(f"  report      {folder / 'report.html'}")
-    print(f"{word.upper()} cross-check {folder.name}")
-    raise typer.Exit(OF_VERDICT[word])
+        folder, found, refused = cross_check.run(names or [], requested, paths.results() / "cross-check", resume)
+    lines = [line for entry in found for line in entry.lines()]
+    lines += [f"{entry.verdict:<9} {entry.scenario}" for entry in found]
+    lines += [f"{name}: not carried: {why}" for name, why in refused.items()]
+    verdict = verdict_of(entry.verdict for entry in found)
+    raise _ended([*lines, f"  report      {folder / 'report.html'}"], verdict, "cross-check", folder)
 
 
-def _engines(text: str) -> tuple[str, ...]:
-    names = text.split(",")
+def _ended(lines: list[str], verdict: Status, verb: str, folder: Path) -> typer.Exit:
+    print(*lines, f"{verdict.upper()} {verb} {folder.name}", sep="\n")
+    return typer.Exit(OF_VERDICT[verdict])
+
+
+def _engines(text: str, results: list[str], compared: list[str]) -> tuple[tuple[str, ...], dict[str, Path]]:
+    """The engines, and result folders by engine."""
+    names, found = tuple(text.split(",")), {}
     if not set(names) <= set(ENGINES) or len(names) < 2 or len(set(names)) < len(names):
         raise BadInput(
             "compare.bad-engines",
@@ -156,26 +151,19 @@ def _engines(text: str) -> tuple[str, ...]:
             text=text,
             engines=", ".join(ENGINES),
         )
-    return tuple(names)
-
-
-def _recorded(results: list[str], engines: tuple[str, ...], names: list[str]) -> dict[str, Path]:
-    """Result folders by engine."""
-    found = {}
-    for text in results:
-        engine, _, folder = text.partition("=")
-        if engine not in engines or not Path(folder).is_dir():
+    for result in results:
+        engine, _, folder = result.partition("=")
+        if engine not in names or not Path(folder).is_dir() or len(compared) != 1:
             raise BadInput(
                 "compare.bad-results",
-                "--results {text}: should be one of {engines} and a result folder, like mininet=results/startup/latest",
-                text=text,
-                engines=", ".join(engines),
+                "--results {text}: should be one of {engines} and a result folder of the one scenario or table that is "
+                "compared, like mininet=results/startup/latest",
+                text=result,
+                engines=", ".join(names),
             )
         found[engine] = Path(folder).resolve()
         confine.refuse_links(found[engine])
-    if found and len(names) != 1:
-        raise BadInput("compare.results-need-one", "--results: give one scenario or table, that of the result folder")
-    return found
+    return names, found
 
 
 def repeatable(
@@ -202,9 +190,6 @@ def repeatable(
     options, base = Options(seed=seed, quick=quick), paths.results() / "repeatable"
     with runs_made(cluster):
         found, folder = same_bytes.run(loaded, options, runs, base, resume)
-    for repetition in found:
-        print("\n".join(repetition.lines()))
-    word = same_bytes.verdict_over(repetition.holds for repetition in found)
-    print(f"  hashes      {folder / 'hashes.json'}")
-    print(f"{word.upper()} repeatable {folder.name}")
-    raise typer.Exit(OF_VERDICT[word])
+    lines = [line for repetition in found for line in repetition.lines()]
+    verdict = same_bytes.verdict_over(repetition.holds for repetition in found)
+    raise _ended([*lines, f"  hashes      {folder / 'hashes.json'}"], verdict, "repeatable", folder)

@@ -132,9 +132,9 @@ def test_bad_input_is_told_before_anything_is_made(own_place, monkeypatch, capsy
 
 
 def test_what_the_arguments_mean() -> None:
-    assert variant("startup:policy=nkp24", "").scenario == "startup"
-    found = variant("new:policy=nkp24,ncp.initial_windows=[1,2048],commit=main", "startup")
-    assert (found.name, found.scenario, found.commit) == ("new", "startup", "main")
+    assert variant("startup:policy=nkp24", "")[1].scenario == "startup"
+    name, found = variant("new:policy=nkp24,ncp.initial_windows=[1,2048],commit=main", "startup")
+    assert (name, found.scenario, found.commit) == ("new", "startup", "main")
     assert found.assignments == ("policy=nkp24", "ncp.initial_windows=[1,2048]")
     assert named_places("old=results/a,results/b") == ("old", ["results/a", "results/b"])
     with raises(BadInput, "compare.bad-group"):

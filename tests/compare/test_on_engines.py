@@ -66,7 +66,7 @@ def test_nothing_compared_is_no_pass(tmp_path: Path, monkeypatch: pytest.MonkeyP
     ended = CliRunner().invoke(app, ["cross-check", "startup", "--quick"])
     assert isinstance(ended.exception, CannotRun)
     assert "PASS" not in ended.output
-    monkeypatch.setattr("testbed.cli.compare.scenarios", lambda: [paths.SCENARIOS / "dumbbell.yaml"])
+    monkeypatch.setattr("testbed.study.kinds.cross_check.scenarios", lambda: [paths.SCENARIOS / "dumbbell.yaml"])
     ended = CliRunner().invoke(app, ["cross-check"])
     assert isinstance(ended.exception, CannotRun)
     assert "nothing to compare" in str(ended.exception)

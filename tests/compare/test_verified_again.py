@@ -13,7 +13,7 @@ from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
 from testbed.study.checks import better
 from testbed.study.kinds import same_bytes
-from testbed.study.kinds.compare import group_of, read_run
+from testbed.study.kinds.compare import read_run
 from testbed.study.kinds.cross_check import WORDS, of_runs
 from testbed.study.kinds.same_bytes import digests
 from testbed.study.report import page
@@ -56,7 +56,7 @@ def groups(run: Path, folder: Path) -> None:
     for name in ("base", "new"):
         place = folder / "cells" / name / "1" / run.name
         shutil.copytree(run, place)
-        found.append(group_of(name, [read_run(place, home=folder)]))
+        found.append(better.Group.of(name, [read_run(place, home=folder)]))
     page.write_comparison(folder, better.judge(found, 0.95, name=folder.name, command="compare"))
 
 

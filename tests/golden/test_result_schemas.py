@@ -22,7 +22,7 @@ from testbed.study.kinds import same_bytes
 from testbed.study.kinds import table as table_run
 from testbed.study.kinds import table_file as tables
 from testbed.study.kinds.claims_file import load as load_claims
-from testbed.study.kinds.compare import group_of, read_run
+from testbed.study.kinds.compare import read_run
 from testbed.study.kinds.same_bytes import digests
 from testbed.study.report import page
 from testbed.study.report.interop import Outcome
@@ -100,7 +100,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         with opened(place / "bundle.zip") as unpacked:
             (place / "bundle.json").write_bytes((unpacked / "bundle.json").read_bytes())
     runs = [read_run(run.folder)]
-    groups = [group_of(name, runs) for name in ("base", "new")]
+    groups = [better.Group.of(name, runs) for name in ("base", "new")]
     page.write_comparison(place / "compare", better.judge(groups, 0.95, name="compare", command="compare"))
     deviations = [
         Deviation("s1", "goodput_bps", 1.0, None, None, 0.03, "goodput"),

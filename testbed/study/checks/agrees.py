@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -130,7 +130,8 @@ def compare_figures(scenario: str, first: Mapping[str, float], second: Mapping[s
 
 
 def compare_tables(table: Table, first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Deviation]:
-    """Compare two ``table.json``: the medians of common cells, and the statuses of the table's checks."""
+    """Compare two ``table.json``: the medians of common cells, and the statuses of the table's checks, which both have
+    to decide: few runs leave open what more decide."""
     ours, theirs = ({row.name: row for row in summaries_of(document)} for document in (first, second))
     rows = [name for name in ours if name in theirs]
     columns = [name for name in first["columns"] if name in second["columns"]]
@@ -139,7 +140,16 @@ def compare_tables(table: Table, first: Mapping[str, Any], second: Mapping[str, 
         both = ours[row].spread(column, figure), theirs[row].spread(column, figure)
         if any(spread.n for spread in both):
             found.append(_figure(f"{row} {column}", figure, *both))
-    return [*found, *_checks(table, (first, second), rows, columns)]
+    sides = [
+        ([of[row] for row in rows], [c for c in results_of(document) if c.at["row"] in rows], document["engine"])
+        for of, document in ((ours, first), (theirs, second))
+    ]
+    for check in table.checks:
+        one, other = (judge_one(check, of, columns, cells, engine=engine).status for of, cells, engine in sides)
+        differ = one in DECIDED and other in DECIDED and one != other
+        text = f"“{check.name}” {words.STATUS[one]} and {words.STATUS[other]}"
+        found.append(Deviation(check.name, "check", None, None, float(differ), 0.0, text))
+    return found
 
 
 def _sharing_links(session: Session) -> list[list[str]]:
@@ -220,9 +230,10 @@ def _converged_s(session: Session, run: Evidence) -> float | None:
 
 def _figure(place: str, name: str, first: Spread, second: Spread) -> Deviation:
     unit, a, b = unit_of(name), first.median, second.median
-    off: float | None = 0.0 if a == b is not None else None
-    if a is not None and b is not None and (a or unit == "%"):
-        off = abs(b - a) / (100 if unit == "%" else abs(a))
+    off = None
+    if a is not None and b is not None:
+        scale = 100 if unit == "%" else abs(a)
+        off = abs(b - a) / scale if scale else None if b else 0.0
     text = f"{place}: {title_of(name)} {_shown(first)} and {_shown(second)} {unit}".rstrip()
     return Deviation(place, name, a, b, off, FIGURE_TOLERANCE, text)
 
@@ -233,19 +244,3 @@ def _shown(spread: Spread) -> str:
         return "nothing"
     low, high = words.figure(spread.low), words.figure(spread.high)
     return words.figure(spread.median) + (f" ({low}–{high})" if low != high else "")
-
-
-def _checks(
-    table: Table, documents: Sequence[Mapping[str, Any]], rows: Sequence[str], columns: Sequence[str]
-) -> Iterator[Deviation]:
-    """Compare checks that both tables decide; few runs leave open what more decide."""
-    statuses: list[list[Status]] = []
-    for document in documents:
-        summaries = [summary for summary in summaries_of(document) if summary.name in rows]
-        cells = [cell for cell in results_of(document) if cell.at["row"] in rows]
-        engine = document["engine"]
-        statuses.append([judge_one(c, summaries, list(columns), cells, engine=engine).status for c in table.checks])
-    for check, first, second in zip(table.checks, *statuses, strict=True):
-        differ = first in DECIDED and second in DECIDED and first != second
-        text = f"“{check.name}” {words.STATUS[first]} and {words.STATUS[second]}"
-        yield Deviation(check.name, "check", None, None, float(differ), 0.0, text)

@@ -111,6 +111,15 @@ class Group(BaseModel):
     """Number of requested runs of a table that do not exist."""
     runs: Sequence[Run]
 
+    @classmethod
+    def of(cls, name: str, runs: Sequence[Run], missing: int = 0) -> Group:
+        """The group with the facts of its runs; several values of one are joined. With many settings, policy and
+        changes are left out."""
+        left_out = ("policy", "changed") if len({run.case for run in runs if run.trusted}) > 1 else ()
+        values = {fact: dict.fromkeys((run.facts or {}).get(fact, "") for run in runs) for fact in SHOWN}
+        facts = {fact: "" if fact in left_out else ", ".join(filter(None, values[fact])) for fact in SHOWN}
+        return cls(name=name, facts=facts, missing=missing, runs=runs)
+
     @property
     def standing(self) -> Status:
         """The worst status of the requested runs."""
@@ -264,17 +273,6 @@ def of_checks(verdict: Verdict) -> tuple[dict[str, float], list[str]]:
     return found, never
 
 
-def facts_of(runs: Sequence[Run]) -> dict[str, str]:
-    """Facts of a group; several values of one are joined. With many settings, policy and changes are left out."""
-    many = len({run.case for run in runs if run.trusted}) > 1
-    values = {
-        name: dict.fromkeys(value for run in runs if (value := (run.facts or {}).get(name)))
-        for name in SHOWN
-        if not (many and name in ("policy", "changed"))
-    }
-    return {name: ", ".join(values.get(name, ())) for name in SHOWN}
-
-
 def differing_facts(groups: Sequence[Group]) -> list[tuple[str, list[str]]]:
     """Facts that differ between groups, with each group's value."""
     rows = [(name, [group.facts[name] or "–" for group in groups]) for name in SHOWN]
@@ -285,10 +283,9 @@ def changed_checks(base: Group, other: Group) -> list[str]:
     """Describes checks that hold more or less often than in the first group."""
     lines = []
     for name in dict.fromkeys(name for run in base.trusted for name in run.checks):
-        found = [[run.checks.get(name, Status.SKIPPED) for run in group.trusted] for group in (base, other)]
-        (held, of), (held_now, of_now) = (
-            (statuses.count(Status.PASS), len(statuses) - statuses.count(Status.SKIPPED)) for statuses in found
-        )
+        statuses = [[run.checks.get(name, Status.SKIPPED) for run in group.trusted] for group in (base, other)]
+        held, held_now = (found.count(Status.PASS) for found in statuses)
+        of, of_now = (len(found) - found.count(Status.SKIPPED) for found in statuses)
         if of and of_now and held / of != held_now / of_now:
             lines.append(f"“{name}” holds in {held_now} of {of_now} runs, in {held} of {of} of {base.name}")
     return lines

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from testbed import confine, engines, paths
 from testbed.documents import read_json
@@ -26,7 +26,7 @@ from testbed.planning.resolve import new_run_id
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario, load
 from testbed.study.cell import CELLS, ScenarioCell, ready
-from testbed.study.checks.better import SCHEMA, SHOWN, Comparison, Group, Run, facts_of, judge, of_checks
+from testbed.study.checks.better import SCHEMA, SHOWN, Comparison, Group, Run, judge, of_checks
 from testbed.study.kinds.table_file import requested_places
 from testbed.study.kinds.table_result import read_table, results_of
 from testbed.study.ledger import kind_of
@@ -44,11 +44,9 @@ OF_NCP = ("goodput_mib_s", "settled_s", "rtt_ms", "resent_share")
 """Figures measured from the data of runs with windows, beside the figures of their verdicts."""
 
 
-@dataclass(frozen=True)
-class Variant:
+class Variant(NamedTuple):
     """A version to run: a scenario, its overrides, and the commit that the agent is built from (None: the checkout)."""
 
-    name: str
     scenario: str
     assignments: tuple[str, ...]
     commit: str | None
@@ -71,11 +69,9 @@ class Request:
         return engines.named(self.engine).options(self.runtime, self.link, quick=self.quick)
 
 
-def variant(text: str, scenario: str) -> Variant:
+def variant(text: str, scenario: str) -> tuple[str, Variant]:
     """Parses ``NAME:KEY=VALUE,KEY=VALUE`` with a scenario, ``SCENARIO:KEY=VALUE,…`` without; either may stand alone.
-
-    ``commit=REV`` among the keys chooses the agent. Raises BadInput.
-    """
+    ``commit=REV`` among the keys chooses the agent. Raises BadInput."""
     name, _, rest = text.partition(":")
     if not name or "=" in name:
         raise BadInput(
@@ -93,7 +89,7 @@ def variant(text: str, scenario: str) -> Variant:
         )
     assignments = tuple(part for part in parts if part not in commits)
     commit = commits[0].removeprefix("commit=") if commits else None
-    return Variant(name if scenario else text, scenario or name, assignments, commit)
+    return (name if scenario else text), Variant(scenario or name, assignments, commit)
 
 
 def named_places(text: str) -> tuple[str, list[str]]:
@@ -126,12 +122,7 @@ def recorded(name: str, places: Sequence[str]) -> Group:
                 "compare.no-result", "{folder}: there is no result folder of a run or table there", folder=place
             )
         found += here
-    return group_of(name, [run for run in found if run], found.count(None))
-
-
-def group_of(name: str, runs: Sequence[Run], missing: int = 0) -> Group:
-    """The group of runs that were all read."""
-    return Group(name=name, facts=facts_of(runs), missing=missing, runs=runs)
+    return Group.of(name, [run for run in found if run], found.count(None))
 
 
 def _runs_in(folder: Path) -> Iterator[tuple[Path | None, str]]:
@@ -219,13 +210,12 @@ def groups(
         )
     sources: list[tuple[str, list[str] | Variant]] = []
     for text in what:
-        if is_recorded(text):
-            sources.append((_short(text, [name for name, _ in sources]), text.split(",")))
-        else:
-            version = variant(text, scenario)
-            sources.append((version.name, version))
+        places = text.split(",")
+        name = Path(places[0]).resolve().name
+        taken = name in [other for other, _ in sources]
+        sources.append((text if taken else name, places) if is_recorded(text) else variant(text, scenario))
     sources += [named_places(text) for text in named]
-    sources += [(commit, Variant(commit, scenario, (), commit)) for commit in commits]
+    sources += [(commit, Variant(scenario, (), commit)) for commit in commits]
     names = [name for name, _ in sources]
     if twice := [name for name in names if names.count(name) > 1]:
         raise BadInput(
@@ -234,30 +224,21 @@ def groups(
     if len(names) < 2:
         raise BadInput("compare.no-group", "name at least two groups to compare", EXAMPLE)
     found = {name: recorded(name, source) for name, source in sources if not isinstance(source, Variant)}
-    versions = [source for _, source in sources if isinstance(source, Variant)]
+    versions = {name: source for name, source in sources if isinstance(source, Variant)}
     folder = paths.results() / "compare" / new_run_id()
     if versions:
         progress, engine = Progress(), engines.named(request.engine)
         ready(engine, request.options, progress, "compare")
         loaded = {
-            one.name: (
-                load(one.scenario, [*request.assignments, *one.assignments], quick=request.quick),
-                programs(one.commit, engine, progress),
-            )
-            for one in versions
+            name: load(one.scenario, [*request.assignments, *one.assignments], quick=request.quick)
+            for name, one in versions.items()
         }
-        folder, made = run(loaded, request, folder.parent, progress, resume)
-        found |= made
+        made = {name: (loaded[name], programs(one.commit, engine, progress)) for name, one in versions.items()}
+        folder, groups_made = run(made, request, folder.parent, progress, resume)
+        found |= groups_made
     elif resume:
         raise BadInput("compare.nothing-to-resume", "--resume: none of these groups is run; leave it out")
     return folder, [found[name] for name in names]
-
-
-def _short(text: str, taken: Sequence[str]) -> str:
-    """Names a group by the last parts of its first folder that no other group has."""
-    parts = Path(text.split(",")[0]).resolve().parts
-    names = ("/".join(parts[-depth:]) for depth in range(1, len(parts) + 1))
-    return next((name for name in names if name not in taken), text)
 
 
 def judge_known(groups: Sequence[Group], confidence: float, only: Sequence[str], name: str, command: str) -> Comparison:
@@ -286,7 +267,7 @@ def run(
     engine, facts = engines.named(request.engine), provenance.of_machine_and_code()
     choices = replace(engine.choices(request.options), occasion=OCCASION)
     cells: dict[str, list[ScenarioCell]] = {}
-    of_versions = {}
+    identity = {}
     for name, (loaded, made) in versions.items():
         point = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "version"
         first = ScenarioCell({}, loaded, choices, made, machine_and_code=facts)
@@ -298,30 +279,27 @@ def run(
         except BadInput as error:
             raise error.at(name) from error
         commit = made.commit if isinstance(made, OfCommit) else None
-        of_versions[name] = {"scenario": loaded.scenario.name, "overrides": list(loaded.overrides), "commit": commit}
+        scenario, overrides = loaded.scenario.name, list(loaded.overrides)
+        identity[name] = {"scenario": scenario, "overrides": overrides, "commit": commit}
     chosen = {key: getattr(request, key) for key in ("engine", "seeds", "quick", "runtime", "link")}
     in_turn = [cell for of_seed in zip(*cells.values(), strict=True) for cell in of_seed]
-    spec = StudySpec("comparison", "compare", in_turn, {"versions": of_versions, **chosen})
+    spec = StudySpec("comparison", "compare", in_turn, {"versions": identity, **chosen})
     folder = spec.begin(base, resume)
     results = run_study(spec, folder, progress, describe=lambda one: one.record.reason * (one.status == Status.ERROR))
     return folder, {
-        name: group_of(name, [read_run(folder / results[cell.id].record.folder, home=folder) for cell in of])
+        name: Group.of(name, [read_run(folder / results[cell.id].record.folder, home=folder) for cell in of])
         for name, of in cells.items()
     }
 
 
-def _read(file: Path) -> dict[str, Any]:
-    return current_comparison(read_json(file), SCHEMA)
-
-
-DOCUMENTS: Documents = {"compare.json": _read}
+DOCUMENTS: Documents = {"compare.json": lambda file: current_comparison(read_json(file), SCHEMA)}
 
 
 def write_again(request: VerifyRequest) -> Verification:
     """Compare the runs again; figures of runs elsewhere are as recorded. Raises BadInput for a missing or broken
     file."""
     folder = request.folder.resolve()  # the page names runs by their ids, never by `latest`
-    document = _read(folder / "compare.json")
+    document = current_comparison(read_json(folder / "compare.json"), SCHEMA)
     unchecked = Messages()
     groups = [_recorded_group(folder, entry, unchecked) for entry in document["groups"]]
     only = [entry["figure"] for entry in document["differences"]]
@@ -340,7 +318,7 @@ def _recorded_group(folder: Path, entry: Mapping[str, Any], unchecked: Messages)
             runs.append(read_run(place, one["case"], folder))
         else:
             runs.append(Run(**{"standing": Status.PASS, **one}))
-    group = group_of(str(entry["name"]), runs, int(entry.get("missing", 0)))
+    group = Group.of(str(entry["name"]), runs, int(entry.get("missing", 0)))
     elsewhere = sum(run.facts is None for run in runs)
     if not elsewhere:
         return group

@@ -26,7 +26,7 @@ from testbed.plan.traffic_types import traffic_of
 from testbed.results.report.folder import read_folder
 from testbed.results.report.plot import Plot
 from testbed.runtime.progress import Progress
-from testbed.scenario.files import is_table
+from testbed.scenario.files import is_table, scenarios
 from testbed.scenario.load import LoadedScenario, load
 from testbed.study import ledger
 from testbed.study.cell import CELLS, Cell, ScenarioCell, folder_of, ready, refuse_unsupported
@@ -40,8 +40,6 @@ from testbed.study.verify import Documents, Verification, VerifyRequest
 
 WORDS: Mapping[str, str] = {name: facts.shows for name, facts in ENGINES.items()}
 """Names of engines on the page."""
-OF_THE_MACHINE = "limits."
-"""Prefix of settings that decide on trust, and don't change a run."""
 Loaded = LoadedScenario | LoadedTable
 
 
@@ -65,23 +63,24 @@ class Request:
 
 
 def run(
-    names: Sequence[str], request: Request, base: Path, *, strict: bool, resume: str = ""
+    names: Sequence[str], request: Request, base: Path, resume: str = ""
 ) -> tuple[Path, list[Agreement], dict[str, str]]:
-    """Run each scenario and table on all engines, in a new result folder in ``base``.
+    """Run scenarios and tables on all engines, in a new result folder in ``base``. Without names it is every scenario
+    that ships, but for those that an engine doesn't support.
 
-    Returns the folder, the agreements, and by scenario the reasons of engines that don't support it; if ``strict``,
-    these raise CannotRun.
+    Returns the folder, the agreements, and by scenario the reasons of engines that don't support it. Raises CannotRun
+    where a named one isn't supported, or none at all.
     """
     progress = Progress()
-    loaded = {name: _load(name, request) for name in names}
+    loaded = {name: _load(name, request) for name in names or map(str, scenarios())}
     tables = {name: one for name, one in loaded.items() if isinstance(one, LoadedTable)}
-    cells, programs, refused = _scenario_cells(loaded, tables, request, progress, strict=strict)
+    cells, programs, refused = _scenario_cells(loaded, tables, request, progress, strict=bool(names))
     if not cells:
         raise CannotRun(
             "compare.no-engine-carries", "these engines carry none of the scenarios, so there is nothing to compare"
         )
     results_of = {engine: str(folder) for engine, folder in request.results.items()}
-    identity = {"names": list(names), **asdict(request), "results": results_of}
+    identity = {"names": list(loaded), **asdict(request), "results": results_of}
     folder = ledger.begin(base, "cross-check", identity, resume)
     parts: dict[str, dict[str, Begun]] = {name: {} for name in cells}
     for name, engine in [(name, engine) for name in tables for engine in programs]:
@@ -111,12 +110,10 @@ def _load(name: str, request: Request) -> Loaded:
     """Load a scenario or table; raises BadInput, also for a result folder of another one or of other settings."""
     loaded = (table_file.load if is_table(name) else load)(name, request.settings, quick=request.quick)
     key, of = ("name", loaded.table) if isinstance(loaded, LoadedTable) else ("scenario", loaded.scenario)
+    requested = _described(of.name, request.quick, loaded.overrides)
     for folder in request.results.values():
         document: Mapping[str, Any] = read_table(folder) if key == "name" else read_plan(folder / "plan.json")
-        both = (document["overrides"], loaded.overrides)
-        settings, requested = ({s for s in each if not s.startswith(OF_THE_MACHINE)} for each in both)
-        if (document[key], document["quick"], settings) != (of.name, request.quick, requested):
-            described = f"{document[key]}{' --quick' if document['quick'] else ''} {' '.join(sorted(settings))}".strip()
+        if (described := _described(document[key], document["quick"], document["overrides"])) != requested:
             raise BadInput(
                 "compare.results-of-another",
                 "--results: {folder} is of {described}: give the same scenario and options",
@@ -124,6 +121,12 @@ def _load(name: str, request: Request) -> Loaded:
                 described=described,
             )
     return loaded
+
+
+def _described(name: str, quick: bool, overrides: Sequence[str]) -> str:
+    """Names a scenario and its options, without settings that decide on trust alone."""
+    settings = sorted({setting for setting in overrides if not setting.startswith("limits.")})
+    return " ".join([name, *(["--quick"] if quick else []), *settings])
 
 
 def _scenario_cells(
