@@ -82,16 +82,17 @@ def curve_plot(
     curves: Iterable[Curve],
     *,
     x_label: str = "seconds since the transfer's start",
+    left: float | None = 0,
     right: float | None = None,
     top: float | None = None,
     alpha: float = 0.16,
     further: Callable[[Axes], None] = lambda _axes: None,
     **legend: Any,
 ) -> Plot:
-    """A plot of curves on axes from 0 to ``right`` and ``top``; ``further`` draws what is no curve."""
+    """A plot of curves on axes from ``left`` and 0 to ``right`` and ``top``; ``further`` draws what is no curve."""
     with style.new_plot(title, unit) as (figure, axes):
         draw_curves(axes, curves, alpha)
-        axes.set(xlabel=x_label, xlim=(0, right), ylim=(0, top))
+        axes.set(xlabel=x_label, xlim=(left, right), ylim=(0, top))
         further(axes)
         axes.legend(**{**style.LEGEND, **legend})
         return drawn(figure, name, description)

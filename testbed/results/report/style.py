@@ -138,13 +138,6 @@ def new_plot(title: str, y_label: str) -> Iterator[tuple[Figure, Axes]]:
         yield figure, axes
 
 
-def band(axes: Axes, x: Any, low: Any, high: Any, colour: str, name: str, alpha: float = 0.16) -> None:
-    """A shade from ``low`` to ``high``, whose edges are among the plot's points by its name."""
-    axes.fill_between(x, low, high, color=colour, alpha=alpha, linewidth=0)
-    for edge, values in (("lowest", low), ("highest", high)):
-        axes.plot(x, values, visible=False, label=f"_{name}, {edge}")
-
-
 def to_svg(figure: Figure, name: str, description: str) -> str:
     """The figure as SVG text; ``name`` keeps its element ids apart from other figures' on one page."""
     buffer = io.StringIO()

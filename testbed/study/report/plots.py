@@ -15,7 +15,7 @@ from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, NullLocat
 from testbed.documents import read_csv
 from testbed.judge import intervals
 from testbed.judge.checks.evidence import CannotJudge, Evidence, Timed, agent_results
-from testbed.judge.checks.result import Verdict
+from testbed.judge.checks.result import CheckResult, Verdict
 from testbed.judge.figures import BETTER, title_of, unit_of, with_unit
 from testbed.judge.ncp_figures import FIGURES
 from testbed.judge.status import Status
@@ -23,7 +23,7 @@ from testbed.judge.verify import read_verdict
 from testbed.plan.model import Session
 from testbed.plan.read import read_plan
 from testbed.results.report import style
-from testbed.results.report.plot import Plot, drawn
+from testbed.results.report.plot import Curve, Plot, curve_plot, draw_curves, drawn
 from testbed.results.report.tables import published_shares
 from testbed.series import FromFile
 from testbed.study.kinds.table_result import RowSummary, Spread, read_table, summaries_of
@@ -308,44 +308,44 @@ def _points(values: Sequence[float | None], factor: float) -> tuple[list[int], l
 
 def fitted(verdict: Verdict) -> list[Plot]:
     """A plot for each check that fitted a line through a table's cells, ``line-1``, ``line-2``, …"""
-    plots: list[Plot] = []
-    for check in verdict.checks:
-        if check.judge != "slope" or "slope" not in check.figures:
-            continue
-        of = check.figures
-        x_label, y_label = with_unit(of["x"]), with_unit(of["figure"])
-        description = (
-            f"{check.name}: {y_label} over {x_label}, a point per cell; the line has slope {of['slope']:.4f} and "
-            f"explains {of['r2']:.4f} of the variance."
-        )
-        x, y = zip(*of["points"], strict=True)
-        with style.new_plot(check.name, y_label) as (figure, axes):
-            ends = (0.0, 1.05 * max(x))
-            line = [of["slope"] * end + of["intercept"] for end in ends]
-            axes.plot(ends, line, label=f"slope {of['slope']:.3f}", color=style.SERIES_COLOURS[1])
-            axes.plot(x, y, "o", markersize=5, color=style.SERIES_COLOURS[0], label="measured")
-            axes.set_xlabel(x_label)
-            axes.set(xlim=(0, None), ylim=(0, None))
-            axes.legend(ncols=3, **style.LEGEND)
-            plots.append(drawn(figure, f"line-{len(plots) + 1}", description))
-    return plots
+    fits = [check for check in verdict.checks if check.judge == "slope" and "slope" in check.figures]
+    return [_fit(f"line-{number}", check) for number, check in enumerate(fits, start=1)]
+
+
+def _fit(name: str, check: CheckResult) -> Plot:
+    of = check.figures
+    x_label, y_label = with_unit(of["x"]), with_unit(of["figure"])
+    x, y = zip(*of["points"], strict=True)
+    ends = (0.0, 1.05 * max(x))
+    line = [of["slope"] * end + of["intercept"] for end in ends]
+    curves = [
+        Curve(f"slope {of['slope']:.3f}", ends, line, {"color": style.SERIES_COLOURS[1]}),
+        Curve("measured", x, y, _marks_of("o", 5, style.SERIES_COLOURS[0])),
+    ]
+    description = (
+        f"{check.name}: {y_label} over {x_label}, a point per cell; the line has slope {of['slope']:.4f} and "
+        f"explains {of['r2']:.4f} of the variance."
+    )
+    return curve_plot(name, check.name, y_label, description, curves, x_label=x_label, ncols=3)
+
+
+def _marks_of(shape: str, size: float, colour: str) -> dict[str, Any]:
+    return {"marker": shape, "linestyle": "None", "markersize": size, "color": colour}
 
 
 def law(found: Fit, policy: str) -> Plot:
     """Measured times over τ with the fitted line, beside the law's own."""
+    colour = style.SERIES_COLOURS[0]
+    t_s = np.array([0.0, max(found.tau_s)])
+    curves = [Curve("measured", found.tau_s, found.measured_s, _marks_of("o", 4, colour))]
+    for line, label, look in (
+        (found.measured, "fitted", {"color": colour, "linewidth": 1.4}),
+        (found.expected, "law", {"color": style.INK, "linewidth": 0.9, "linestyle": (0, (2, 2))}),
+    ):
+        curves.append(Curve(f"{label}: slope {line.slope:.2f}", t_s, [line.at(t) for t in t_s], look))
+    title, x_label = "Time to converge over τ = W/Σrate", "τ = W / Σ rate, s"
     description = f"Seconds until the windows of {policy} are in the links' ratio, over τ = W/Σrate, with the law."
-    with style.new_plot("Time to converge over τ = W/Σrate", "s") as (canvas, axes):
-        colour = style.SERIES_COLOURS[0]
-        axes.plot(found.tau_s, found.measured_s, "o", color=colour, markersize=4, label="measured")
-        t_s = np.array([0.0, max(found.tau_s)])
-        fitted_look: Any = {"color": colour, "linewidth": 1.4}
-        law_look: Any = {"color": style.INK, "linewidth": 0.9, "linestyle": (0, (2, 2))}
-        for line, label, look in ((found.measured, "fitted", fitted_look), (found.expected, "law", law_look)):
-            axes.plot(t_s, [line.at(t) for t in t_s], label=f"{label}: slope {line.slope:.2f}", **look)
-        axes.set_xlabel("τ = W / Σ rate, s")
-        axes.set(xlim=(0, None), ylim=(0, None))
-        axes.legend(ncols=3, **style.LEGEND)
-        return drawn(canvas, "law", description)
+    return curve_plot("law", title, "s", description, curves, x_label=x_label, ncols=3)
 
 
 def of_sweep(rows: Sequence[Row], defined: Sequence[PlotOf]) -> list[Plot]:
@@ -386,9 +386,8 @@ def _draw_panel(axes: Axes, rows: Sequence[Row], plot: PlotOf) -> None:
         line = _where(rows, plot.lines, value)
         found = [spread_of([row.get(plot.figure) for row in _where(line, plot.x, tick)]) for tick in ticks]
         median, low, high = np.array([[one.median, one.low, one.high] for one in found], dtype=np.float64).T
-        shape = OF_SWEEPS[number % len(OF_SWEEPS)]
-        axes.plot(at, median, **style.line(number), marker=shape, markersize=4, label=str(value))
-        style.band(axes, at, low, high, style.colour(number), str(value))
+        look = {**style.line(number), "marker": OF_SWEEPS[number % len(OF_SWEEPS)], "markersize": 4}
+        draw_curves(axes, [Curve(str(value), at, median, look, (low, high))])
     axes.set_xticks(at, [str(tick) for tick in ticks], fontsize=8)
     axes.set_xlabel(plot.x)
 
@@ -426,18 +425,15 @@ def over_time(groups: Sequence[Group], home: Path) -> list[Plot]:
         samples = {group: [s for run in found for s in _first(run, series)] for group, found in runs.items()}
         if not samples or not all(samples.values()):
             continue
+        curves = []
+        for number, (group, found) in enumerate(samples.items()):
+            grid_s = np.linspace(0.0, min(float(s.t_s[-1]) for s in found), 300)
+            values = np.array([np.interp(grid_s, s.t_s, s.values) / scale for s in found])
+            band = (values.min(axis=0), values.max(axis=0))
+            curves.append(Curve(group, grid_s, values.mean(axis=0), style.line(number), band))
+        right = max(float(s.t_s[-1]) for found in samples.values() for s in found)
         description = f"{title} of {' and '.join(samples)}: means of the runs, and from the lowest to the highest."
-        with style.new_plot(title, unit) as (figure, axes):
-            for number, (group, found) in enumerate(samples.items()):
-                grid_s = np.linspace(0.0, min(float(s.t_s[-1]) for s in found), 300)
-                values = np.array([np.interp(grid_s, s.t_s, s.values) / scale for s in found])
-                axes.plot(grid_s, values.mean(axis=0), **style.line(number), label=group)
-                low, high = values.min(axis=0), values.max(axis=0)
-                style.band(axes, grid_s, low, high, style.colour(number), group, alpha=0.2)
-            axes.set_ylim(bottom=0)
-            axes.set_xlim(0, max(float(s.t_s[-1]) for found in samples.values() for s in found))
-            axes.legend(ncols=3, **style.LEGEND)
-            plots.append(drawn(figure, name, description))
+        plots.append(curve_plot(name, title, unit, description, curves, right=right, alpha=0.2, ncols=3))
     return plots
 
 
@@ -500,26 +496,37 @@ def shares(session: Session, engines: Mapping[str, Evidence]) -> Plot:
     from testbed.study.checks.agrees import SHARE_TOLERANCE
 
     scenario = next(iter(engines.values())).plan["scenario"]
-    name = f"{scenario}-{session['name']}-window-share"
-    description = f"Window shares of session {session['name']} on {' and '.join(engines)}"
-    with style.new_plot("Share of the session's window", "share") as (figure, axes):
-        for place, (engine, run) in enumerate(engines.items()):
-            look: Any = {"marker": _OF_ENGINES[(place - 1) % len(_OF_ENGINES)], "markersize": 4, "color": style.INK}
-            for number, (connection, s) in enumerate(run.samples("window_share", session["name"]).items()):
-                if place == 0:
-                    colour = style.colour(number)
-                    axes.plot(s.t_s, s.values, color=colour, label=f"{connection}, {engine}")
-                    low, high = s.values - SHARE_TOLERANCE, s.values + SHARE_TOLERANCE
-                    style.band(axes, s.t_s, low, high, colour, f"{connection}, allowed")
-                else:
-                    label = f"_{connection}, {engine}" if number else engine
-                    axes.plot(s.t_s[::5], s.values[::5], linestyle="None", zorder=3, label=label, **look)
-        axes.set_ylim(0, 1.05)
-        axes.set_title(axes.get_title("left"), pad=12 + 12 * -(-len(axes.get_legend_handles_labels()[1]) // 3))
-        axes.legend(
-            loc="lower left", bbox_to_anchor=(-0.1, 0.99), ncols=3, columnspacing=0.8, handlelength=1.2, fontsize=7.5
-        )
-        return drawn(figure, name, description)
+    curves = []
+    for place, (engine, run) in enumerate(engines.items()):
+        marks = {**_marks_of(_OF_ENGINES[(place - 1) % len(_OF_ENGINES)], 4, style.INK), "zorder": 3}
+        for number, (connection, s) in enumerate(run.samples("window_share", session["name"]).items()):
+            if place:
+                curves.append(Curve(f"_{connection}, {engine}" if number else engine, s.t_s[::5], s.values[::5], marks))
+            else:
+                allowed = (s.values - SHARE_TOLERANCE, s.values + SHARE_TOLERANCE)
+                look = {"color": style.colour(number)}
+                label, band_name = f"{connection}, {engine}", f"{connection}, allowed"
+                curves.append(Curve(label, s.t_s, s.values, look, allowed, band_name))
+    labels = sum(not curve.label.startswith("_") for curve in curves)
+
+    def further(axes: Axes) -> None:
+        axes.set_title(axes.get_title("left"), pad=12 + 12 * -(-labels // 3))
+
+    return curve_plot(
+        f"{scenario}-{session['name']}-window-share",
+        "Share of the session's window",
+        "share",
+        f"Window shares of session {session['name']} on {' and '.join(engines)}",
+        curves,
+        left=None,
+        top=1.05,
+        further=further,
+        bbox_to_anchor=(-0.1, 0.99),
+        ncols=3,
+        columnspacing=0.8,
+        handlelength=1.2,
+        fontsize=7.5,
+    )
 
 
 def published(claims: Sequence[Judged]) -> list[Plot]:
@@ -578,20 +585,21 @@ def _window_shares(name: str, folder: Path) -> list[Plot]:
             lines[row["connection"]][float(row["t_s"])] = float(row["share"])
     if len(lines) < 2:
         return []
-    elsewhere = published_shares(plan["scenario"], verdict.policy)
     law: list[dict[str, Any]] = next((c.figures["shares"] for c in verdict.checks if c.figures.get("shares")), [])
-    description = f"{plan['scenario']}, {verdict.policy}: each connection's share of the window over time."
-    with style.new_plot(f"{plan['scenario']}, {verdict.policy}", "share of the window") as (figure, axes):
-        for number, (connection, shares) in enumerate(lines.items()):
-            axes.plot(list(shares), list(shares.values()), **style.line(number), label=connection)
-        if law:
-            axes.plot([s["t_s"] for s in law], [s["law"] for s in law], "+", color=style.INK, markersize=7, label="law")
-        for number, source in enumerate(dict.fromkeys(p.measured_by for p in elsewhere)):
-            look = style.published(("D", "s", "^", "o")[number % 4])
-            theirs = [p for p in elsewhere if p.measured_by == source]
-            label = "upstream again" if number == 0 else "on real links"
-            axes.plot([p.t_s for p in theirs], [p.share for p in theirs], label=label, **look)
-        axes.set_ylim(0, 1.05)
-        axes.set_xlim(0, None)
-        axes.legend(ncols=5, **{**style.LEGEND, "columnspacing": 1, "handlelength": 1.5})
-        return [drawn(figure, f"{name}-shares", description)]
+    curves = [
+        Curve(connection, list(shares), list(shares.values()), style.line(number))
+        for number, (connection, shares) in enumerate(lines.items())
+    ]
+    if law:
+        shares_by_law = [share["law"] for share in law]
+        curves.append(Curve("law", [share["t_s"] for share in law], shares_by_law, _marks_of("+", 7, style.INK)))
+    elsewhere = published_shares(plan["scenario"], verdict.policy)
+    for number, source in enumerate(dict.fromkeys(one.measured_by for one in elsewhere)):
+        theirs = [one for one in elsewhere if one.measured_by == source]
+        label = "on real links" if number else "upstream again"
+        look = style.published(("D", "s", "^", "o")[number % 4])
+        curves.append(Curve(label, [one.t_s for one in theirs], [one.share for one in theirs], look))
+    title = f"{plan['scenario']}, {verdict.policy}"
+    description = f"{title}: each connection's share of the window over time."
+    legend: Any = {"ncols": 5, "columnspacing": 1, "handlelength": 1.5}
+    return [curve_plot(f"{name}-shares", title, "share of the window", description, curves, top=1.05, **legend)]
