@@ -58,9 +58,9 @@ def _of_results() -> dict[str, dict[str, Any]]:
     from testbed.judge.checks.result import Verdict
     from testbed.study.checks import agrees, better
     from testbed.study.kinds import claims as all_run
+    from testbed.study.kinds import interop
     from testbed.study.kinds import table as table_run
     from testbed.study.kinds.same_bytes import Repetition
-    from testbed.study.report import interop
 
     kinds: dict[str, Any] = {
         "bundle": pack.Description,

@@ -41,24 +41,24 @@ def interop(
     """
     from testbed.lab.table import text_table
     from testbed.study.kinds import interop as kind
-    from testbed.study.report.interop import LEGEND
     from testbed.traffic.interop.pairings import connections_of, losses_of, matrix, peers_of
+    from testbed.traffic.interop.transfer import LEGEND
 
     peers, counts = peers_of(peer), connections_of(connections or ("1,4" if quick else "1-4"))
     with_references = not (quick or peer) if references is None else references
     pairings = matrix(peers, counts, losses_of(loss), references=with_references)
     run = kind.prepare(pairings, set_, Options("process", link, seed, quick), resume)
     try:
-        outcome = run.execute()
+        document = run.execute()
     except CannotRun:
         raise
     except Exception as error:
         raise typer.Exit(ended_early(error, f"{kind.NAME} {run.folder.name}", run.folder)) from error
-    print(text_table(*outcome.table()))
+    print(text_table(document["columns"], document["rows"]))
     print(LEGEND)
-    for reason in outcome.trust.reasons:
+    for reason in document["trust"]["reasons"]:
         print(f"  untrusted   {reason}")
-    print(f"  {outcome.summary}")
+    print(f"  {document['summary']}")
     print(f"  report      {shown(run.folder / 'interop.html')}")
-    print(f"{outcome.verdict.upper()} {kind.NAME} {outcome.run}")
-    raise typer.Exit(OF_VERDICT[outcome.verdict])
+    print(f"{document['verdict'].upper()} {kind.NAME} {document['run']}")
+    raise typer.Exit(OF_VERDICT[document["verdict"]])

@@ -18,14 +18,13 @@ from testbed.scenario.load import load
 from testbed.study.checks import better
 from testbed.study.checks.agrees import Agreement, Deviation
 from testbed.study.kinds import claims as all_run
-from testbed.study.kinds import same_bytes
+from testbed.study.kinds import interop, same_bytes
 from testbed.study.kinds import table as table_run
 from testbed.study.kinds import table_file as tables
 from testbed.study.kinds.claims_file import load as load_claims
 from testbed.study.kinds.compare import read_run
 from testbed.study.kinds.same_bytes import digests
 from testbed.study.report import page
-from testbed.study.report.interop import Outcome
 from testbed.traffic.interop.judge import Evidence, Judgement
 from testbed.traffic.interop.pairings import Pairing
 from testbed.traffic.interop.transfer import PairingResult
@@ -120,7 +119,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pairing, Judgement(Status.UNTRUSTED, ["a hole"]), Evidence(1, {"sender": {}, "receiver": None}, None), "run"
     )
     trust = Trust(trusted=False, reasons=["busy"])
-    Outcome.of("run", [pairing], [made], trust, "").write(place / "interop")
+    interop.write(place / "interop", interop.document_of("run", [pairing], [made], trust, ""))
     return place
 
 

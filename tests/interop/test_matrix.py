@@ -16,8 +16,7 @@ from testbed.runtime.packets import dropped
 from testbed.runtime.progress import QuietProgress
 from testbed.runtime.site import Site
 from testbed.study.kinds import interop
-from testbed.study.kinds.interop import Matrix
-from testbed.study.report.interop import Outcome
+from testbed.study.kinds.interop import Document, Matrix
 from testbed.study.run import StudySpec
 from testbed.traffic.interop.judge import ENDS, Evidence, Judgement
 from testbed.traffic.interop.pairings import Pairing, connections_of, matrix, peers_of
@@ -133,30 +132,30 @@ CELLS = matrix(["1.1.2"], [1, 4], [0.0])
 TRUSTED = Trust(trusted=True)
 
 
-def outcome(results: list[PairingResult], trust: Trust = TRUSTED, broken: str = "") -> Outcome:
-    return Outcome.of("20261121-000000-abcd", CELLS, results, trust, broken)
+def outcome(results: list[PairingResult], trust: Trust = TRUSTED, broken: str = "") -> Document:
+    return interop.document_of("20261121-000000-abcd", CELLS, results, trust, broken)
 
 
 def test_only_a_whole_matrix_passes() -> None:
     whole = [result(cell) for cell in CELLS]
-    assert outcome(whole).verdict == "pass"
+    assert outcome(whole)["verdict"] == "pass"
     missing = outcome(whole[:-1], broken="stopped by SIGINT")
-    assert (missing.verdict, missing.summary) == ("fail", "3 of 4 cells pass, 1 were not run")
+    assert (missing["verdict"], missing["summary"]) == ("fail", "3 of 4 cells pass, 1 were not run")
     failing = outcome([*whole[:-1], result(CELLS[-1], "fail", "a gap")])
-    assert (failing.verdict, failing.summary) == ("fail", "3 of 4 cells pass, 1 fail")
+    assert (failing["verdict"], failing["summary"]) == ("fail", "3 of 4 cells pass, 1 fail")
     unjudged = outcome([*whole[:-1], result(CELLS[-1], "untrusted", "missed 3 frames")])
-    assert unjudged.verdict == "untrusted"
-    assert unjudged.trust.reasons == [f"{CELLS[-1].title}: missed 3 frames"]
-    assert outcome(whole, Trust(trusted=False, reasons=["starved"])).verdict == "untrusted"
+    assert unjudged["verdict"] == "untrusted"
+    assert unjudged["trust"]["reasons"] == [f"{CELLS[-1].title}: missed 3 frames"]
+    assert outcome(whole, Trust(trusted=False, reasons=["starved"]))["verdict"] == "untrusted"
 
 
 def test_the_table_and_the_files(tmp_path: Any) -> None:
     came_out = outcome([result(CELLS[0]), result(CELLS[1], "fail", "a <gap>"), result(CELLS[2], "untrusted", "?")])
-    assert came_out.table() == (
+    assert (came_out["columns"], came_out["rows"]) == (
         ["sender → receiver", "1, clean", "4, clean"],
         [["ours → 1.1.2", "✓ 2.00", "✕ 2.00"], ["1.1.2 → ours", "?", "–"]],
     )
-    came_out.write(tmp_path)
+    interop.write(tmp_path, came_out)
     document = json.loads((tmp_path / "interop.json").read_text())
     assert document["verdict"] == "untrusted"
     assert [cell["status"] for cell in document["cells"]] == ["pass", "fail", "untrusted"]
@@ -212,13 +211,13 @@ def test_a_network_that_came_to_its_end_is_kept_and_a_stopped_one_made_again(res
     assert (document["verdict"], len(document["cells"])) == ("fail", 3), "finished cells are told"
     assert "stopped by SIGINT" in document["broken"]
     whole = resumed(TRUSTED).execute()  # one network is asked for, and no other
-    assert (whole.verdict, whole.broken) == ("pass", "")
+    assert (whole["verdict"], whole["broken"]) == ("pass", None)
     assert len(json.loads((tmp_path / "provenance.json").read_text())["networks"]) == 2
-    assert resumed().execute().as_json() == whole.as_json()
+    assert resumed().execute() == whole
 
 
 def test_an_untrusted_network_is_made_three_times_and_again_when_one_goes_on(resumed: Any) -> None:
     late = Trust(trusted=False, reasons=["late"])
     outcome = resumed(late, late, TRUSTED, late, late, late).execute()
-    assert (outcome.verdict, outcome.trust.reasons) == ("untrusted", ["1% loss: late"])
-    assert resumed(TRUSTED).execute().verdict == "pass"
+    assert (outcome["verdict"], outcome["trust"]["reasons"]) == ("untrusted", ["1% loss: late"])
+    assert resumed(TRUSTED).execute()["verdict"] == "pass"

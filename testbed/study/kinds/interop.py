@@ -9,15 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from typing_extensions import TypedDict
 
 from testbed import engines, paths
-from testbed.documents import read_json, write_json
+from testbed.documents import entry_of, read_json, write_json
 from testbed.engines import Options, Programs, provenance
 from testbed.engines.mininet.lifecycle import EmulatedRun
 from testbed.errors import TestbedError
 from testbed.judge.checks.result import Trust
-from testbed.judge.status import Status, verdict_of
+from testbed.judge.status import Status, each_of, verdict_of
+from testbed.lab.table import markdown_table
 from testbed.machine import Need
 from testbed.message import Message
 from testbed.plan.engines import DEFAULT
@@ -26,13 +29,83 @@ from testbed.runtime.progress import Progress, Step
 from testbed.study.cell import Cell, ScenarioCell, ready
 from testbed.study.job import when_free
 from testbed.study.record import RunRecord
-from testbed.study.report.interop import Outcome
+from testbed.study.report import page
 from testbed.study.run import StudySpec, run_study
 from testbed.traffic.interop.pairings import Pairing, loss_words
 from testbed.traffic.interop.plans import load_network, versions
-from testbed.traffic.interop.transfer import PairingResult, Pairings
+from testbed.traffic.interop.transfer import LEGEND, NOT_RUN, CellEntry, PairingResult, Pairings
 
 NAME = "interop"
+_WORDS = {Status.FAIL: "fail", Status.UNTRUSTED: "can't be judged"}
+
+
+class Document(TypedDict):
+    """``interop.json``."""
+
+    schema: Literal[2]
+    run: str
+    verdict: Status
+    summary: str
+    trust: Annotated[dict[str, Any], entry_of(Trust)]
+    broken: str | None
+    columns: list[str]
+    rows: list[list[str]]
+    cells: list[CellEntry]
+
+
+def document_of(
+    run: str, pairings: Sequence[Pairing], results: Sequence[PairingResult], trust: Trust, broken: str
+) -> Document:
+    """Result of ``pairings``, which are all that were requested: ``untrusted`` where links or machine can't be
+    trusted or packets are unknown, ``pass`` only if every pairing was run and passes. The table has sender and receiver
+    down; connections and loss across; ✓, ✕ or ? and MiB/s in each cell."""
+    found = {result.pairing: result for result in results}
+    statuses = {pairing: result.judgement.status for pairing, result in found.items()}
+    untold = [
+        Message("interop.untrusted", "{cell}: {reasons}", cell=r.pairing.title, reasons=" ".join(r.judgement.reasons))
+        for r in results
+        if r.judgement.status == Status.UNTRUSTED
+    ]
+    trust = Trust.of([*trust.said, *untold])
+    told = list(statuses.values())
+    summary = f"{told.count(Status.PASS)} of {len(pairings)} cells pass"
+    summary += "".join(f", {told.count(status)} {word}" for status, word in _WORDS.items() if status in told)
+    if len(results) < len(pairings):
+        summary += f", {len(pairings) - len(results)} were not run"
+    rows: dict[str, list[str]] = {}
+    for pairing in pairings:
+        text = found[pairing].text if pairing in found else NOT_RUN
+        rows.setdefault(f"{pairing.sender} → {pairing.receiver}", []).append(text)
+    across = dict.fromkeys(f"{pairing.connections}, {loss_words(pairing.loss)}" for pairing in pairings)
+    return {
+        "schema": 2,
+        "run": run,
+        "verdict": verdict_of([*each_of(pairings, statuses), *trust.parts]),
+        "summary": summary,
+        "trust": trust.model_dump(),
+        "broken": broken or None,
+        "columns": ["sender → receiver", *across],
+        "rows": [[head, *row] for head, row in rows.items()],
+        "cells": [result.as_json() for result in results],
+    }
+
+
+def write(folder: Path, document: Document) -> None:
+    """``interop.json``, ``interop.md`` and ``interop.html``; the same document gives the same bytes."""
+    write_json(folder / "interop.json", document)
+    cells = document["cells"]
+    pairings = [Pairing(0, one["sender"], one["receiver"], one["connections"], one["loss"]) for one in cells]
+    page.write_interop(folder, document, pairings, LEGEND)
+    parts = [
+        f"**{document['verdict'].upper()}** interop {document['run']}: {document['summary']}.",
+        markdown_table(document["columns"], document["rows"]),
+        LEGEND,
+    ]
+    reasons = [(pairing.title, entry["reasons"]) for pairing, entry in zip(pairings, cells, strict=True)]
+    parts += [f"- {title}: {'; '.join(said)}" for title, said in reasons if said]
+    parts += [f"- not to be trusted: {reason}" for reason in document["trust"]["reasons"]]
+    parts += [f"- broke down: {document['broken']}"] if document["broken"] else []
+    (folder / "interop.md").write_text("\n\n".join(parts) + "\n")
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +146,7 @@ class NetworkCell(ScenarioCell):
 
     def results(self, study: Path) -> list[PairingResult]:
         """Results of the finished pairings."""
-        found = (PairingResult.latest(pairing, study) for pairing in self.pairings)
-        return [result for result in found if result is not None]
+        return [found for pairing in self.pairings if (found := PairingResult.latest(pairing, study))]
 
 
 @dataclass(frozen=True)
@@ -86,9 +158,8 @@ class Matrix:
     folder: Path
     progress: Progress
 
-    def execute(self) -> Outcome:
+    def execute(self) -> Document:
         """Run all and write the result folder, also after a breakdown, which is raised."""
-        broken, links_off = "", ()
         resume_by = f"give the same command with --resume {self.folder.name}"
         try:
             run_study(
@@ -96,16 +167,13 @@ class Matrix:
             )
         except Exception as error:
             broken = error.message if isinstance(error, TestbedError) else f"{type(error).__name__}: {error}"
-            links_off = getattr(error, "reasons", ())
+            self._write(getattr(error, "reasons", ()), broken)
             raise
-        finally:
-            outcome = self._write(links_off, broken)
-        return outcome
+        return self._write((), "")
 
-    def _write(self, links_off: Sequence[Message], broken: str) -> Outcome:
+    def _write(self, links_off: Sequence[Message], broken: str) -> Document:
         files = {cell.at["loss"]: self.folder / cell.folder / "network.json" for cell in self.cells}
         networks = {loss: read_json(file) for loss, file in files.items() if file.is_file()}
-        trusts = {loss: Trust(**network["trust"]) for loss, network in networks.items() if network["trust"]}
         facts = {
             "run": self.folder.name,
             "versions": versions(),
@@ -114,12 +182,13 @@ class Matrix:
             "seconds": self.progress.seconds,
         }
         write_json(self.folder / "provenance.json", facts)
+        trusts = {loss: Trust(**network["trust"]) for loss, network in networks.items() if network["trust"]}
         trust = Trust.of([*links_off, *(why.at(loss) for loss, one in trusts.items() for why in one.said)])
         pairings = [pairing for cell in self.cells for pairing in cell.pairings]
         results = [result for cell in self.cells for result in cell.results(self.folder)]
-        outcome = Outcome.of(self.folder.name, pairings, results, trust, broken)
-        outcome.write(self.folder)
-        return outcome
+        document = document_of(self.folder.name, pairings, results, trust, broken)
+        write(self.folder, document)
+        return document
 
 
 def cells_of(

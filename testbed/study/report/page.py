@@ -26,6 +26,7 @@ from testbed.study.hosts import effects, fitness
 from testbed.study.kinds.table_result import RowSummary, Spread, read_table, summaries_of
 from testbed.study.report import plots
 from testbed.study.result import observations
+from testbed.traffic.interop.pairings import Pairing, loss_words
 
 if TYPE_CHECKING:  # what these need at run time would slow down every table
     from testbed.study.checks.agrees import Agreement
@@ -33,7 +34,6 @@ if TYPE_CHECKING:  # what these need at run time would slow down every table
     from testbed.study.checks.judged import Judged
     from testbed.study.kinds.sweep_file import LoadedSweep
     from testbed.study.kinds.sweep_result import Row
-    from testbed.study.report.interop import Outcome as Interop
     from testbed.study.result import CellResult
 
 
@@ -349,23 +349,24 @@ def write_cross_check(folder: Path, found: Sequence[Agreement], refused: Mapping
     )
 
 
-def write_interop(folder: Path, outcome: Interop, legend: str) -> Path:
-    """``interop.html``; returns its path."""
-    columns, rows = outcome.table()
-    run = {result.pairing for result in outcome.results}
-    links = [[one.folder if one in run else "" for one in row] for row in outcome.rows().values()]
+def write_interop(folder: Path, document: Mapping[str, Any], pairings: Sequence[Pairing], legend: str) -> Path:
+    """``interop.html`` from ``interop.json``, of whose cells these are the ``pairings``; returns its path."""
+    links = {(f"{p.sender} → {p.receiver}", f"{p.connections}, {loss_words(p.loss)}"): p.folder for p in pairings}
+    across = document["columns"][1:]
     return _write(
         folder,
         "interop",
         [],
         page="interop.html",
-        title=f"interop {outcome.run}",
-        word=outcome.verdict,
+        title=f"interop {document['run']}",
+        word=document["verdict"],
         heading="Does the agent understand npm's @nkn/ncp, and they it?",
-        lead=[f"{outcome.summary}."],
-        outcome=outcome,
-        columns=columns,
-        matrix=[(row[0], list(zip(row[1:], of, strict=True))) for row, of in zip(rows, links, strict=True)],
-        cells=[(result.as_json(), result.pairing.title) for result in outcome.results],
+        lead=[f"{document['summary']}."],
+        outcome=document,
+        matrix=[
+            (head, [(text, links.get((head, column), "")) for column, text in zip(across, row, strict=True)])
+            for head, *row in document["rows"]
+        ],
+        cells=[(entry, pairing.title) for entry, pairing in zip(document["cells"], pairings, strict=True)],
         legend=legend,
     )

@@ -35,6 +35,11 @@ READY_S = 20.0
 TRACE_S = 120.0
 CELLS = "cells"
 MARKS = {Status.PASS: "✓", Status.FAIL: "✕", Status.UNTRUSTED: "?"}
+NOT_RUN = "–"
+LEGEND = (
+    "✓: both ends and the packets at both ends say that the payload arrived whole and that the protocol was kept; "
+    "the figure is MiB/s of payload. ✕: one of them does not. ?: the packets can't be told. –: not run."
+)
 
 
 class CellEntry(TypedDict):
