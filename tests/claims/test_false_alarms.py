@@ -66,13 +66,13 @@ def test_each_kind_of_claim_is_counted() -> None:
     assert (found.claims, len(found.levels), found.without_chance, found.unknown) == (6, 3, 1, 1)
     assert found.text.startswith("Of 6 claims judged at once 3 are decided by intervals of 75 to 97%")
     assert "; 1 by values that chance has no part in" in found.text
-    assert found.text.endswith("; 1 without an interval, so that nothing is known of chance.")
+    assert found.text.endswith("; 1 without an interval: how likely they fail by chance is not known.")
 
 
 def test_without_intervals_nothing_is_reckoned() -> None:
     found = FalseAlarms.of([ONE])
     assert (found.expected, found.at_least_one) == (0, 0)
-    assert found.text.startswith("Of 1 claims judged at once none is decided by an interval; 1 without an interval")
+    assert found.text.startswith("Of 1 claims judged at once none is decided by an interval; 1 without an interval: ")
 
 
 def test_an_interval_whose_level_was_not_told_is_of_an_unknown_one() -> None:

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 _OF_CLAIM = {"source", "kind", "text", "run", "published", "expected", "tolerance", "why", "value"}
 """Fields of a judged claim from the claims' file."""
-Figures = Mapping[str, float]
-Intervals = Mapping[str, tuple[float, ...]]
 
 
 @dataclass(frozen=True)
@@ -109,7 +107,7 @@ Apart = tuple[Status, str]
 
 
 def _run_apart(verdict: Verdict, result: CheckResult | None) -> Apart | None:
-    """Checks whether a single run or a sweep can decide a claim."""
+    """What keeps a single run or a sweep from deciding a claim."""
     if not verdict.trust.trusted:
         return Status.UNTRUSTED, "; ".join(verdict.trust.reasons)
     failed = _failed_fact((check.name, check.judge, check.status) for check in verdict.checks if check is not result)
@@ -123,10 +121,8 @@ def _worst_cell(check: TableCheck, cells: Sequence[CellResult]) -> Apart | None:
     for cell in cells_of(check, cells):
         at, status, why = cell.at, cell.standing, cell.record.reason
         if isinstance(check, EachRunCheck) and status in (Status.PASS, Status.FAIL):
-            others = (
-                (n, of.get("judge", ""), of["status"]) for n, of in cell.record.checks.items() if n != check.check
-            )
-            failed = _failed_fact(others)
+            others = {name: of for name, of in cell.record.checks.items() if name != check.check}
+            failed = _failed_fact((name, of.get("judge", ""), of["status"]) for name, of in others.items())
             status, why = (Status.FAIL, f"“{failed}” does not hold.") if failed else (Status.PASS, "")
         if status != Status.PASS:
             apart.append((status, f"Row {at['row']} {at['column']} #{at['repetition']}: {why}"))
@@ -139,41 +135,35 @@ def _failed_fact(checks: Iterable[tuple[str, str, Status]]) -> str:
     return next((name for name, judge, status in checks if judge in FACTS and status not in holds), "")
 
 
-def _places(result: CheckResult, table: Mapping[str, Any] | None) -> list[str]:
-    """Names of the figures that decided: ``row column``, or a column; none for a single run."""
+def _in_numbers(result: CheckResult, table: Mapping[str, Any] | None, unit: str) -> dict[str, Any]:
+    """The figures that decided, by ``row column`` or column, with their intervals, in words, and the least number of
+    runs behind one. A check of one run, or of a line through any cells, has its measured value."""
     columns = table["columns"] if table else ()
-    return [key for key in result.figures if key in columns or key.partition(" ")[2] in columns]
-
-
-def _n(result: CheckResult, table: Mapping[str, Any]) -> int | None:
-    """Least number of runs behind a figure that decided; for a line, behind any cell."""
-    if result.judge == "each_run":
-        return int(result.figures["n"])
-    places = _places(result, table)
+    places = [key for key in result.figures if key in columns or key.partition(" ")[2] in columns]
+    if places:
+        known = "medians" in result.figures  # its own figures are errors
+        medians = result.figures["medians"] if known else result.figures
+        figures = {place: float(medians[place]) for place in places}
+        intervals = result.figures.get("median_intervals" if known else "intervals", {})
+    else:
+        figures = {"measured": float(result.measured)} if isinstance(result.measured, (int, float)) else {}
+        interval = result.figures.get("interval")
+        intervals = {"measured": interval} if figures and interval else {}
     counts = (
         max(spreads[column].n for spreads in row.cells.values())
-        for row in summaries_of(table)
-        for column in table["columns"]
+        for row in (summaries_of(table) if table else ())
+        for column in columns
         if not places or f"{row.name} {column}" in places or column in places
     )
-    return min((n for n in counts if n), default=None)
+    return {
+        "n": int(result.figures["n"]) if result.judge == "each_run" else min(filter(None, counts), default=None),
+        "figures": figures,
+        "intervals": {place: tuple(interval) for place, interval in intervals.items()},
+        "measured": _measured(figures, intervals, unit),
+    }
 
 
-def _figures(result: CheckResult, table: Mapping[str, Any] | None) -> tuple[Figures, Intervals]:
-    """Returns the figures that decided, with intervals; a check of one run, or of a line, has its measured value."""
-    places = _places(result, table)
-    if not places:
-        if not isinstance(result.measured, (int, float)):
-            return {}, {}
-        interval = result.figures.get("interval")
-        return {"measured": float(result.measured)}, {"measured": tuple(interval)} if interval else {}
-    known = "medians" in result.figures  # its own figures are errors
-    figures = result.figures["medians"] if known else result.figures
-    intervals = result.figures.get("median_intervals" if known else "intervals", {})
-    return {place: float(figures[place]) for place in places}, {place: tuple(of) for place, of in intervals.items()}
-
-
-def _measured(figures: Figures, intervals: Intervals, unit: str) -> str:
+def _measured(figures: Mapping[str, float], intervals: Mapping[str, Sequence[float]], unit: str) -> str:
     """Formats a figure with its interval, or the range of several, with the unit; "" for a count of cells, or words,
     which are in the reason."""
     if not figures:
@@ -195,8 +185,9 @@ def _judged(
     table: Mapping[str, Any] | None = None,
 ) -> Judged:
     decided = result is not None and status in (Status.PASS, Status.FAIL)
-    n = _n(result, table) if result and table else None
-    figures, intervals = _figures(result, table) if result else ({}, {})
+    numbers = _in_numbers(result, table, claim.unit) if result else {}
+    if decided:
+        numbers["n"] = numbers["n"] or 1
     return Judged(
         id=name,
         **claim.model_dump(include=_OF_CLAIM),
@@ -209,11 +200,8 @@ def _judged(
         outcome=result.outcome if result and decided else None,
         xfail=result.xfail.model_dump(mode="json") if result and result.xfail else None,
         cause=claim.xfail.cause if claim.xfail else claim.cause,
-        measured=_measured(figures, intervals, claim.unit),
-        n=n if n is not None else 1 if decided else None,
         observations=result.figures.get("observations") if result else None,
-        figures=dict(figures),
-        intervals=dict(intervals),
         result=made.folder,
         report=f"{made.folder}/report.html" if made.folder else "",
+        **numbers,
     )

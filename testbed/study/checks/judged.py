@@ -221,45 +221,24 @@ class FalseAlarms:
     def text(self) -> str:
         """The numbers in a sentence."""
         text = f"Of {self.claims} claims judged at once "
-        if self.levels:
-            one = f"{self.at_least_one:.0%}" if self.at_least_one < 0.995 else "nearly 1"
-            text += (
-                f"{len(self.levels)} are decided by intervals of {levels_in_words(self.levels)}: if each true value "
-                f"lay exactly at its limit, at most {self.expected:.1f} of them would be expected to fail by chance, "
-                f"and one or more with a probability of at most {one}"
-            )
-        else:
-            text += "none is decided by an interval"
+        one = f"{self.at_least_one:.0%}" if self.at_least_one < 0.995 else "nearly 1"
+        text += (
+            f"{len(self.levels)} are decided by intervals of {levels_in_words(self.levels)}: if each true value "
+            f"lay exactly at its limit, at most {self.expected:.1f} of them would be expected to fail by chance, "
+            f"and one or more with a probability of at most {one}"
+            if self.levels
+            else "none is decided by an interval"
+        )
         if self.without_chance:
             text += f"; {self.without_chance} by values that chance has no part in"
         if self.unknown:
-            text += f"; {self.unknown} without an interval, so that nothing is known of chance"
+            text += f"; {self.unknown} without an interval: how likely they fail by chance is not known"
         return text + "."
 
 
 COLUMNS = (
-    "id",
-    "source",
-    "kind",
-    "verdict",
-    "reproduces",
-    "as_known",
-    "published",
-    "value",
-    "expected",
-    "tolerance",
-    "measured",
-    "n",
-    "observations",
-    "low",
-    "high",
-    "level",
-    "run",
-    "check",
-    "command",
-    "result",
-    "text",
-    "reason",
+    *("id", "source", "kind", "verdict", "reproduces", "as_known", "published", "value", "expected", "tolerance"),
+    *("measured", "n", "observations", "low", "high", "level", "run", "check", "command", "result", "text", "reason"),
 )
 OF_OTHERS = ("verdict", "measured", "n", "difference")
 

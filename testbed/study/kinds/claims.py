@@ -52,19 +52,9 @@ NAME = "all"
 NOT_CARRIED = ("engine.refuses", "run.none-supported")
 """Errors of an engine that does not support a run: in virtual time on any machine, else with this machine's kernel."""
 LACKING = (
-    "build.no-go",
-    "engine.not-built",
-    "kernel.no-netem",
-    "kernel.refuses",
-    "program.no-docker",
-    "program.not-installed",
-    "run.needs-root",
-    "run.unsupported",
-    "setup.machine-lacks",
-    "setup.still-missing",
-    "topology.needs-mininet",
-    "vkernel.none",
-    "vkernel.not-built",
+    *("build.no-go", "engine.not-built", "kernel.no-netem", "kernel.refuses", "program.no-docker"),
+    *("program.not-installed", "run.needs-root", "run.unsupported", "setup.machine-lacks", "setup.still-missing"),
+    *("topology.needs-mininet", "vkernel.none", "vkernel.not-built"),
 )
 """Errors of a machine that lacks a requirement of a run. With any other error, such as a full disk or a simulator that
 was killed, the run broke down: another day it has a result."""
@@ -268,11 +258,10 @@ class Parts:
             return sweep_run.begin(sweeps.load(spec.run, options.set, quick=quick), self._programs(SWEEP), home)
         if spec.kind == "scenario" and (options.repeat or 1) == 1:
             return self._begin_run(scenarios.load(spec.run, options.set, quick=quick), quick, home)
-        repeat = options.repeat
         if spec.kind == "table":
-            loaded = tables.load(spec.run, options.set, quick=quick)
+            loaded, repeat = tables.load(spec.run, options.set, quick=quick), options.repeat
         else:
-            loaded, repeat = repeated(spec.run, options.set, quick=quick, repeat=repeat or 1, seed=None), None
+            loaded, repeat = repeated(spec.run, options.set, quick=quick, repeat=options.repeat or 1, seed=None), None
         request = table_run.TableRequest(
             repeat,
             ",".join(options.rows),
@@ -282,8 +271,7 @@ class Parts:
             quick=quick,
             resume="latest" if (home / loaded.table.name / "latest").exists() else "",
         )
-        further = table_run.further_needs(loaded, engine)
-        programs = self._programs(engine.name, request.runtime, further)
+        programs = self._programs(engine.name, request.runtime, table_run.further_needs(loaded, engine))
         return table_run.begin(loaded, request, programs, home)
 
     def _begin_run(self, loaded: LoadedScenario, quick: bool, home: Path) -> Begun:
@@ -292,7 +280,6 @@ class Parts:
         programs = self._programs(engine.name, runtime_of(loaded.scenario, choices.runtime))
         cell = _OneRun({}, loaded, choices, programs)
         engine.refuse(cell.plan)
-        folder = home / loaded.scenario.name
 
         def finish(results: Mapping[str, CellResult]) -> Verdict:
             return read_verdict(self.folder / results[""].record.folder)
@@ -301,7 +288,8 @@ class Parts:
             why = f": {result.record.reason[:160]}" if result.status == Status.ERROR else ""
             return f"{result.status}{why}, {result.record.took_s:.0f} s"
 
-        return Begun(StudySpec("run", loaded.scenario.name, [cell], {}), folder, finish, describe)
+        name = loaded.scenario.name
+        return Begun(StudySpec("run", name, [cell], {}), home / name, finish, describe)
 
     def _programs(self, name: str, runtime: Any = "docker", further: frozenset[Need] = frozenset()) -> Programs:
         engine = engines.named(name)
@@ -391,26 +379,25 @@ def write_again(request: VerifyRequest) -> Verification:
     """Judge the runs again by the claims of this checkout; further keys of other code are as recorded. Raises BadInput
     for a missing or broken file."""
     folder, document, known = request.folder, read_claims(request.folder), claims_file.load().claims
-    again: list[Judged] = []
+    claims: list[Judged] = []
     entries: list[Mapping[str, Any]] = []
     found = Verification(f"claims {folder.resolve().name}", "", parts=[])
     for before in document["claims"]:
-        name, now, entry = before["id"], Judged(**before), before
+        name, judged, entry = before["id"], Judged(**before), before
         if name in known:
             made = Made(**document["runs"][known[name].run])
+            # Another checkout's list of expected failures is not this one's.
+            recorded = ExpectedFailure(**judged.xfail) if judged.xfail else None
+            expected = expected_of(name, known[name], made, document["engine"]) if request.same_code else recorded
+            judged = judge(name, known[name], made, folder, expected)
+            again = judged.as_json()
             if request.same_code:
-                expected = expected_of(name, known[name], made, document["engine"])
-            else:  # its list of expected failures is not this one
-                expected = ExpectedFailure(**now.xfail) if now.xfail else None
-            now = judge(name, known[name], made, folder, expected)
-            entry = now.as_json()
-            if request.same_code:
-                entry["beside"] = before["beside"]
+                entry = {**again, "beside": before["beside"]}
             else:
-                entry = {**before, **{key: entry[key] for key in FROM_THE_RUNS}}
+                entry = {**before, **{key: again[key] for key in FROM_THE_RUNS}}
         else:
             found.unchecked.append(Message("claims.unknown", "{claim}: this checkout has no such claim", claim=name))
-        again.append(now)
+        claims.append(judged)
         entries.append(entry)
     if document.get("beside"):
         found.unchecked.append(
@@ -419,11 +406,11 @@ def write_again(request: VerifyRequest) -> Verification:
                 "what stands beside the claims is of other results, which are not in the folder",
             )
         )
-    verdict = table.verdict_of(again, quick=bool(document["quick"]))
-    summary = table.summary_of(again) if request.same_code else document["summary"]
+    verdict = table.verdict_of(claims, quick=bool(document["quick"]))
+    summary = table.summary_of(claims) if request.same_code else document["summary"]
     write_json(request.into / "claims.json", {**document, "verdict": verdict, "summary": summary, "claims": entries})
     if request.same_code:
         table.write_csv(judged_in(document), request.into / "claims.csv")
-    made_in = {name: run["folder"] for name, run in document["runs"].items() if run["folder"]}
-    parts = [(name, confine.inside(folder, run)) for name, run in made_in.items()]
+    runs = document["runs"].items()
+    parts = [(name, confine.inside(folder, run["folder"])) for name, run in runs if run["folder"]]
     return replace(found, verdict=verdict, parts=parts)
