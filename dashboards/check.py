@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +41,8 @@ MARGIN_PX = 8
 LOADED_WITHIN_S = 90.0
 
 MAY_BE_EMPTY = {
-    "convergence": {
-        "Settled after",
-        "Database is behind by",
-        "Largest error",
-        "Ratio of the windows",
-        "Checks that failed",
-        "Checks",
-    },
+    "convergence": {"Settled after", "Database is behind by", "Largest error", "Ratio of the windows"}
+    | {"Checks that failed", "Checks"},
     "links": {"Calibration", "Lateness over the whole run", "Lateness, 99th percentile of each interval", "Host"},
     "tcp": {"Goodput of iperf3"},
     "ndn": {"Send queues, by the kernel"},
@@ -87,21 +82,15 @@ def problems(seen: Sequence[Seen], board: dict[str, Any], may_be_empty: set[str]
     """Faults of the visible panels, a line each; ``board`` is the dashboard's JSON."""
     found = [f"{panel.title}: shows an error" for panel in seen if panel.error]
     found += [f"{panel.title}: still loads" for panel in seen if panel.loading]
+    # Titles of repeated panels are those of links and rows.
+    expected = [panel["title"] for panel in board["panels"] if panel["type"] != "row" and "$" not in panel["title"]]
     titles = {panel.title for panel in seen}
-    for panel in board["panels"]:
-        title = panel["title"]
-        if panel["type"] == "row" or "$" in title:  # repeated: their titles are those of links and rows
-            continue
-        if title not in titles:
-            found.append(f"{title}: is not on the page")
-    words = {"No data", *(p["fieldConfig"]["defaults"]["noValue"] for p in board["panels"] if "fieldConfig" in p)}
-    words.discard("–")
-    found += [
-        f"{panel.title}: is without data"
-        for panel in seen
-        if panel.title not in may_be_empty and any(word in panel.text for word in words)
-    ]
-    return found
+    found += [f"{title}: is not on the page" for title in expected if title not in titles]
+    words = {"No data", *(p["fieldConfig"]["defaults"]["noValue"] for p in board["panels"] if "fieldConfig" in p)} - {
+        "–"
+    }
+    empty = [panel.title for panel in seen if any(word in panel.text for word in words)]
+    return found + [f"{title}: is without data" for title in empty if title not in may_be_empty]
 
 
 def check(browser: Browser, base: str, pictures: Path | None) -> list[str]:
@@ -112,7 +101,7 @@ def check(browser: Browser, base: str, pictures: Path | None) -> list[str]:
             print(f"{name}: not opened, no run here has anything for it", flush=True)
             continue
         board = json.loads((OWN / "json" / f"{name}.json").read_text())
-        for width, theme in ((width, theme) for theme in THEMES for width in WIDTHS_PX):
+        for theme, width in product(THEMES, WIDTHS_PX):
             page = browser.new_page(viewport={"width": width, "height": HEIGHT_PX})
             page.goto(f"{base}/d/{uid_of(name)}?orgId=1&kiosk&theme={theme}")
             seen = _loaded(page)
@@ -166,24 +155,19 @@ def _answers(base: str) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Check, and say what was found; returns the exit code."""
-    try:
-        return int(_main(arguments))
-    except TestbedError as error:
-        print(f"{error.message}\n{error.hint}".rstrip(), file=sys.stderr)
-        return int(error.exit_code)
-
-
-def _main(arguments: Sequence[str]) -> Exit:
     pictures = Path(arguments[0]) if arguments else None
     if pictures is not None:
         pictures.mkdir(parents=True, exist_ok=True)
-    base = grafana.base_url()
-    version = _answers(base)
-    path = required()
+    try:
+        base = grafana.base_url()
+        version, path = _answers(base), required()
+    except TestbedError as error:
+        print(f"{error.message}\n{error.hint}".rstrip(), file=sys.stderr)
+        return int(error.exit_code)
     with sync_playwright() as playwright:
         found = check(playwright.chromium.launch(executable_path=path, args=["--disable-gpu"]), base, pictures)
     print(*found, f"{'FAIL' if found else 'PASS'} dashboards in Grafana {version} at {base}", sep="\n")
-    return Exit.FAIL if found else Exit.PASS
+    return int(Exit.FAIL if found else Exit.PASS)
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ def dashboard(
             _link("Testbed", "dashboards", asDropdown=True, includeVars=True, keepTime=True, tags=[TAG]),
             *([_REPORT_LINK] if of_one_run else []),
         ],
-        "annotations": {"list": [_timeline()] if of_one_run else []},
+        "annotations": {"list": [_TIMELINE] if of_one_run else []},
         "templating": {"list": list(variables)},
         "panels": _placed([_RECENT_RUNS, *own_panels], as_long_as_the_run=LENGTH in names),
     }
@@ -90,6 +90,18 @@ def _link(title: str, kind: str, **options: Any) -> dict[str, Any]:
     flags = dict.fromkeys(("asDropdown", "includeVars", "keepTime", "targetBlank"), False)
     return {"title": title, "type": kind, **flags, "icon": "", "tags": [], "tooltip": "", "url": "", **options}
 
+
+_EVENTS = {"query": influxql.select_table(EVENTS, (RUN,)), "textColumn": "text", "tagsColumn": "kind"}
+_TIMELINE = {
+    "name": "Timeline",
+    "datasource": source.REFERENCE,
+    "enable": True,
+    "hide": False,
+    "iconColor": "purple",
+    **_EVENTS,  # which Grafana 9.3 takes from here, later ones from the target
+    "target": {"refId": "Anno", "fromAnnotations": True, "resultFormat": "table", "rawQuery": True, **_EVENTS},
+}
+"""A run's events, drawn into all plots."""
 
 _REPORT_LINK = _link(
     "Report of the run",
@@ -117,23 +129,6 @@ def _placed(all_panels: Sequence[Panel], *, as_long_as_the_run: bool) -> list[Pa
         placed.append({**panel, **own_span, "id": number, "gridPos": {**size, "x": x, "y": y}})
         x, height = x + size["w"], max(height, size["h"])
     return placed
-
-
-def _timeline() -> dict[str, Any]:
-    """A run's events, drawn into all plots.
-
-    Grafana 9.3 takes the query from the annotation itself, later ones from its target.
-    """
-    query = {"query": influxql.select_table(EVENTS, (RUN,)), "textColumn": "text", "tagsColumn": "kind"}
-    return {
-        "name": "Timeline",
-        "datasource": source.REFERENCE,
-        "enable": True,
-        "hide": False,
-        "iconColor": "purple",
-        **query,
-        "target": {"refId": "Anno", "fromAnnotations": True, "resultFormat": "table", "rawQuery": True, **query},
-    }
 
 
 def to_text(document: dict[str, Any]) -> str:

@@ -53,22 +53,20 @@ class HostLinks(BaseModel):
 
     def off(self) -> list[str]:
         """Reasons why runs on this host would not be as configured, a line each; none if it is fit."""
-        found = []
-        for name, value in self.figures().items():
-            if value is None:
-                found.append(f"{NAMES[name]}: nothing came through")
-            elif abs(value) > LIMITS[name]:
-                found.append(f"{NAMES[name]}: {_told(name, value)} (limit {_told(name, LIMITS[name])})")
-        return found
+        return [
+            f"{NAMES[name]}: {_told(name, value)}"
+            + (f" (limit {_told(name, LIMITS[name])})" if value is not None else "")
+            for name, value in self.figures().items()
+            if value is None or abs(value) > LIMITS[name]
+        ]
 
     def text(self) -> str:
         """The figures in a line."""
-        figures = {name: "none" if value is None else _told(name, value) for name, value in self.figures().items()}
-        return (
-            f"RTT off by {figures['rtt_mean_error_ms']}, p99 {figures['rtt_p99_error_ms']}; "
-            f"rate by {figures['rate_error']}; {figures['lost']} lost"
-        )
+        mean, p99, rate, lost = (_told(name, value) for name, value in self.figures().items())
+        return f"RTT off by {mean}, p99 {p99}; rate by {rate}; {lost} lost"
 
 
-def _told(name: str, value: float) -> str:
+def _told(name: str, value: float | None) -> str:
+    if value is None:
+        return "nothing came through"
     return f"{value:.3f} ms" if name.endswith("_ms") else f"{value:.3%}"

@@ -34,7 +34,6 @@ class Box:
     x: float
     y: float
     width: float
-    height: float = NODE_HEIGHT
 
 
 @dataclass(frozen=True)
@@ -171,13 +170,13 @@ def _level(a: Box, b: Box, y: float) -> tuple[Point, ...]:
 def _upright(a: Box, b: Box, offset: float) -> tuple[Point, ...]:
     """Within a column."""
     down = 1 if a.y < b.y else -1
-    return (a.x + offset / 4, a.y + down * a.height / 2), (b.x + offset / 4, b.y - down * b.height / 2)
+    return (a.x + offset / 4, a.y + down * NODE_HEIGHT / 2), (b.x + offset / 4, b.y - down * NODE_HEIGHT / 2)
 
 
 def _framed(title: str, boxes: Sequence[Box], lines: Sequence[Line]) -> Drawing:
     """All of it moved to where the picture begins."""
     xs = [x for box in boxes for x in (box.x - box.width / 2, box.x + box.width / 2)]
-    ys = [y for box in boxes for y in (box.y - box.height / 2, box.y + box.height / 2)]
+    ys = [y for box in boxes for y in (box.y - NODE_HEIGHT / 2, box.y + NODE_HEIGHT / 2)]
     for line in lines:
         ys += [line.label[1] - LINE - 4, line.label[1] + (len(line.text) - 1) * LINE + 6]
         ys += [y for _, y in line.points]
@@ -192,7 +191,7 @@ def _framed(title: str, boxes: Sequence[Box], lines: Sequence[Line]) -> Drawing:
         title,
         round(max(xs) + left + MARGIN),
         round(max(ys) + top + MARGIN),
-        tuple(Box(b.name, b.role, *moved((b.x, b.y)), round(b.width, 1), b.height) for b in boxes),
+        tuple(Box(b.name, b.role, *moved((b.x, b.y)), round(b.width, 1)) for b in boxes),
         tuple(Line(x.name, x.a, x.b, tuple(map(moved, x.points)), moved(x.label), x.text) for x in lines),
     )
 

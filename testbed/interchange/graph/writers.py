@@ -12,7 +12,7 @@ from html import escape
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from testbed.interchange.graph.colours import INK, MUTED, PAPER, SHADE
-from testbed.interchange.graph.drawing import LINE, Drawing
+from testbed.interchange.graph.drawing import LINE, NODE_HEIGHT, Drawing
 
 TEXT = f"text-anchor: middle; stroke: {PAPER}; stroke-width: 4px; stroke-linejoin: round; paint-order: stroke"
 FONT = "font-family: system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif; font-size: 12px"
@@ -43,9 +43,9 @@ def to_svg(drawing: Drawing) -> str:
             root,
             "rect",
             x=f"{box.x - box.width / 2:g}",
-            y=f"{box.y - box.height / 2:g}",
+            y=f"{box.y - NODE_HEIGHT / 2:g}",
             width=f"{box.width:g}",
-            height=f"{box.height:g}",
+            height=f"{NODE_HEIGHT:g}",
             rx="4" if box.role == "router" else "10",
             style=f"fill: {PAPER if box.role == 'router' else SHADE}; stroke: {INK}; stroke-width: 1.2",
         )
@@ -89,7 +89,7 @@ def to_drawio(drawing: Drawing) -> str:
     for box in drawing.boxes:
         node = {"id": f"node-{box.name}", "value": _html((box.name, box.role)), "vertex": "1", "parent": "1"}
         cell = SubElement(root, "mxCell", node | {"style": NODE.format(int(box.role != "router"))})
-        place = {"x": box.x - box.width / 2, "y": box.y - box.height / 2, "width": box.width, "height": box.height}
+        place = {"x": box.x - box.width / 2, "y": box.y - NODE_HEIGHT / 2, "width": box.width, "height": NODE_HEIGHT}
         SubElement(cell, "mxGeometry", {key: f"{value:g}" for key, value in place.items()} | {"as": "geometry"})
     for line in drawing.lines:
         edge = {"id": f"link-{line.name}", "value": _html(line.text), "edge": "1", "parent": "1", "style": LINK}

@@ -5,25 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from testbed.interchange.tools.network import FoundLink, Network, netem
+from testbed.interchange.tools.network import FoundLink, Network, mapping, netem
 
 
 def from_netlab(document: Mapping[str, Any], name: str) -> Network:
     """The network in a topology file; of a link's attributes its name and ``tc`` are carried."""
     network = Network(str(document.get("name") or name))
-    given = document.get("nodes") or []
-    nodes = {str(node.get("name") if isinstance(node, dict) else node) for node in given}
+    nodes = {str(mapping(node).get("name", node)) for node in document.get("nodes") or []}
     network.lost += sorted(set(map(str, document)) - {"name", "nodes", "links"})
     links = document.get("links") or []
     for number, link in enumerate(links if isinstance(links, list) else [], start=1):
         where = f"links.{number}"
-        attributes = {str(key): value for key, value in link.items()} if isinstance(link, dict) else {}
+        attributes = mapping(link)
         ends = _ends(link, nodes)
         if len(ends) != 2 or not set(ends) <= nodes:
             network.lost.append(f"{where}: it has {len(ends)} ends that are nodes; two are carried")
             continue
-        tc = attributes.pop("tc", None)
-        reported = dict(tc) if isinstance(tc, dict) else {}
+        reported = mapping(attributes.pop("tc", None))
         reported |= {key[3:]: attributes.pop(key) for key in list(attributes) if key.startswith("tc.")}
         called = attributes.pop("name", None)
         more = sorted(set(attributes) - nodes - {"interfaces", "type"})
@@ -39,7 +37,7 @@ def _ends(link: Any, nodes: set[str]) -> list[str]:
     if isinstance(link, str):
         return link.split("-")
     if isinstance(link, list):
-        return [str(node.get("node") if isinstance(node, dict) else node) for node in link]
+        return [str(mapping(node).get("node", node)) for node in link]
     if isinstance(link, dict):
         return _ends(link["interfaces"], nodes) if "interfaces" in link else [str(key) for key in link if key in nodes]
     return []

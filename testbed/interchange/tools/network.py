@@ -29,6 +29,11 @@ class Network:
     lost: list[str] = field(default_factory=list)
 
 
+def mapping(value: Any) -> dict[str, Any]:
+    """A value of another tool's file where a mapping is expected; empty where it is none."""
+    return {str(key): each for key, each in value.items()} if isinstance(value, dict) else {}
+
+
 def netem(requested: Mapping[str, Any], where: str, lost: list[str]) -> dict[str, str]:
     """A scenario's keys of a link from netem's words (shares in percent, a rate in kbit/s or with its unit)."""
     found: dict[str, str] = {}
@@ -59,13 +64,6 @@ def bits(bps: float) -> str:
         if bps >= factor and (bps / factor * 1000).is_integer():
             return f"{bps / factor:.10g}{unit}"
     return f"{bps:.0f}bit"
-
-
-def both_ways(a: Mapping[str, str], b: Mapping[str, str], where: str, lost: list[str]) -> dict[str, str]:
-    """A link's properties, by those at its ends: a scenario's links are the same both ways."""
-    if a != b:
-        lost.append(f"{where}: its directions differ; as here {'from the first end' if a else 'from the second end'}")
-    return dict(a or b)
 
 
 def names_of(nodes: Sequence[str], most: int, lost: list[str]) -> dict[str, str]:

@@ -5,7 +5,9 @@ containerlab's file has no place for them; they stand in its first lines, to be 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import count
 
 from testbed.plan.model import Plan
 from topologies.impairments import KEYS
@@ -19,12 +21,11 @@ def to_clab(plan: Plan) -> tuple[str, list[str]]:
     """The file's text, and a line for each thing that it does not hold."""
     lost = _lost(plan)
     interfaces: dict[tuple[str, str], str] = {}
-    ends: dict[str, int] = {}
+    numbers: dict[str, Iterator[int]] = defaultdict(lambda: count(1))  # eth0 is containerlab's own
     for link in plan["links"]:
         for host in (link["a"]["host"], link["b"]["host"]):
-            ends[host] = ends.get(host, 0) + 1
-            interfaces[host, link["name"]] = f"eth{ends[host]}"  # eth0 is containerlab's own
-    lines = [f"# {plan['scenario']}: {_one_line(plan['title'])}", "# After containerlab deploy, for the links:"]
+            interfaces[host, link["name"]] = f"eth{next(numbers[host])}"
+    lines = [f"# {plan['scenario']}: {' '.join(plan['title'].split())}", "# After containerlab deploy, for the links:"]
     for link in plan["links"]:
         for host in (link["a"]["host"], link["b"]["host"]):
             at = f"-n clab-{plan['scenario']}-{host} -i {interfaces[host, link['name']]}"
@@ -80,7 +81,3 @@ def _lost(plan: Plan) -> list[str]:
         if more := sorted(key for key in (*KEYS, "trace_file") if link.get(key) and key not in CARRIED):
             lost.append(f"link {link['name']}: {', '.join(more)}")
     return lost
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

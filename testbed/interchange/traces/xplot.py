@@ -33,16 +33,25 @@ def _drawn(trace: Trace, number: int) -> Iterator[str]:
     acknowledge packets of any."""
     start_ms = next(e["time"] for e in trace.of("session_state_updated") if e["data"]["new"] == "established")
     window_bytes, mtu_bytes = _agreed(trace)
-    acked, allowed = _Steps("green"), _Steps("yellow")
-    told_bytes = 0
+    told_bytes, steps = 0, {"green": (0.0, 0.0), "yellow": (0.0, 0.0)}
+
+    def rise(colour: str, at_s: float, level: float) -> Iterator[str]:
+        """Draw a line up to here, where it rises to a level; it never falls."""
+        from_s, before = steps[colour]
+        if level > before:
+            steps[colour] = at_s, level
+            yield colour
+            yield f"line {from_s:.6f} {before:.3f} {at_s:.6f} {before:.3f}"
+            yield f"line {at_s:.6f} {before:.3f} {at_s:.6f} {level:.3f}"
+
     for event in trace.events:
         at_s, data = (event["time"] - start_ms) / 1000, event["data"]
         packet = data.get("packet", {})
         if event["name"] == "ncp:packet_received":
             told_bytes = max(told_bytes, packet.get("bytes_read", 0))
-            yield from allowed.to(at_s, (told_bytes + window_bytes) / mtu_bytes)
+            yield from rise("yellow", at_s, (told_bytes + window_bytes) / mtu_bytes)
             if data["connection"] == number and "acked_ranges" in packet:
-                yield from acked.to(at_s, max(last for _, last in packet["acked_ranges"]))
+                yield from rise("green", at_s, max(last for _, last in packet["acked_ranges"]))
         elif event["name"] == "ncp:packet_sent" and "sequence" in packet and data["connection"] == number:
             sequence = packet["sequence"]
             begin, end = f"{at_s:.6f} {sequence}", f"{at_s:.6f} {sequence + 1}"
@@ -50,22 +59,6 @@ def _drawn(trace: Trace, number: int) -> Iterator[str]:
             yield from (f"darrow {end}", f"uarrow {begin}", f"line {begin} {end}")
             if "is_resend" in data:
                 yield from (f"atext {end}", "R")
-
-
-class _Steps:
-    """A line that rises in steps, and never falls."""
-
-    def __init__(self, colour: str) -> None:
-        self._colour, self._at_s, self._level = colour, 0.0, 0.0
-
-    def to(self, at_s: float, level: float) -> Iterator[str]:
-        """Draw it up to here, where it rises to a level."""
-        if level <= self._level:
-            return
-        yield self._colour
-        yield f"line {self._at_s:.6f} {self._level:.3f} {at_s:.6f} {self._level:.3f}"
-        yield f"line {at_s:.6f} {self._level:.3f} {at_s:.6f} {level:.3f}"
-        self._at_s, self._level = at_s, level
 
 
 def _agreed(trace: Trace) -> tuple[int, int]:

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Literal
@@ -33,6 +33,7 @@ from testbed.services.influx.state import State
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 30.0
 LOG_BYTES_KEPT = 4 << 20
+LOCAL = ("127.0.0.1", "0.0.0.0", "::", "::ffff:127.0.0.1")
 
 
 class InfluxUnavailable(CannotRun):
@@ -152,9 +153,7 @@ def _listener(port: int) -> str | None:
     """Name and pid of what listens on a port of the loopback or of every address."""
     for connection in psutil.net_connections("tcp"):
         address = connection.laddr
-        if connection.status != psutil.CONN_LISTEN or not address or address.port != port:
-            continue
-        if address.ip not in ("127.0.0.1", "0.0.0.0", "::", "::ffff:127.0.0.1"):
+        if connection.status != psutil.CONN_LISTEN or not address or address.port != port or address.ip not in LOCAL:
             continue
         if connection.pid is None:
             return "another process (run as root to see which)"
@@ -303,13 +302,11 @@ def _check_login(endpoint: Endpoint, names: str) -> None:
 
 
 def _end(process: psutil.Process) -> None:
-    try:
-        process.terminate()
-        if not _ends_within(process, STOP_TIMEOUT_S):
-            process.kill()
-            _ends_within(process, STOP_TIMEOUT_S)
-    except psutil.NoSuchProcess:
-        pass
+    with suppress(psutil.NoSuchProcess):
+        for tell in (process.terminate, process.kill):
+            tell()
+            if _ends_within(process, STOP_TIMEOUT_S):
+                return
 
 
 def _ends_within(process: psutil.Process, timeout_s: float) -> bool:
