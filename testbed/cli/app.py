@@ -34,14 +34,14 @@ GROUPS = {
     "Many runs": {"table": "table", "sweep": "sweep", "all": "all_claims", "interop": "interop", "bench": "bench"},
     "Results": {"report": "report", "export": "export", "bundle": "bundle", "reference": "all_claims"},
     "This machine": {
-        "doctor": "doctor",
+        "doctor": "machine",
         "up": "machine",
         "down": "machine",
-        "clean": "clean",
-        "shell": "shell",
+        "clean": "machine",
+        "shell": "machine",
         "completion": "completion",
     },
-    "Bring in, hand out": {"graph": "graph", "import": "import_"},
+    "Bring in, hand out": {"graph": "graph", "import": "graph"},
     "Work on the testbed": {"new": "new", "validate": "scenario", "docs": "docs", "conform": "conform", "test": "test"},
     "Many machines": {"cluster": "cluster"},  # last, as Typer shows verbs with verbs of their own there
 }

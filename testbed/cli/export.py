@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Annotated
 
@@ -32,75 +33,52 @@ def export(
     """
     from testbed import confine
 
-    requested = {
-        name
-        for name, expected in (
-            ("parquet", parquet),
-            ("pcapng", pcapng),
-            ("xplot", xplot),
-            ("qvis", qvis),
-            ("plots", plots),
-        )
-        if expected
-    }
+    asked = {"parquet": parquet, "pcapng": pcapng, "xplot": xplot, "qvis": qvis, "plots": plots}
     with confine.to_results(*folders):
-        _export(folders, requested)
+        _export(folders, {name for name, requested in asked.items() if requested})
 
 
 def _export(folders: Sequence[Path], requested: Collection[str]) -> None:
-    from testbed.interchange.traces import agree
+    from testbed.archive import paper
+    from testbed.interchange.traces import agree, parquet, pcapng, qvis, xplot
 
+    differs = False
     for folder in folders:
-        if requested != {"plots"} and not (folder / "telemetry.lp").is_file():
+        is_run = (folder / "telemetry.lp").is_file()
+        if requested != {"plots"} and not is_run:
             raise BadInput(
                 "export.not-a-run",
                 "{folder}: not the result folder of a run: it has no telemetry.lp",
                 "Of tables, sweeps and comparisons there are --plots.",
                 folder=folder,
             )
-    found = [
-        f"{folder}/{said}"
-        for folder in folders
-        if (folder / "telemetry.lp").is_file()
-        for said in agree.disagreements(folder)
-    ]
-    for said in found:
-        print(f"differs: {said}")
-    if found:
+        for said in agree.disagreements(folder) if is_run else ():
+            print(f"differs: {folder}/{said}")
+            differs = True
+    if differs:
         raise typer.Exit(Exit.FAIL)
-    for folder in folders:
-        for name, write in _forms().items():
-            if requested and name not in requested:
-                continue
-            written = write(folder)
-            if name == "plots" and name in requested and not written:
-                raise BadInput(
-                    "export.nothing-to-draw", "--plots: {folder} has nothing that could be drawn", folder=folder
-                )
-            if name in requested and not written:
-                raise BadInput(
-                    "export.no-trace",
-                    "--{option}: {folder} has no trace for it; make the run with {needed}",
-                    option=name,
-                    folder=folder,
-                    needed=MADE_WITH.get(name, name),
-                )
-            for path in written:
-                print(path)
-
-
-MADE_WITH = {"pcapng": "--pcap all", "xplot": "--qlog", "qvis": "--qlog"}
-"""Options of a run with the traces of a form."""
-
-
-def _forms() -> dict[str, Callable[[Path], list[Path]]]:
-    from testbed.archive import paper
-    from testbed.interchange.traces import parquet, pcapng, qvis, xplot
-
-    return {
+    forms: Mapping[str, Callable[[Path], list[Path]]] = {
         "parquet": parquet.export,
         "pcapng": pcapng.export,
         "xplot": xplot.export,
         "qvis": qvis.export,
         "plots": paper.export,
     }
+    chosen = [name for name in forms if not requested or name in requested]
+    for folder, name in product(folders, chosen):
+        written = forms[name](folder)
+        if name == "plots" and requested and not written:
+            raise BadInput("export.nothing-to-draw", "--plots: {folder} has nothing that could be drawn", folder=folder)
+        if requested and not written:
+            raise BadInput(
+                "export.no-trace",
+                "--{option}: {folder} has no trace for it; make the run with {needed}",
+                option=name,
+                folder=folder,
+                needed=MADE_WITH.get(name, name),
+            )
+        print(*written, sep="\n", end="\n" if written else "")
+
+
+MADE_WITH = {"pcapng": "--pcap all", "xplot": "--qlog", "qvis": "--qlog"}
+"""Options of a run with the traces of a form."""

@@ -1,7 +1,9 @@
-"""``graph``: a scenario's topology as a picture."""
+"""``graph`` and ``import``: a scenario's topology as a picture, and another tool's topology as a scenario."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,10 +12,10 @@ import typer
 from testbed import confine
 from testbed.cli import completion
 from testbed.cli.options import QuickOption, SetOption
-from testbed.cli.output import OutputOption, say_lost, write_output
-from testbed.cli.planned import planned
+from testbed.cli.scenario import planned
+from testbed.errors import BadInput
 from testbed.interchange.graph import FORMATS, draw
-from testbed.interchange.tools import to_clab
+from testbed.interchange.tools import bring_in, to_clab
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
 from testbed.scenario.load import load
@@ -32,18 +34,17 @@ def graph(
         Literal["svg", "mermaid", "drawio", "clab"],
         typer.Option("--format", help="For a page, for Markdown, to edit, or as containerlab's file."),
     ] = "svg",
-    output: OutputOption = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="The file to write; without it, the standard output."),
+    ] = None,
     set_: SetOption = [],  # noqa: B006
     quick: QuickOption = False,
 ) -> None:
     """Draw the topology: hosts, routers, and links with what they do."""
     plan = _plan(what, set_, quick)
-    if form != "clab":
-        write_output(FORMATS[form](draw(plan)), output)
-        return
-    text, lost = to_clab(plan)
-    write_output(text, output)
-    say_lost(lost)
+    text, lost = to_clab(plan) if form == "clab" else (FORMATS[form](draw(plan)), [])
+    _write(text, output, lost)
 
 
 def _plan(what: str, assignments: list[str], quick: bool) -> Plan:
@@ -51,3 +52,42 @@ def _plan(what: str, assignments: list[str], quick: bool) -> Plan:
         confine.refuse_links(Path(what))
         return read_plan(Path(what, "plan.json"))
     return planned(load(what, assignments, quick=quick), quick=quick)
+
+
+def import_(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A .clab.yml, a netlab topology, or a Mininet Topo.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Its file; without it, NAME.yaml.")
+    ] = None,
+    class_: Annotated[str | None, typer.Option("--class", help="Which Topo, if a Python file has several.")] = None,
+) -> None:
+    """Make a scenario of a containerlab, netlab or Mininet topology; what is lost is named, a line each."""
+    if not file.is_file():
+        raise BadInput("file.missing", "{file}: there is no such file", file=file)
+    name, text, lost = bring_in(file, class_, output.parent if output else Path())
+    place = output or Path(f"{name}.yaml")
+    if place.exists():
+        raise BadInput("file.exists", "{file}: exists already", "Give another place with -o FILE.", file=place)
+    _write(text, place, lost)
+    planned(load(str(place) if "/" in str(place) else f"./{place}"), quick=False)
+
+
+def _write(text: str, file: Path | None, lost: Iterable[str]) -> None:
+    """Write to the file, and print its name, or to the standard output, and the losses of a conversion to the standard
+    error; raises BadInput."""
+    if file is None:
+        print(text, end="")
+    else:
+        try:
+            file.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise BadInput(
+                "file.not-writable",
+                "{file}: can't be written: {reason}",
+                "Give a file in a folder that exists.",
+                file=file,
+                reason=error.strerror,
+            ) from error
+        print(file)
+    for line in lost:
+        print(f"not carried: {line}", file=sys.stderr)

@@ -11,12 +11,20 @@ from typing import Annotated
 import typer
 from typing_extensions import TypedDict
 
-from testbed.cli.last_verdict import Last, ago, last_verdict
+from testbed import paths
 from testbed.cli.terminal import console
 from testbed.errors import BadInput
 from testbed.scenario import files, seconds
 
 COLOURS = {"pass": "green", "fail": "red", "untrusted": "yellow"}
+
+
+class Last(TypedDict):
+    """The latest result: its verdict, its run, and when it was judged (ISO 8601, UTC)."""
+
+    verdict: str
+    run: str
+    at: str
 
 
 class Entry(TypedDict):
@@ -66,6 +74,26 @@ def _entry(kind: str, path: Path, lasts_s: float | None) -> Entry:
         "last": last_verdict(path.stem),
         "error": error,
     }
+
+
+def last_verdict(name: str) -> Last | None:
+    """The verdict in the folder that ``latest`` leads to; None where there is none."""
+    file = paths.results() / name / "latest" / "verdict.json"
+    try:
+        document = json.loads(file.read_bytes())
+        judged = datetime.fromtimestamp(file.stat().st_mtime, timezone.utc)
+        return {"verdict": document["verdict"], "run": document["run"], "at": judged.isoformat(timespec="seconds")}
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def ago(at: str, now: datetime) -> str:
+    """``3 h ago``, of a time in ISO 8601."""
+    seconds = max(0.0, (now - datetime.fromisoformat(at)).total_seconds())
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit} ago"
+    return "just now"
 
 
 def _print(entries: list[Entry]) -> None:

@@ -1,18 +1,92 @@
-"""``up`` and ``down``: the database, which otherwise starts with the first run and stays, and Grafana."""
+"""Verbs about this machine: what it has, its database and Grafana, what killed runs left, and a shell in a guest."""
 
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
 
 from testbed.errors import CannotRun
-from testbed.machine import make_ready
+from testbed.exit_codes import Exit
+from testbed.machine.finding import Finding
 from testbed.runtime.progress import Progress
-from testbed.services import compose
-from testbed.services.influx import server
+
+
+def doctor(
+    fix: Annotated[bool, typer.Option("--fix", help="Install what is missing.")] = False,
+    build: Annotated[bool, typer.Option("--build", help="Also build the Go programs and the guest kernel.")] = False,
+) -> None:
+    """Check this machine, and say what is missing and how to fix it.
+
+    Ends with 4 if a run would not work: as root on real packets, else in virtual time; or if --build can't
+    build something.
+    """
+    from testbed import engines
+    from testbed.machine import Need, lacking, make_ready, probe_all
+    from testbed.plan.engines import DEFAULT
+
+    if fix:
+        make_ready(Progress(), engines.named(DEFAULT).needs() | {Need.MPTCP})
+    not_built = _build() if build else ""
+    findings = probe_all()
+    for finding in findings:
+        _tell(finding)
+    every = engines.every()
+    lacks = {engine.name: lacking(findings, engine.needs()) for engine in every}
+    for name, missing in lacks.items():
+        print(f"{f'./run.sh SCENARIO --engine {name}':<36} {_answer(missing)}")
+    if not_built:
+        print(f"The guest kernel with virtual time was not built. {not_built}", file=sys.stderr)
+    here = every[:1] if every[0].for_this_user() else every[1:]
+    works = any(not lacks[engine.name] for engine in here)
+    raise typer.Exit(Exit.PASS if works and not not_built else Exit.CANNOT_RUN)
+
+
+def _answer(lacks: list[Finding]) -> str:
+    from testbed.machine import installable
+
+    if not lacks:
+        return "yes"
+    word = "yes, once it has installed" if installable(lacks) else "no; missing:"
+    return f"{word} {', '.join(finding.name for finding in lacks)}"
+
+
+def _build() -> str:
+    """Build the Go programs and the guest kernel, installing what builds them; tells what a kernel lacks that can't
+    be built."""
+    from testbed.engines import named
+    from testbed.engines.vkernel.build import build as build_kernel
+    from testbed.machine import guest_kernel, make_ready
+    from testbed.machine.build import build_programs
+
+    progress = Progress()
+    make_ready(progress, "show")
+    print(f"built {', '.join(str(path) for path in build_programs().values())}")
+    if guest_kernel.built() is None:
+        make_ready(progress, named("vkernel").needs())
+        if lacks := guest_kernel.why_not_buildable():  # Debian's own kernel stands in
+            return lacks
+        build_kernel(progress)
+    return ""
+
+
+def _tell(finding: Finding) -> None:
+    bad = {"required": "MISSING", "optional": "low"}.get(finding.level, "") if not finding.ok else ""
+    print(f"  {'fact' if finding.level == 'fact' else bad or 'ok':<8} {finding.name:<19} {finding.detail}")
+    if bad:
+        print(f"  {'':<8} {'':<19} for: {finding.why}; fix: {finding.fix}")
 
 
 def up() -> None:
     """Start InfluxDB (a run does so by itself), and Grafana if its image is available."""
+    from testbed.machine import make_ready
+    from testbed.services import compose
+    from testbed.services.influx import server
+
     _need_root()
     make_ready(Progress(), "up")
     endpoint = server.ensure()
@@ -25,6 +99,9 @@ def up() -> None:
 
 def down() -> None:
     """Stop the testbed's InfluxDB and Grafana; their data stays."""
+    from testbed.services import compose
+    from testbed.services.influx import server
+
     _need_root()
     if compose.stop():
         print("Grafana stopped")
@@ -38,3 +115,64 @@ def _need_root() -> None:
             "the testbed's database runs under an account of its own, which needs root to start",
             "Use sudo.",
         )
+
+
+def clean(
+    hosts: Annotated[
+        str, typer.Option("--hosts", metavar="INVENTORY", help="On the machines of an inventory, what runs left there.")
+    ] = "",
+) -> None:
+    """Remove namespaces, containers, processes and folders of runs that were killed. Results are kept."""
+    from testbed.runtime import leftovers, lock
+
+    on = lock.holder()
+    if hosts:
+        raise typer.Exit(_removed(*_on_machines(Path(hosts), on)))
+    if os.geteuid() != 0:
+        raise CannotRun("clean.needs-root", "removing namespaces needs root", "Try: sudo ./run.sh clean")
+    found = leftovers.remove_leftovers(leftovers.docker_client)
+    if on is not None:
+        print(f"{on} is running; it removes what it has made")
+    raise typer.Exit(_removed(found.things, found.problems, "nothing" if on is None else "nothing else"))
+
+
+def _on_machines(file: Path, on: object) -> tuple[Sequence[str], Sequence[str]]:
+    """Remove leftovers on other machines of runs that this machine led; returns them, and problems."""
+    from testbed.machine import inventory
+    from testbed.remote.machine import remove_leftovers
+
+    machines = {
+        name: variables for name, variables in inventory.read(file).hosts.items() if not inventory.here(variables)
+    }
+    if on is not None:
+        raise CannotRun(
+            "clean.run-in-progress",
+            "{run} is running; it removes what it has made",
+            "Wait for it, or stop it with Ctrl-C.",
+            run=on,
+        )
+    return remove_leftovers(machines)
+
+
+def _removed(things: Sequence[str], problems: Sequence[str], nothing: str = "nothing") -> int:
+    """Say what was removed and what could not be; returns the exit code."""
+    for what in things:
+        print(f"removed {what}")
+    for problem in problems:
+        print(f"error: {problem}", file=sys.stderr)
+    if not things and not problems:
+        print(f"{nothing} to remove")
+    return Exit.FAIL if problems else Exit.PASS
+
+
+def shell(
+    engine: Annotated[  # noqa: ARG001 (there is one)
+        Literal["vkernel"], typer.Option("--engine", help="The only one with a kernel of its own.")
+    ] = "vkernel",
+    command: Annotated[str, typer.Option("--command", "-c", help="Run this instead of an interactive shell.")] = "",
+) -> None:
+    """Open root's shell in a guest kernel; what it writes outside /out (a folder in /tmp) is gone afterwards."""
+    from testbed.engines.vkernel.build import ready_kernel
+    from testbed.engines.vkernel.shell import open_shell
+
+    raise typer.Exit(open_shell(ready_kernel(Progress()), command))

@@ -9,13 +9,21 @@ import typer
 from testbed import engines
 from testbed.cli import completion
 from testbed.cli.options import QuickOption, ScenarioArgument, SetOption
-from testbed.cli.planned import planned
 from testbed.cli.terminal import fitted
 from testbed.plan.drawing import drawing
+from testbed.plan.engines import DEFAULT, SWEEP
+from testbed.plan.model import Plan
+from testbed.planning.resolve import Choices, new_run_id, resolve
 from testbed.planning.show import plan_text
 from testbed.runtime.progress import Progress
 from testbed.scenario import files
-from testbed.scenario.load import load
+from testbed.scenario.load import LoadedScenario, load
+
+
+def planned(loaded: LoadedScenario, *, quick: bool) -> Plan:
+    """The plan as a run would have it; raises BadInput."""
+    programs = engines.named(DEFAULT).prepare_plans(Progress())  # the agent, which is built here, knows the policies
+    return resolve(loaded, programs.policies, Choices(quick=quick), new_run_id())
 
 
 def show(
@@ -81,7 +89,6 @@ def _validate_table(name: str, assignments: list[str]) -> None:
 
 def _validate_sweep(name: str, assignments: list[str]) -> None:
     """Every run of it, quick and not."""
-    from testbed.plan.engines import SWEEP
     from testbed.study.kinds.sweep_file import load, planned
 
     sweeps = [load(name, assignments, quick=quick) for quick in (False, True)]

@@ -16,30 +16,13 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 ASCII = {
-    **dict.fromkeys("─━╌╴╶", "-"),
+    **dict.fromkeys("─━╌╴╶–—−", "-"),
     **dict.fromkeys("│┃", "|"),
     **dict.fromkeys("┌┐└┘├┤┬┴┼╭╮╰╯", "+"),
-    **dict(zip("▁▂▃▄▅▆▇█", "._-=+*%#", strict=True)),
     **dict.fromkeys("▏▎▍▌▋▊▉", "#"),
-    **dict.fromkeys("–—−", "-"),
-    **dict.fromkeys("“”", '"'),
-    **dict.fromkeys("‘’", "'"),
-    "·": "-",
-    "░": ".",
-    "→": ">",
-    "←": "<",
-    "×": "x",
-    "…": ".",
-    "∞": "oo",
-    "τ": "tau",
-    "Σ": "sum",
-    "≥": ">=",
-    "≤": "<=",
-    "±": "+/-",
-    "●": "*",
-    "▸": ">",
-    "✓": "v",
-}
+    **dict(zip("▁▂▃▄▅▆▇█", "._-=+*%#", strict=True)),
+    **dict(zip("“”‘’·░→←×…●▸✓", "\"\"''-.><x.*>v", strict=True)),
+} | {"∞": "oo", "τ": "tau", "Σ": "sum", "≥": ">=", "≤": "<=", "±": "+/-"}
 """Replacements of characters, where there is ASCII only; others lose their accents or become a question mark."""
 AS_ASCII = "ncp-testbed"
 """The name of that way to encode what is not ASCII."""

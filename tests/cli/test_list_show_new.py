@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from testbed import engines, paths
 from testbed.cli.app import command_line
-from testbed.cli.last_verdict import ago
+from testbed.cli.list_scenarios import ago
 from testbed.cli.scenario_seconds import of_sweep, of_table
 from testbed.cli.scenario_seconds import seconds as seconds_by_plans
 from testbed.cli.terminal import AS_ASCII, fitted, speaks_unicode

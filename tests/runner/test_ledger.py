@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from testbed.cli import clean
+from testbed.cli.machine import clean
 from testbed.errors import CannotRun, RunFailed
 from testbed.runtime import leftovers, live, lock
 from testbed.runtime.ledger import NAME, RUN_LABEL, RUN_VARIABLE, Ledger
@@ -280,7 +280,7 @@ def test_clean_says_which_run_is_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leftovers, "docker_client", no_docker)
     app = typer.Typer()
     app.callback()(lambda: None)  # so that the one verb is named
-    app.command()(clean.clean)
+    app.command()(clean)
     with live.only_run(RUN, "startup", "ncp-abcd"):
         said = CliRunner().invoke(app, ["clean"]).stdout
         assert said == (

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from testbed import engines, paths
 from testbed import machine as this_machine
-from testbed.cli.doctor import doctor
+from testbed.cli.machine import doctor
 from testbed.errors import CannotRun
 from testbed.exit_codes import Exit
 from testbed.machine import check, guest, guest_kernel, kernel, machine, packages, provisioning
