@@ -25,24 +25,6 @@ SOFTWARE = "https://identifiers.org/swh:1:rev:"
 TERMS = {"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"}
 """Terms that RO-Crate's context lacks."""
 COMPLETED = "http://schema.org/CompletedActionStatus"
-FORMATS = {
-    ".json": "application/json",
-    ".csv": "text/csv",
-    ".svg": "image/svg+xml",
-    ".html": "text/html",
-    ".yaml": "application/yaml",
-    ".lp": "text/plain",
-    ".log": "text/plain",
-    ".txt": "text/plain",
-    ".parquet": "application/vnd.apache.parquet",
-    ".pcap": "application/vnd.tcpdump.pcap",
-    ".pcapng": "application/x-pcapng",
-    ".qlog": "application/qlog+json",
-    ".sqlog": "application/qlog+json-seq",
-    ".pdf": "application/pdf",
-    ".xpl": "text/plain",
-    ".py": "text/x-python",
-}
 INPUTS = ("plan.json", "scenario.yaml", "scenario.py", "table.yaml", "sweep.yaml", "topology.py")
 OF_NAMES = {
     "plan.json": "The plan of a run: all that was asked, resolved.",
@@ -65,18 +47,28 @@ OF_NAMES = {
     "LICENSE": "The licence of the testbed.",
 }
 OF_SUFFIXES = {
-    ".svg": "A plot of the report.",
-    ".log": "What a program said.",
-    ".pcap": "Captured packets, or their headers.",
-    ".pcapng": "A host's captured packets, with the verdict and what happened when in comments.",
-    ".parquet": "Samples of a run, by measurement.",
-    ".qlog": "What a connection does, in QUIC's words.",
-    ".sqlog": "What an end of a session does, packet by packet.",
-    ".pdf": "A plot, for a paper.",
-    ".xpl": "A time-sequence graph, for xplot.",
-    ".lock": "Versions and checksums of packages that the testbed depends on.",
-    ".in": "Packages that the testbed depends on.",
+    ".json": ("application/json", ""),
+    ".csv": ("text/csv", ""),
+    ".svg": ("image/svg+xml", "A plot of the report."),
+    ".html": ("text/html", ""),
+    ".yaml": ("application/yaml", ""),
+    ".lp": ("text/plain", ""),
+    ".log": ("text/plain", "What a program said."),
+    ".txt": ("text/plain", ""),
+    ".parquet": ("application/vnd.apache.parquet", "Samples of a run, by measurement."),
+    ".pcap": ("application/vnd.tcpdump.pcap", "Captured packets, or their headers."),
+    ".pcapng": (
+        "application/x-pcapng",
+        "A host's captured packets, with the verdict and what happened when in comments.",
+    ),
+    ".qlog": ("application/qlog+json", "What a connection does, in QUIC's words."),
+    ".sqlog": ("application/qlog+json-seq", "What an end of a session does, packet by packet."),
+    ".pdf": ("application/pdf", "A plot, for a paper."),
+    ".xpl": ("text/plain", "A time-sequence graph, for xplot."),
+    ".py": ("text/x-python", ""),
+    ".lock": ("application/octet-stream", "Versions and checksums of packages that the testbed depends on."),
 }
+"""The format of files with a suffix, and what they are, where all of them are the same."""
 
 
 def metadata(
@@ -108,7 +100,7 @@ def metadata(
                 "description": _description(place),
                 "contentSize": str(source.stat().st_size),
                 "sha256": digest,
-                "encodingFormat": FORMATS.get(Path(place).suffix, "application/octet-stream"),
+                "encodingFormat": _of_suffix(place)[0],
             },
         )
         for place, (source, digest) in files.items()
@@ -164,11 +156,15 @@ def _entity(crate: ROCrate, properties: Mapping[str, Any]) -> Any:
     return crate.dereference(name) or crate.add(ContextEntity(crate, name, rest))
 
 
+def _of_suffix(place: str) -> tuple[str, str]:
+    return OF_SUFFIXES.get(Path(place).suffix, ("application/octet-stream", ""))
+
+
 def _description(place: str) -> str:
     path = Path(place)
     if path.parent.name == "agents":
         return "What one end of a transfer reported at its end."
-    return OF_NAMES.get(path.name) or OF_SUFFIXES.get(path.suffix) or f"{path.name}, see docs/contracts.md."
+    return OF_NAMES.get(path.name) or _of_suffix(place)[1] or f"{path.name}, see docs/contracts.md."
 
 
 def _compact(entity: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Literal, cast
 
 from testbed import confine
 from testbed.archive import page, provenance_check
-from testbed.archive.pages import write_page
+from testbed.archive import rerun as repeated
 from testbed.archive.rederive import verify_run
 from testbed.errors import BadInput, TestbedError
 from testbed.judge.status import Status
@@ -67,27 +67,21 @@ def verify_folders(folders: Sequence[Path], *, rerun: bool = False, trust_code: 
     Raises BadInput where a file is missing or broken, and where a link leads out of a folder.
     """
     with confine.to_results(*folders, trust_code=trust_code):
-        return _verify_folders(folders, rerun=rerun, trust_code=trust_code)
-
-
-def _verify_folders(folders: Sequence[Path], *, rerun: bool, trust_code: bool) -> list[Verification]:
-    kinds = [kind_of(folder) for folder in folders]
-    every = list(dict.fromkeys(run for folder in folders for run in runs_in(folder)))
-    runs = [run for run in every if not _broken(run)]
-    if rerun:
-        from testbed.archive import rerun as again
-
-        again.prepare(runs, Progress())
-    found: dict[Path, Verification] = {}
-    many = rerun or len(runs) > FEW
-    width = len(os.sched_getaffinity(0)) if many else 1
-    side_by_side(
-        _shared_out(runs, 1 if rerun else -(-len(runs) // (SHARES * width))),
-        partial(_each, rerun=rerun, trust_code=trust_code),
-        lambda share, verified, _: found.update(zip(share, verified, strict=True)),
-        width=width,
-    )
-    return [_VERIFY[kind](folder, found, rerun) for kind, folder in zip(kinds, folders, strict=True)]
+        kinds = [kind_of(folder) for folder in folders]
+        every = list(dict.fromkeys(run for folder in folders for run in runs_in(folder)))
+        runs = [run for run in every if not _broken(run)]
+        if rerun:
+            repeated.prepare(runs, Progress())
+        found: dict[Path, Verification] = {}
+        width = len(os.sched_getaffinity(0)) if rerun or len(runs) > FEW else 1
+        size = 1 if rerun else max(1, -(-len(runs) // (SHARES * width)))
+        side_by_side(
+            [runs[begin : begin + size] for begin in range(0, len(runs), size)],
+            partial(_each, rerun=rerun, trust_code=trust_code),
+            lambda share, verified, _: found.update(zip(share, verified, strict=True)),
+            width=width,
+        )
+        return [_VERIFY[kind](folder, found, rerun) for kind, folder in zip(kinds, folders, strict=True)]
 
 
 FEW = 3
@@ -95,11 +89,6 @@ FEW = 3
 SHARES = 4
 """Runs of a share, for each core. Each process asks Go for the policies, git for the commit and the like, a fifth of a
 second beside the half that a run takes. With few shares one core waits for the other in the end."""
-
-
-def _shared_out(runs: Sequence[Path], size: int) -> list[Sequence[Path]]:
-    """Shares of ``size`` runs each; the last one may have fewer."""
-    return [runs[begin : begin + size] for begin in range(0, len(runs), max(size, 1))]
 
 
 def _each(runs: Sequence[Path], *, rerun: bool, trust_code: bool) -> list[Verification]:
@@ -117,9 +106,7 @@ def _one(run: Path, *, rerun: bool) -> Verification:
     try:
         verified = verify_run(run)
         if rerun:
-            from testbed.archive import rerun as again
-
-            again.rerun(run, verified)
+            repeated.rerun(run, verified)
     except BadInput as error:
         return Verification(run.name, Status.FAIL, Messages([error.said]), unreadable=True)
     return _of_its_time(verified, run)
@@ -130,18 +117,16 @@ def _of_its_time(verified: Verification, folder: Path) -> Verification:
     then. Numbers, statuses and verdicts are. A text without a code is not compared."""
     if provenance_check.of_this_code(_provenance(folder)):
         return verified
-    differing = Messages(one for one in verified.differences if not (isinstance(one, Difference) and one.is_new_code))
+    differing = [one for one in verified.differences if not (isinstance(one, Difference) and one.is_new_code)]
     said = [one for one in differing if isinstance(one, Difference) and (one.is_wording or one.is_new)]
-    if not said:
-        return replace(verified, differences=differing)
-    checked = replace(verified, differences=Messages(one for one in differing if one not in said))
-    checked.unchecked.add_message(
-        "verify.of-its-time",
-        "{number} texts or entries are not as this checkout would write them, e.g. {example:.200}",
-        number=len(said),
-        example=str(said[0]),
-    )
-    return checked
+    if said:
+        verified.unchecked.add_message(
+            "verify.of-its-time",
+            "{number} texts or entries are not as this checkout would write them, e.g. {example:.200}",
+            number=len(said),
+            example=str(said[0]),
+        )
+    return replace(verified, differences=Messages(one for one in differing if one not in said))
 
 
 def _provenance(folder: Path) -> dict[str, object]:
@@ -213,7 +198,7 @@ def drawn_again(folder: Path, place: Path) -> None:
     with confine.to_results(folder):
         if any((folder / name).is_file() for name in ("plan.json", "table.json", "claims.json")):
             page.beside(folder, place)
-            write_page(place)
+            page.write_page(place)
         else:
             study.draw(folder, place)
 

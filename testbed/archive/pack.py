@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+import shutil
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing_extensions import TypedDict
 
 from testbed import paths
 from testbed.archive.kinds import Kind, kind_of, runs_in
+from testbed.archive.provenance_check import provenance_of
 from testbed.archive.signature import MANIFEST, SIGNATURE, sign
 from testbed.documents import read_json
 from testbed.errors import BadInput
@@ -36,7 +38,7 @@ SOURCES = (
     "images/*/Dockerfile",
     "peers/npm-ncp/package-lock.json",
 )
-"""Lock files and licences of the code's dependencies; those that there are."""
+"""Lock files, and licences of the code's dependencies, as far as the checkout has them."""
 EARLIEST = (1980, 1, 1, 0, 0, 0)
 """Every entry's time in the archive, so that the same results make the same bytes."""
 
@@ -76,7 +78,7 @@ def pack(folders: Sequence[Path], file: Path, key: Path | None = None) -> Descri
         )
     files = {place: source for folder, run in zip(folders, runs, strict=True) for place, source in _files(folder, run)}
     files |= dict(_sources())
-    digests = {place: (source, _sha256(source)) for place, source in sorted(files.items())}
+    digests = {place: (source, sha256(source)) for place, source in sorted(files.items())}
     description: Description = {"schema": SCHEMA, "runs": runs}
     written: dict[str, bytes] = {DESCRIPTION: _json(description)}
     from testbed.archive.crate import metadata
@@ -99,8 +101,7 @@ def _write(file: Path, files: Mapping[str, Path], written: Mapping[str, bytes]) 
                 archive.writestr(_info(place), data)
             for place, source in sorted(files.items()):
                 with source.open("rb") as data_in, archive.open(_info(place, source), "w") as data_out:
-                    while chunk := data_in.read(1 << 20):
-                        data_out.write(chunk)
+                    shutil.copyfileobj(data_in, data_out, 1 << 20)
         temporary.replace(file)
     except OSError as error:
         raise BadInput(
@@ -123,7 +124,7 @@ def entry(folder: Path) -> Entry:
     """A result folder's in ``bundle.json``."""
     folder = folder.resolve()
     kind = kind_of(folder)
-    provenances = [_provenance(run) for run in runs_in(folder)]
+    provenances = [provenance_of(run) for run in runs_in(folder)]
     images = sorted({str(p["agent_image"]) for p in provenances if p.get("agent_image")})
     commits = sorted({str(p["commit"]) for p in provenances if p.get("commit")})
     scenario, verdict = _what(folder, kind)
@@ -156,17 +157,12 @@ def _what(folder: Path, kind: str) -> tuple[str, str]:
     return str(document["scenario"]), str(document["verdict"])
 
 
-def _provenance(run: Path) -> dict[str, Any]:
-    path = run / "provenance.json"
-    return read_json(path) if path.is_file() else {}
-
-
 def _files(folder: Path, run: Mapping[str, Any]) -> Iterator[tuple[str, Path]]:
     """Regular files only: links lead out of the folder, or to what is in it anyway."""
-    for path in sorted(folder.resolve().rglob("*")):
-        inside = path.relative_to(folder.resolve())
-        if path.is_file() and not path.is_symlink() and not any(p.is_symlink() for p in path.parents):
-            yield f"{run['path']}/{inside.as_posix()}", path
+    root = folder.resolve()
+    for path in sorted(root.rglob("*")):
+        if path.is_file() and path.resolve() == path:
+            yield f"{run['path']}/{path.relative_to(root).as_posix()}", path
 
 
 def _sources() -> Iterator[tuple[str, Path]]:
@@ -185,7 +181,8 @@ def newest(runs: Sequence[Mapping[str, Any]]) -> datetime.datetime:
     return datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
-def _sha256(path: Path) -> str:
+def sha256(path: Path) -> str:
+    """The checksum of a file."""
     with path.open("rb") as file:
         digest = hashlib.sha256()
         while chunk := file.read(1 << 20):

@@ -59,6 +59,20 @@ def of_this_code(recorded: Mapping[str, Any]) -> bool:
     return bool(commit) and _git("diff", "--quiet", commit, "--", "testbed") is not None
 
 
+def compare_words(file: str, found: Sequence[Message], recorded: Mapping[str, Any], verified: Verification) -> None:
+    """Take the differences of a file whose words change with the code that writes them: by other code it is not
+    checked."""
+    if found and not of_this_code(recorded):
+        verified.unchecked.add_message(
+            "file.by-other-code",
+            "{file}: it was written by other code, that of {made_by}",
+            file=file,
+            made_by=told_of(recorded),
+        )
+    else:
+        verified.differences.extend(found)
+
+
 def scenario_again(folder: Path, plan: Plan) -> list[LoadedScenario]:
     """The scenario that the plan is of, as its file and overrides are to be read: those of a run, and of a table's
     cell, whose file has its overrides in it. BadInput where neither can be read."""

@@ -38,17 +38,9 @@ COMPARE = "compare"
 def verify_run(folder: Path) -> Verification:
     """Plan, trust, verdict, tables, derived series, plots and page, from scenario, telemetry and results.
 
-    Raises BadInput where what all else is made of is missing or broken, or the run broke down.
+    Raises BadInput where what all else is made of is missing or broken.
     """
-    plan, recorded = read_plan(folder / "plan.json"), read_verdict(folder)
-    if recorded.broken:
-        raise BadInput(
-            "verify.no-verdict",
-            "{folder}: there is no verdict to verify: the run broke down: {broken}",
-            folder=folder,
-            broken=recorded.broken,
-        )
-    return _MadeAgain(folder, plan, recorded).verified
+    return _MadeAgain(folder, read_plan(folder / "plan.json"), read_verdict(folder)).verified
 
 
 class _MadeAgain:
@@ -237,13 +229,8 @@ class _MadeAgain:
             write(made)
             there, again = (read_text(path) for path in (self.folder / name, made))
         reported = list(text_differences(name, there, again))
-        if reported and name in OF_THE_CODE and not provenance_check.of_this_code(self.provenance):
-            self.verified.unchecked.add_message(
-                "file.by-other-code",
-                "{file}: it was written by other code, that of {made_by}",
-                file=name,
-                made_by=provenance_check.told_of(self.provenance),
-            )
+        if name in OF_THE_CODE:
+            provenance_check.compare_words(name, reported, self.provenance, self.verified)
         else:
             self.verified.differences.extend(reported)
 

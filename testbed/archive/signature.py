@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 
 from testbed.errors import BadInput, CannotRun
-from testbed.message import Message
 from testbed.study.verify import Verification
 
 MANIFEST = "manifest-sha256.txt"
@@ -28,15 +26,10 @@ def sign(manifest: bytes, key: Path) -> bytes:
         raise BadInput(
             "signature.no-key", "--sign {key}: there is no such key", "ssh-keygen -t ed25519 makes one.", key=key
         )
-    with tempfile.TemporaryDirectory(prefix="ncp-sign-") as place:
-        file = Path(place, MANIFEST)
-        file.write_bytes(manifest)
-        done = _ssh_keygen("sign", "-f", str(key), "-n", NAMESPACE, str(file))
-        if done.returncode:
-            raise BadInput(
-                "signature.signing-failed", "--sign {key}: signing failed: {said}", key=key, said=_last(done)
-            )
-        return file.with_name(SIGNATURE).read_bytes()
+    done = _ssh_keygen("sign", "-f", str(key), "-n", NAMESPACE, given=manifest)
+    if done.returncode:
+        raise BadInput("signature.signing-failed", "--sign {key}: signing failed: {said}", key=key, said=_last(done))
+    return done.stdout
 
 
 def check(place: Path, bundle: Verification, signers: Path | None) -> None:
@@ -49,9 +42,10 @@ def check(place: Path, bundle: Verification, signers: Path | None) -> None:
             "See ALLOWED SIGNERS in ssh-keygen(1).",
             signers=signers,
         )
+    told = bundle.notes if signers is None else bundle.differences
     signature, manifest = place / SIGNATURE, (place / MANIFEST).read_bytes()
     if not signature.is_file():
-        _told(bundle, Message("signature.none", "unsigned"), expected=signers is not None)
+        told.add_message("signature.none", "unsigned")
         return
     known = _ssh_keygen("check-novalidate", "-n", NAMESPACE, "-s", str(signature), given=manifest)
     if known.returncode:
@@ -66,17 +60,9 @@ def check(place: Path, bundle: Verification, signers: Path | None) -> None:
     key = found[0] if found else "a key without fingerprint"
     by = _signer(signature, manifest, signers) if signers is not None else None
     if by is None:
-        _told(
-            bundle,
-            Message("signature.unknown-key", "signed by an unknown key ({key})", key=key),
-            expected=signers is not None,
-        )
+        told.add_message("signature.unknown-key", "signed by an unknown key ({key})", key=key)
     else:
         bundle.notes.add_message("signature.by", "signed by {by} ({key})", by=by, key=key)
-
-
-def _told(bundle: Verification, said: Message, *, expected: bool) -> None:
-    (bundle.differences if expected else bundle.notes).append(said)
 
 
 def _signer(signature: Path, manifest: bytes, signers: Path) -> str | None:
@@ -91,13 +77,13 @@ def _signer(signature: Path, manifest: bytes, signers: Path) -> str | None:
     return None
 
 
-def _ssh_keygen(what: str, *arguments: str, given: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
+def _ssh_keygen(what: str, *arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     program = shutil.which("ssh-keygen")
     if program is None:
         raise CannotRun(
             "signature.no-ssh-keygen", "signatures need OpenSSH's ssh-keygen", "apt-get install openssh-client"
         )
-    return subprocess.run([program, "-Y", what, *arguments], input=given or b"", capture_output=True, check=False)
+    return subprocess.run([program, "-Y", what, *arguments], input=given, capture_output=True, check=False)
 
 
 def _last(done: subprocess.CompletedProcess[bytes]) -> str:

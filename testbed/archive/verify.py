@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import tempfile
@@ -15,7 +14,7 @@ from typing import Any
 
 from testbed.archive import provenance_check, signature
 from testbed.archive.kinds import runs_in, verify_folders
-from testbed.archive.pack import CRATE, DESCRIPTION, SCHEMA, entry, newest
+from testbed.archive.pack import CRATE, DESCRIPTION, SCHEMA, entry, newest, sha256
 from testbed.archive.signature import MANIFEST, SIGNATURE
 from testbed.documents import read_json
 from testbed.errors import BadInput, of_the_machine
@@ -185,11 +184,7 @@ def _crate(place: Path, runs: list[dict[str, Any]], bundle: Verification) -> Non
     if not parts or not all(provenance_check.of_this_code(part) for part in parts):
         bundle.unchecked.add_message("crate.by-other-code", "{file}: it was written by other code", file=CRATE)
         return
-    files = {
-        name: (path, hashlib.sha256(path.read_bytes()).hexdigest())
-        for name, path in _files(place).items()
-        if name not in (DESCRIPTION, CRATE)
-    }
+    files = {name: (path, sha256(path)) for name, path in _files(place).items() if name not in (DESCRIPTION, CRATE)}
     again = json.loads(json.dumps(metadata(files, runs, newest(runs))))
     bundle.differences.extend(differences(CRATE, read_json(place / CRATE), again))
 
@@ -225,7 +220,7 @@ def _sums(place: Path) -> Verification:
             found.add_message(
                 "bundle.file-not-listed", "{file}: is not listed in {manifest}", file=name, manifest=MANIFEST
             )
-        elif hashlib.sha256(path.read_bytes()).hexdigest() != listed[name]:
+        elif sha256(path) != listed[name]:
             found.add_message(
                 "bundle.file-changed",
                 "{file}: was changed: its SHA-256 is not that of {manifest}",

@@ -82,7 +82,7 @@ def all_(
         return _run(claims, requests, beside or [], progress)
 
     with runs_made(cluster):
-        raise typer.Exit(events.in_events(run) if as_json else run(Progress()))
+        raise typer.Exit(events.carry_out(as_json, run))
 
 
 def reference(
@@ -121,7 +121,6 @@ def _engines(text: str) -> list[str]:
 def _run(claims: Claims, requests: Sequence[Request], beside: Sequence[Path], progress: Progress) -> int:
     """Make the runs of each engine, for one table; returns the exit code."""
     from testbed.cli.outcome import shown
-    from testbed.engines.events import EventProgress
     from testbed.exit_codes import OF_VERDICT
     from testbed.study.checks.judged import FalseAlarms, decided_of, put_beside, read_beside, summary_of
     from testbed.study.kinds.claims import run
@@ -145,10 +144,10 @@ def _run(claims: Claims, requests: Sequence[Request], beside: Sequence[Path], pr
     verdict = verdict_of(verdicts)
     print(f"{verdict.upper()} all {' '.join(folder.name for folder in folders)}: {'; '.join(decided)}")
     code = OF_VERDICT[verdict]
-    if isinstance(progress, EventProgress):
-        checks = [
-            {"name": claim.id, "status": claim.part, "outcome": claim.outcome, "reason": claim.reason}
-            for claim in judged[-1]
-        ]
-        events.tell_verdict(progress, verdict, "; ".join(decided), checks, folders[-1], int(code))
+    checks = [
+        {"name": claim.id, "status": claim.part, "outcome": claim.outcome, "reason": claim.reason}
+        for claim in judged[-1]
+    ]
+    document = {"verdict": verdict, "summary": "; ".join(decided), "checks": checks}
+    events.tell_verdict(progress, document, folders[-1], code)
     return code

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,9 +13,6 @@ import typer
 from testbed.errors import BadInput, TestbedError
 
 if TYPE_CHECKING:
-    from testbed.engines.events import CheckOf, EventProgress
-    from testbed.judge.checks.result import Verdict
-    from testbed.judge.status import Status
     from testbed.runtime.progress import Progress
 
 JsonOption = Annotated[
@@ -31,67 +28,44 @@ def refuse_with(as_json: bool, dry_run: bool) -> None:
         )
 
 
-def in_events(do: Callable[[EventProgress], int]) -> int:
-    """Run a verb with its progress as events, an error at the end as well; returns its exit code."""
+def carry_out(as_json: bool, do: Callable[[Progress], int], people: Callable[[], Progress] | None = None) -> int:
+    """Run a verb with progress for ``people``, or as events, an error at the end as well; returns its exit code."""
     from testbed.engines.events import EventProgress
+    from testbed.runtime.progress import Progress
 
+    if not as_json:
+        return do((people or Progress)())
     progress = EventProgress(sys.stdout)
     with redirect_stdout(sys.stderr):
         try:
             return do(progress)
         except TestbedError as error:
-            progress.write(
-                {
-                    "event": "error",
-                    "code": error.code,
-                    "message": error.message,
-                    "hint": error.hint,
-                    "exit_code": int(error.exit_code),
-                }
-            )
+            tell_error(progress, error, error.hint, error.exit_code)
             raise
 
 
-def tell(as_json: bool, do: Callable[[Progress], tuple[Verdict, Path]]) -> int:
-    """Make many runs, and tell checks and verdict to people or programs; returns the exit code."""
-    from testbed.cli import outcome
-    from testbed.runtime.progress import Progress
+def tell_error(progress: Progress, error: Exception, hint: str, code: int) -> None:
+    """Write the last event where there is no verdict, for programs."""
+    from testbed.engines.events import EventProgress
 
-    if not as_json:
-        return outcome.tell(*do(Progress()))
-
-    def reported(progress: EventProgress) -> int:
-        verdict, folder = do(progress)
-        code = outcome.tell(verdict, folder)
-        tell_verdict(progress, verdict.verdict, verdict.summary, verdict.to_json()["checks"], folder, code)
-        return code
-
-    return in_events(reported)
+    if isinstance(progress, EventProgress):
+        name = error.code if isinstance(error, TestbedError) else "run.program-error"
+        progress.tell("error", code=name, message=message_of(error), hint=hint, exit_code=int(code))
 
 
-def tell_verdict(
-    progress: EventProgress, verdict: Status, summary: str, checks: Iterable[dict[str, Any]], folder: Path, code: int
-) -> None:
-    """The last event of what was judged."""
-    progress.write(
-        {
-            "event": "verdict",
-            "verdict": verdict,
-            "summary": summary,
-            "checks": [_check_of(check) for check in checks],
-            "report": str(folder / "report.html"),
-            "exit_code": code,
-        }
-    )
+def message_of(error: Exception) -> str:
+    """The text of an error, with its kind where it is the program's own."""
+    return error.message if isinstance(error, TestbedError) else f"{type(error).__name__}: {error}"
 
 
-def _check_of(check: dict[str, Any]) -> CheckOf:
-    found: CheckOf = {
-        "name": check["name"],
-        "status": check["status"],
-        "code": check.get("code", ""),
-        "reason": check["reason"],
-    }
-    if outcome := check.get("outcome"):
-        found["outcome"] = outcome
-    return found
+def tell_verdict(progress: Progress, document: Mapping[str, Any], folder: Path, code: int) -> None:
+    """Write the last event of what was judged, for programs; ``document`` has verdict, summary and checks."""
+    from testbed.engines.events import CheckOf, EventProgress
+
+    if isinstance(progress, EventProgress):
+        checks = [
+            {key: check.get(key, "") for key in CheckOf.__annotations__ if key != "outcome" or check.get(key)}
+            for check in document["checks"]
+        ]
+        verdict = {"verdict": document["verdict"], "summary": document["summary"], "checks": checks}
+        progress.tell("verdict", **verdict, report=str(folder / "report.html"), exit_code=int(code))

@@ -6,22 +6,20 @@ import sys
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from testbed.cli import events
 from testbed.cli.terminal import fitted
-from testbed.errors import CannotRun, TestbedError, of_the_machine
+from testbed.errors import TestbedError, of_the_machine
 from testbed.exit_codes import OF_VERDICT, Exit
 from testbed.judge.checks.result import Verdict
-
-if TYPE_CHECKING:
-    from testbed.engines import Run
+from testbed.runtime.progress import Progress
 
 BROKE_DOWN: Mapping[int, str] = {Exit.INTERRUPTED: "INTERRUPTED", Exit.UNTRUSTED: "UNTRUSTED"}
 """The last line's word for a run that broke down, by the error's exit code; of all others FAIL."""
 
 
-def tell(verdict: Verdict, folder: Path) -> int:
-    """Print the checks, the report's place and the verdict; returns the exit code."""
+def tell(verdict: Verdict, folder: Path, progress: Progress) -> int:
+    """Print the checks, the report's place and the verdict, and tell programs of it; returns the exit code."""
     for check in verdict.checks:
         print(fitted(f"  {check.word:<11} {check.name}: {check.reason}"))
     for reason in verdict.trust.reasons:
@@ -29,22 +27,9 @@ def tell(verdict: Verdict, folder: Path) -> int:
     print(f"  report      {shown(folder / 'report.html')}")
     counts = f" ({verdict.counts})" if verdict.counts else ""
     print(f"{verdict.verdict.upper()} {verdict.scenario} {verdict.run}{counts}")
-    return OF_VERDICT[verdict.verdict]
-
-
-def to_verdict(run: Run) -> tuple[int, Verdict | Exception]:
-    """Carry out a run and print its end; returns the exit code, and the verdict or the error in place of one.
-
-    Raises:
-        CannotRun: it can't be carried out on this machine.
-    """
-    try:
-        verdict = run.execute()
-    except CannotRun:
-        raise
-    except Exception as error:
-        return ended_early(error, f"{run.plan['scenario']} {run.plan['run']}", run.folder), error
-    return tell(verdict, run.folder), verdict
+    code = OF_VERDICT[verdict.verdict]
+    events.tell_verdict(progress, verdict.to_json(), folder, code)
+    return code
 
 
 def shown(path: Path) -> str:
@@ -71,9 +56,7 @@ def ended_early(error: Exception, name: str, folder: Path) -> int:
 
 def say_error(error: Exception, folder: Path) -> None:
     """Say on stderr what went wrong and where the data gathered so far is."""
-
-    message = error.message if isinstance(error, TestbedError) else f"{type(error).__name__}: {error}"
-    print(f"error: {message}", file=sys.stderr)
+    print(f"error: {events.message_of(error)}", file=sys.stderr)
     hint = error.hint if isinstance(error, TestbedError) and error.hint else ""
     print(f"{hint + ' ' if hint else ''}Data and logs so far: {shown(folder)}", file=sys.stderr)
     if not isinstance(error, TestbedError):

@@ -17,7 +17,7 @@ def report(
     pdf: Annotated[bool, typer.Option("--pdf", help="Also report.pdf, with Chromium or Chrome.")] = False,
 ) -> None:
     """Write plots and report.html of result folders again, without running anything."""
-    from testbed.archive.pages import write_page
+    from testbed.archive.page import write_page
 
     for folder in folders:
         if not folder.is_dir():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,12 +22,11 @@ from testbed.cli.options import (
     SetOption,
 )
 from testbed.cli.where import ClusterOption, runs_made
-from testbed.errors import BadInput, TestbedError
+from testbed.errors import BadInput, CannotRun
 from testbed.exit_codes import Exit
 
 if TYPE_CHECKING:
-    from testbed.engines import Engine, Options, Run
-    from testbed.engines.events import EventProgress
+    from testbed.engines import Engine, Options
     from testbed.plan.model import Plan, Traces
     from testbed.runtime.progress import Progress
     from testbed.scenario.load import LoadedScenario
@@ -107,7 +107,7 @@ def run(
     chosen.refuse_options(options)
     if dry_run:
         raise typer.Exit(_dry_run(chosen, loaded, options))
-    raise typer.Exit((_in_events if as_json else run_scenario)(chosen, loaded, options))
+    raise typer.Exit(events.carry_out(as_json, partial(_carry_out, chosen, loaded, options), _progress_here))
 
 
 def _named(context: typer.Context, option: str) -> bool:
@@ -127,13 +127,6 @@ def _engine_here(loaded: LoadedScenario) -> Engine:
     return chosen
 
 
-def run_scenario(engine: Engine, loaded: LoadedScenario, options: Options) -> int:
-    """Set up what is missing, run, print the verdict; returns the exit code."""
-    from testbed.cli.outcome import to_verdict
-
-    return to_verdict(_ready(engine, loaded, options, _progress_here()))[0]
-
-
 def _progress_here() -> Progress:
     """Run with a live view of the transfer, on a terminal that can show one."""
     from testbed.cli.terminal import console
@@ -146,38 +139,27 @@ def _progress_here() -> Progress:
     return LiveProgress()
 
 
-def _ready(engine: Engine, loaded: LoadedScenario, options: Options, progress: Progress) -> Run:
-    """The run with everything that it needs, announced."""
+def _carry_out(engine: Engine, loaded: LoadedScenario, options: Options, progress: Progress) -> int:
+    """Set up what is missing, run, tell the verdict, or why there is none; returns the exit code."""
+    from testbed.cli.outcome import ended_early, tell
+    from testbed.plan.duration import expected_transfer_s
+
     engine.refuse_user(loaded.scenario.name)
     run = engine.ready_run(loaded, options, progress)
     for line in _headline(run.plan, engine.describe(run.plan, options)):
         progress.say(line)
     engine.clear(progress.say)
-    return run
-
-
-def _in_events(engine: Engine, loaded: LoadedScenario, options: Options) -> int:
-    """Run with progress as events."""
-    return events.in_events(lambda progress: _told(engine, _ready(engine, loaded, options, progress), progress))
-
-
-def _told(engine: Engine, run: Run, progress: EventProgress) -> int:
-    """Carry out a run between its first event and its last."""
-    from testbed.cli.outcome import to_verdict
-    from testbed.judge.checks.result import Verdict
-    from testbed.plan.duration import expected_transfer_s
-
-    progress.begun(run.plan["scenario"], run.plan["run"], engine.name, run.folder, 1, expected_transfer_s(run.plan))
-    code, end = to_verdict(run)
-    if isinstance(end, Verdict):
-        events.tell_verdict(progress, end.verdict, end.summary, end.to_json()["checks"], run.folder, code)
+    name, id_ = run.plan["scenario"], run.plan["run"]
+    progress.begun(name, id_, engine.name, run.folder, 1, expected_transfer_s(run.plan))
+    try:
+        verdict = run.execute()
+    except CannotRun:
+        raise
+    except Exception as error:
+        code = ended_early(error, f"{name} {id_}", run.folder)
+        events.tell_error(progress, error, f"Data and logs so far: {run.folder}", code)
         return code
-    error, message = "run.program-error", f"{type(end).__name__}: {end}"
-    if isinstance(end, TestbedError):
-        error, message = end.code, end.message
-    hint = f"Data and logs so far: {run.folder}"
-    progress.write({"event": "error", "code": error, "message": message, "hint": hint, "exit_code": code})
-    return code
+    return tell(verdict, run.folder, progress)
 
 
 def _headline(plan: Plan, reported: list[str]) -> list[str]:

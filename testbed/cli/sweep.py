@@ -26,6 +26,7 @@ def sweep(
     as_json: events.JsonOption = False,
 ) -> None:
     """Run a sweep, e.g. window-rtt, on all cores; one that was stopped goes on. Ends in PASS or FAIL."""
+    from testbed.cli.outcome import tell
     from testbed.study.kinds import sweep as sweep_run
     from testbed.study.kinds.sweep_file import load
 
@@ -35,4 +36,4 @@ def sweep(
         sweep_run.tell(loaded)
         raise typer.Exit(0)
     with runs_made(cluster, parts=True):
-        raise typer.Exit(events.tell(as_json, lambda progress: sweep_run.run(loaded, progress)))
+        raise typer.Exit(events.carry_out(as_json, lambda progress: tell(*sweep_run.run(loaded, progress), progress)))

@@ -14,9 +14,6 @@ from testbed.plan.engines import DEFAULT
 from testbed.scenario import files
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from testbed.judge.checks.result import Verdict
     from testbed.runtime.progress import Progress
     from testbed.study.kinds.table import TableRequest
     from testbed.study.kinds.table_file import LoadedTable
@@ -58,10 +55,11 @@ def table(
 
 def tell_run(loaded: LoadedTable, requested: TableRequest, as_json: bool) -> int:
     """Run it and tell its checks and its verdict; returns the exit code."""
+    from testbed.cli.outcome import tell
     from testbed.study.kinds import table as table_run
 
-    def run(progress: Progress) -> tuple[Verdict, Path]:
+    def run(progress: Progress) -> int:
         verdict = table_run.run(loaded, requested, progress)
-        return verdict, paths.results() / verdict.scenario / verdict.run
+        return tell(verdict, paths.results() / verdict.scenario / verdict.run, progress)
 
-    return events.tell(as_json, run)
+    return events.carry_out(as_json, run)

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal, TextIO, cast
+from typing import Annotated, Any, Literal, TextIO
 
 from pydantic import Field
 from typing_extensions import NotRequired, TypedDict
@@ -159,17 +159,14 @@ class EventProgress(QuietProgress):
         self._lock = threading.Lock()
         self._on: set[str] = set()
 
-    def write(self, event: Event) -> None:
-        """Write a line at once."""
+    def tell(self, event: str, /, **values: Any) -> None:
+        """Write an event at once."""
         with self._lock:
-            print(json.dumps(event, ensure_ascii=False), file=self._to, flush=True)
-
-    def _write(self, kind: str, /, **values: Any) -> None:
-        self.write(cast("Event", {"event": kind, **values}))
+            print(json.dumps({"event": event, **values}, ensure_ascii=False), file=self._to, flush=True)
 
     def begun(self, name: str, run: str, engine: str, folder: Path, runs: int, expected_s: float) -> None:
         run_facts = {"scenario": name, "run": run, "engine": engine, "folder": str(folder), "runs": runs}
-        self._write("begun", schema=SCHEMA, **run_facts, expected_s=round(expected_s, 3))
+        self.tell("begun", schema=SCHEMA, **run_facts, expected_s=round(expected_s, 3))
 
     def runs_on(self, step: Step, on: Mapping[str, float], where: str, so_far: SoFar) -> None:
         """Write an event for each new run."""
@@ -182,20 +179,20 @@ class EventProgress(QuietProgress):
             self._begun(ended.name, so_far._replace(ended=so_far.ended - 1))
         self._on.discard(ended.name)
         how = {"verdict": Status(ended.verdict) if ended.verdict else "", "text": ended.text, "kept": ended.kept}
-        self._write("run_ended", name=ended.name, **how, **_numbers(so_far))
+        self.tell("run_ended", name=ended.name, **how, **_numbers(so_far))
 
     def _begun(self, name: str, so_far: SoFar) -> None:
         if name not in self._on:
             self._on.add(name)
-            self._write("run_begun", name=name, **_numbers(so_far))
+            self.tell("run_begun", name=name, **_numbers(so_far))
 
     def say(self, text: str) -> None:
-        self._write("said", text=text)
+        self.tell("said", text=text)
 
     @contextmanager
     def step(self, name: str) -> Iterator[Step]:
         """Write the beginning and the end of a step."""
-        self._write("step_begun", step=name)
+        self.tell("step_begun", step=name)
         failed, on = True, Step(name)
         try:
             with super().step(name) as on:
@@ -203,7 +200,7 @@ class EventProgress(QuietProgress):
             failed = False
         finally:
             took_s = self.seconds.get(name, 0.0)
-            self._write("step_ended", step=name, seconds=took_s, note=on.note, failed=failed)
+            self.tell("step_ended", step=name, seconds=took_s, note=on.note, failed=failed)
 
     def _line(self, step: Step, text: str) -> None:
         """Nothing: the event says it."""
@@ -220,10 +217,10 @@ class EventProgress(QuietProgress):
         before = len(sampled.happened)
         sampled.look()
         for happened in sampled.happened[before:]:
-            self._write("happened", **happened._asdict())
+            self.tell("happened", **happened._asdict())
         for flow in sampled.flows.values():
             values = {name: getattr(flow, name) for name in _OF_A_FLOW}
-            self._write("sample", t_s=round(sampled.t_s, 3), **values, law_share=sampled.law(flow))
+            self.tell("sample", t_s=round(sampled.t_s, 3), **values, law_share=sampled.law(flow))
 
 
 _OF_A_FLOW = ("session", "connection", "window_packets", "share", "rtt_ms", "rate", "rate_unit")

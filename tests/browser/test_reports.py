@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from testbed.archive.pages import write_page
+from testbed.archive.page import write_page
 from testbed.archive.verify import unpacked
 from testbed.cli.app import main
 from testbed.errors import RunFailed
