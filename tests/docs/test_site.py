@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from testbed import paths
-from testbed.cli.site import hooks, site
+from testbed.cli.docs import build_site
+from testbed.cli.site import hooks
 from testbed.machine import browser, machine
 from tests.browser.look import chromium, look
 
@@ -67,7 +68,7 @@ def test_every_page_is_right_in_a_browser(tmp_path: Path) -> None:
     assert machine.site_tools().ok, "./run.sh docs installs what makes the site"
     if browser.find() is None:
         pytest.skip("needs Chromium or Chrome")
-    first = site.build(tmp_path / "site")
+    first = build_site(tmp_path / "site")
     pages = sorted(page for page in first.parent.glob("*.html") if page.name != "404.html")
     assert len(pages) == len(pages_of(INDEX)) + 1
     wrong = []
