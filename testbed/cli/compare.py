@@ -32,7 +32,7 @@ from testbed.errors import BadInput
 from testbed.exit_codes import OF_VERDICT
 from testbed.judge.status import Status, verdict_of, worst
 from testbed.plan.engines import COMPARE, ENGINES
-from testbed.results.folder import make_latest
+from testbed.results import make_latest
 
 
 def compare(

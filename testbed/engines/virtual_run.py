@@ -22,7 +22,7 @@ from testbed.engines.virtual_database import Database
 from testbed.errors import CannotRun
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.plan.model import Plan
-from testbed.results.folder import make_latest
+from testbed.results import make_latest
 from testbed.runtime.interrupts import Interrupted
 from testbed.runtime.progress import Progress
 from testbed.scenario.kept import keep

@@ -20,7 +20,7 @@ from testbed.lab.instrument import HostLoad
 from testbed.lab.table import Section
 from testbed.machine.kernel import processor
 from testbed.planning.resolve import new_run_id
-from testbed.results.folder import make_latest
+from testbed.results import make_latest
 from testbed.runtime import live
 from testbed.runtime.interrupts import interruptible
 from testbed.runtime.progress import Progress

@@ -1,1 +1,12 @@
-"""A run's result folder: its plots and its report."""
+"""A run's result folder: the way to the latest one, its plots and its report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def make_latest(folder: Path) -> None:
+    """Let ``latest`` beside a result folder lead to it."""
+    latest = folder.parent / "latest"
+    latest.unlink(missing_ok=True)
+    latest.symlink_to(folder.name)

@@ -19,7 +19,7 @@ from testbed.errors import BadInput
 from testbed.judge.verify import differences
 from testbed.message import Message
 from testbed.planning.resolve import new_run_id
-from testbed.results.folder import make_latest
+from testbed.results import make_latest
 from testbed.runtime.progress import Progress
 from testbed.study import old
 from testbed.study.record import RunRecord, read_record

@@ -29,7 +29,7 @@ from testbed.judge.trust.machine import HOST_LOAD, write_spans
 from testbed.machine import build
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
-from testbed.results.folder import make_latest
+from testbed.results import make_latest
 from testbed.runtime import agents, live
 from testbed.runtime.collectors import Collectors
 from testbed.runtime.cross_traffic import Iperf3

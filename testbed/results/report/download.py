@@ -130,4 +130,4 @@ def theory_table(folder: ResultFolder) -> dict[str, Any]:
 
 def _rtt_ms(folder: ResultFolder) -> float:
     delays = {link["name"]: float(link["delay_ms"]) for link in folder.plan["links"]}
-    return 2 * sum(delays[name] for name in folder.sessions[0]["connections"][0]["path"])
+    return 2 * sum(delays[name] for name in folder.plan["sessions"][0]["connections"][0]["path"])

@@ -12,7 +12,7 @@ from testbed.judge.checks.parameters import CheckParameters
 from testbed.judge.checks.registry import parameters_in_plan
 from testbed.judge.checks.result import Verdict
 from testbed.judge.verify import read_verdict
-from testbed.plan.model import Plan, Session
+from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
 from testbed.series import FromFile
 
@@ -29,11 +29,6 @@ class ResultFolder:
     links: list[dict[str, str]]
     agents: dict[str, dict[str, Any]]
     provenance: dict[str, Any]
-
-    @property
-    def sessions(self) -> list[Session]:
-        """The plan's sessions."""
-        return self.plan["sessions"]
 
 
 def read_folder(path: Path, reader: FromFile | None = None) -> ResultFolder:

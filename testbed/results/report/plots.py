@@ -35,31 +35,31 @@ def all_plots(folder: ResultFolder) -> list[Plot]:
     if folder.evidence is None:
         return []
     draw = {"ndn": ndn_plots, "tcp": tcp_plots}.get(traffic_of(folder.plan).name, _session_plots)
-    begun = [one for one in folder.sessions if start_of(folder.evidence.events, one["name"]) is not None]
+    begun = [one for one in folder.plan["sessions"] if start_of(folder.evidence.events, one["name"]) is not None]
     return [plot for session in begun for plot in draw(folder, folder.evidence, session)]
 
 
-_OF_A_SESSION = {
-    "window-share": ("window_share", "Share of the session's window", "share"),
-    "delivered-share": ("delivered_share", "Share of what was delivered", "share"),
-    "windows": ("window_packets", "Windows", "packets"),
-    "delivery-rate": ("delivered_pps", "Delivery rate", "packets/s"),
-    "rtt": ("rtt_ms", "RTT, with the wait for the ACK", "ms"),
-    "in-flight": ("in_flight_packets", "In flight", "packets"),
-}
-"""Series, title and unit of each plot of a session with windows."""
-_CAPTIONS = {
-    "window-share": "Each connection's share of the session's window over time, with the law and its tolerance.",
-    "delivered-share": "Each connection's share of the packets that the receiver got, over the last second.",
-    "windows": "Each connection's window in packets over time.",
-    "delivery-rate": "Packets per second that the receiver got on each connection, with the links' rates.",
-    "rtt": "Each connection's round-trip time over time.",
-    "in-flight": "Packets in flight on each connection.",
-}
+_OF_A_SESSION = (
+    ("window-share", "window_share", "Share of the session's window", "share"),
+    ("delivered-share", "delivered_share", "Share of what was delivered", "share"),
+    ("windows", "window_packets", "Windows", "packets"),
+    ("delivery-rate", "delivered_pps", "Delivery rate", "packets/s"),
+    ("rtt", "rtt_ms", "RTT, with the wait for the ACK", "ms"),
+    ("in-flight", "in_flight_packets", "In flight", "packets"),
+)
+"""Name, series, title and unit of each plot of a session with windows."""
+_CAPTIONS = (
+    "Each connection's share of the session's window over time, with the law and its tolerance.",
+    "Each connection's share of the packets that the receiver got, over the last second.",
+    "Each connection's window in packets over time.",
+    "Packets per second that the receiver got on each connection, with the links' rates.",
+    "Each connection's round-trip time over time.",
+    "Packets in flight on each connection.",
+)
 
 
 def _session_plots(folder: ResultFolder, evidence: Evidence, session: Session) -> list[Plot]:
-    prefix = f"{session['name']}-" if len(folder.sessions) > 1 else ""
+    prefix = f"{session['name']}-" if len(folder.plan["sessions"]) > 1 else ""
     links = {str(connection["index"]): f" ({connection['link']})" for connection in session["connections"]}
     rates = planned.rates_pps(folder.plan, session)
     total = sum(rates.values())
@@ -73,7 +73,7 @@ def _session_plots(folder: ResultFolder, evidence: Evidence, session: Session) -
         _draw_events(axes, evidence, session["name"])
 
     plots = []
-    for name, (series, title, unit) in _OF_A_SESSION.items():
+    for (name, series, title, unit), caption in zip(_OF_A_SESSION, _CAPTIONS, strict=True):
         samples = evidence.samples(series, session["name"])
         if not samples:
             continue
@@ -89,7 +89,7 @@ def _session_plots(folder: ResultFolder, evidence: Evidence, session: Session) -
             curves.append(Curve(label, [], [], _EXPECTED))
         draw = partial(further, samples=samples, with_law=law if name == "window-share" else None)
         limits: Any = {"right": _end(samples), "top": 1.05 if unit == "share" else None}
-        plots.append(curve_plot(prefix + name, title, unit, _CAPTIONS[name], curves, **limits, further=draw, ncols=4))
+        plots.append(curve_plot(prefix + name, title, unit, caption, curves, **limits, further=draw, ncols=4))
     return plots
 
 

@@ -8,7 +8,6 @@ from typing import Any
 from testbed.interchange.graph import FORMATS, draw
 from testbed.judge.figures import with_unit
 from testbed.plan.engines import engine_of
-from testbed.plan.model import Plan
 from testbed.plan.traffic_types import traffic_of
 from testbed.results.report import download, words
 from testbed.results.report.folder import ResultFolder, read_folder
@@ -34,9 +33,10 @@ def write_report(result_dir: Path, reader: FromFile | None = None) -> Path:
     folder = read_folder(result_dir, reader)
     plots = all_plots(folder) + ([download.time_sequence_plot(folder)] if download.is_download(folder) else [])
     environment = page_templates()
-    environment.filters.update(seconds=_seconds, signed=_signed)
+    environment.filters.update(signed=_signed)
     plan = folder.plan
-    topology = _topology(plan)
+    topology = Plot("topology", "The topology: who sends to whom, and over which links.", FORMATS["svg"](draw(plan)))
+    own_figures = {} if traffic_of(plan).windows else folder.verdict.figures  # NCP's goodput is as the agents report it
     return write_html(
         result_dir,
         environment,
@@ -47,12 +47,12 @@ def write_report(result_dir: Path, reader: FromFile | None = None) -> Path:
         plan=plan,
         verdict=folder.verdict,
         asked_links=words.the_links(plan),
-        asked_sessions=[words.the_session(plan, session) for session in folder.sessions],
+        asked_sessions=[words.the_session(plan, session) for session in plan["sessions"]],
         check_words={check.name: check.in_words() for check in folder.checks},
         sure=words.how_sure(folder.verdict, folder.provenance),
         share_tables=share_tables(folder),
         fact_tables=[download.theory_table(folder)] if download.is_download(folder) else [],
-        figures=_figures(folder),
+        figures=[(with_unit(name), name, value) for name, value in own_figures.items()],
         links=link_rows(folder),
         machines=machine_rows(folder),
         dashboards=dashboard_links(folder),
@@ -60,17 +60,6 @@ def write_report(result_dir: Path, reader: FromFile | None = None) -> Path:
         agents={host: _table_and_rest(result) for host, result in folder.agents.items()},
         provenance=_table_and_rest(folder.provenance),
     )
-
-
-def _topology(plan: Plan) -> Plot:
-    return Plot("topology", "The topology: who sends to whom, and over which links.", FORMATS["svg"](draw(plan)))
-
-
-def _figures(folder: ResultFolder) -> list[tuple[str, str, float]]:
-    """Name with unit, key and value of what the run measured; NCP's are the goodput that the agents report."""
-    if traffic_of(folder.plan).windows:
-        return []
-    return [(with_unit(name), name, value) for name, value in folder.verdict.figures.items()]
 
 
 def _timeline(folder: ResultFolder) -> list[dict[str, Any]]:
@@ -93,10 +82,6 @@ def _table_and_rest(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def _signed(value: float) -> str:
     return f"{round(value, 3) + 0.0:+.3f}".replace("-", "−")  # + 0.0: no negative zero
-
-
-def _seconds(value: float) -> str:
-    return f"{value:.1f} s"
 
 
 def dashboard_links(folder: ResultFolder) -> list[tuple[str, str]]:

@@ -143,8 +143,11 @@ def to_svg(figure: Figure, name: str, description: str) -> str:
     buffer = io.StringIO()
     with mpl.rc_context({**_settings(), "svg.hashsalt": name}):
         drawing: Any = FigureCanvasSVG(figure)  # Any: its methods have no types
-        _lay_out(figure)
-        # `savefig` would draw it once more, to lay it out again.
+        # Laid out once and for all, by the texts' sizes in an SVG. `savefig` would draw it once more to do so.
+        if engine := figure.get_layout_engine():
+            figure.set_dpi(FigureCanvasSVG.fixed_dpi)
+            engine.execute(figure)
+            figure.set_layout_engine("none")
         drawing.print_svg(buffer, metadata={"Title": description, "Creator": "ncp-testbed", "Date": None})
     return buffer.getvalue()
 
@@ -181,15 +184,6 @@ def _narrow_legend(axes: Axes, width: float) -> None:
         legend = axes.legend(handles, labels, ncols=columns, **LEGEND)
 
 
-def _lay_out(figure: Figure) -> None:
-    """Place the parts once and for all, by the texts' sizes in an SVG."""
-    engine = figure.get_layout_engine()
-    if engine is not None:
-        figure.set_dpi(FigureCanvasSVG.fixed_dpi)
-        engine.execute(figure)
-        figure.set_layout_engine("none")
-
-
 # In the page, colours follow the reader's light or dark setting.
 _PAGE_COLOURS = {
     PAPER: "var(--paper)",
@@ -207,15 +201,12 @@ def for_page(svg: str, name: str, description: str) -> str:
     body = re.sub(r'\b(id="|xlink:href="#|url\(#)', rf"\g<1>{name}-", body)
     for colour, variable in _PAGE_COLOURS.items():
         body = body.replace(f": {colour}", f": {variable}")
-    body = re.sub(r'style="width: ([\d.]+)px;', _as_wide_as_there_is_room, body, count=1)
+    if drawn_px := re.search(r'style="width: ([\d.]+)px;', body):
+        # A drawing with a width of its own gives way on a narrow screen, as far as it can still be read there.
+        least_px = 0.75 * float(drawn_px[1])
+        body = body.replace(drawn_px[0], f"{drawn_px[0]} max-width: 100%; min-width: {least_px:g}px;", 1)
     wide = (found := re.search(r'<svg[^>]*? width="([\d.]+)pt"', body)) and float(found[1]) >= WIDE_POINTS
-    # Width and height in points would fix the size; the viewBox keeps the proportions.
-    body = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", body, count=1)
-    body = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", body, count=1)
+    for side in ("width", "height"):  # in points they would fix the size; the viewBox keeps the proportions
+        body = re.sub(rf'(<svg[^>]*?) {side}="[^"]*"', r"\1", body, count=1)
     kind = 'class="wide" ' if wide else ""
     return body.replace("<svg", f'<svg {kind}role="img" aria-label="{description}"', 1)
-
-
-def _as_wide_as_there_is_room(width: re.Match[str]) -> str:
-    """A drawing with a width of its own gives way on a narrow screen, as far as it can still be read there."""
-    return f"{width[0]} max-width: 100%; min-width: {0.75 * float(width[1]):g}px;"

@@ -30,7 +30,7 @@ from testbed.message import Message
 from testbed.plan.duration import expected_transfer_s
 from testbed.plan.engines import SWEEP
 from testbed.plan.model import Plan
-from testbed.results.folder import make_latest
+from testbed.results import make_latest
 from testbed.runtime.progress import Progress, QuietProgress
 from testbed.scenario import files
 from testbed.scenario import load as scenarios
