@@ -81,12 +81,13 @@ def compare(
     `compare --same-bytes SCENARIO…`: is every run the same to the byte? `--help` shows them.
     """
     from testbed.study.kinds import compare
+    from testbed.study.kinds.table import TableRequest
     from testbed.study.report import page, text
 
-    requested = compare.Request(engine, seeds, quick, tuple(set_), runtime, link)
+    requested = TableRequest(seeds, "", "", runtime, link, engine, quick, resume)
     only = [name for name in figures.split(",") if name]
     with runs_made(cluster):
-        folder, groups = compare.groups(what or [], group or [], scenario, commit or [], requested, resume)
+        folder, groups = compare.groups(what or [], group or [], scenario, commit or [], set_, requested)
     command = "./run.sh " + shlex.join(sys.argv[1:])
     found = compare.judge_known(groups, confidence, only, folder.name, command)
     report = page.write_comparison(folder, found)
@@ -124,11 +125,13 @@ def cross_check(
     convergence within 10%; of tables, and of other traffic than NCP, all figures within 5%. The last line is
     PASS, FAIL or UNTRUSTED."""
     from testbed.study.kinds import cross_check
+    from testbed.study.kinds.table import TableRequest
 
     chosen, recorded = _engines(engines, results, names or [])
-    requested = cross_check.Request(chosen, tuple(set_), quick, runtime, rows, columns, repeat, recorded)
+    compared = cross_check.Compared(chosen, tuple(set_), recorded)
+    requested = TableRequest(repeat, rows, columns, runtime, quick=quick, resume=resume)
     with runs_made(cluster):
-        folder, found, refused = cross_check.run(names or [], requested, paths.results() / "cross-check", resume)
+        folder, found, refused = cross_check.run(names or [], compared, requested, paths.results() / "cross-check")
     lines = [line for entry in found for line in entry.lines()]
     lines += [f"{entry.verdict:<9} {entry.scenario}" for entry in found]
     lines += [f"{name}: not carried: {why}" for name, why in refused.items()]

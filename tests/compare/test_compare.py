@@ -17,7 +17,8 @@ from testbed.scenario.load import load
 from testbed.study.cell import ScenarioCell
 from testbed.study.checks import better
 from testbed.study.checks.better import Group, conclusion, differences
-from testbed.study.kinds.compare import Request, named_places, recorded, run, variant
+from testbed.study.kinds.compare import named_places, recorded, run, variant
+from testbed.study.kinds.table import TableRequest
 from testbed.study.programs import of_sources, programs
 from tests.raises import raises
 from tests.tables.small_table import PROGRAMS, write_run
@@ -60,7 +61,7 @@ def test_a_wrong_constant_is_called_worse_and_the_same_code_is_not(tmp_path: Pat
     loaded = load("startup", NOISY)
 
     def make(name: str, made: Programs, seeds: int) -> Group:
-        request = Request("sim", seeds, False, NOISY)
+        request = TableRequest(seeds, engine="sim")
         _, groups = run({name: (loaded, made)}, request, tmp_path / "runs" / name, Progress())
         return groups[name]
 
@@ -170,7 +171,7 @@ def test_on_real_packets_a_late_run_is_made_again_and_counts_once(
     monkeypatch.setattr("testbed.study.job.carry_out", carry_out)
     monkeypatch.setattr(ScenarioCell, "unsupported", "")
     monkeypatch.setattr("testbed.study.kinds.compare.read_run", read_run)
-    request = Request("mininet", 1, False, (), "process")
+    request = TableRequest(1, runtime="process", engine="mininet")
     folder, _ = run({"new": (load("startup"), PROGRAMS)}, request, tmp_path, Progress())
     assert not words
     assert len(list((folder / "cells" / "new" / "1").iterdir())) == 2

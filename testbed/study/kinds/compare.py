@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from testbed import confine, engines, paths
 from testbed.documents import read_json
-from testbed.engines import Options, Programs, provenance
+from testbed.engines import Programs, provenance
 from testbed.errors import BadInput
 from testbed.judge.checks.evidence import CannotJudge
 from testbed.judge.checks.result import Verdict
@@ -27,6 +27,7 @@ from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario, load
 from testbed.study.cell import CELLS, ScenarioCell, ready
 from testbed.study.checks.better import SCHEMA, SHOWN, Comparison, Group, Run, judge, of_checks
+from testbed.study.kinds.table import TableRequest
 from testbed.study.kinds.table_file import requested_places
 from testbed.study.kinds.table_result import read_table, results_of
 from testbed.study.ledger import kind_of
@@ -50,23 +51,6 @@ class Variant(NamedTuple):
     scenario: str
     assignments: tuple[str, ...]
     commit: str | None
-
-
-@dataclass(frozen=True)
-class Request:
-    """Options of all versions."""
-
-    engine: str
-    seeds: int
-    quick: bool
-    assignments: tuple[str, ...]
-    runtime: Literal["docker", "process"] = "docker"
-    link: Literal["auto", "netem", "relay"] = "auto"
-
-    @property
-    def options(self) -> Options:
-        """Options of the engine."""
-        return engines.named(self.engine).options(self.runtime, self.link, quick=self.quick)
 
 
 def variant(text: str, scenario: str) -> tuple[str, Variant]:
@@ -200,10 +184,15 @@ def _facts(folder: Path, plan: Plan) -> dict[str, str]:
 
 
 def groups(
-    what: Sequence[str], named: Sequence[str], scenario: str, commits: Sequence[str], request: Request, resume: str = ""
+    what: Sequence[str],
+    named: Sequence[str],
+    scenario: str,
+    commits: Sequence[str],
+    assignments: Sequence[str],
+    request: TableRequest,
 ) -> tuple[Path, list[Group]]:
-    """Read recorded groups and run versions; returns the comparison's result folder, which may not exist yet, and the
-    groups in order. Raises BadInput before anything is run."""
+    """Read recorded groups and run versions, all with the same ``assignments``; returns the comparison's result folder,
+    which may not exist yet, and the groups in order. Raises BadInput before anything is run."""
     if commits and not scenario:
         raise BadInput(
             "compare.commit-without-scenario", "--commit needs --scenario: what the commits' agents should run"
@@ -230,13 +219,13 @@ def groups(
         progress, engine = Progress(), engines.named(request.engine)
         ready(engine, request.options, progress, "compare")
         loaded = {
-            name: load(one.scenario, [*request.assignments, *one.assignments], quick=request.quick)
+            name: load(one.scenario, [*assignments, *one.assignments], quick=request.quick)
             for name, one in versions.items()
         }
         made = {name: (loaded[name], programs(one.commit, engine, progress)) for name, one in versions.items()}
-        folder, groups_made = run(made, request, folder.parent, progress, resume)
+        folder, groups_made = run(made, request, folder.parent, progress)
         found |= groups_made
-    elif resume:
+    elif request.resume:
         raise BadInput("compare.nothing-to-resume", "--resume: none of these groups is run; leave it out")
     return folder, [found[name] for name in names]
 
@@ -256,23 +245,21 @@ def judge_known(groups: Sequence[Group], confidence: float, only: Sequence[str],
 
 
 def run(
-    versions: Mapping[str, tuple[LoadedScenario, Programs]],
-    request: Request,
-    base: Path,
-    progress: Progress,
-    resume: str = "",
+    versions: Mapping[str, tuple[LoadedScenario, Programs]], request: TableRequest, base: Path, progress: Progress
 ) -> tuple[Path, dict[str, Group]]:
-    """Run every version with every seed; returns the study's result folder and the groups. The versions take turns, so
-    that changes of the machine affect all of them alike. Raises before anything is run where one can't be made."""
+    """Run every version as often as requested, each time with the next seed; returns the study's result folder and the
+    groups. The versions take turns, so that changes of the machine affect all of them alike. Raises before anything is
+    run where one can't be made."""
     engine, facts = engines.named(request.engine), provenance.of_machine_and_code()
-    choices = replace(engine.choices(request.options), occasion=OCCASION)
+    choices = replace(request.choices, occasion=OCCASION)
     cells: dict[str, list[ScenarioCell]] = {}
     identity = {}
     for name, (loaded, made) in versions.items():
         point = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "version"
         first = ScenarioCell({}, loaded, choices, made, machine_and_code=facts)
         cells[name] = [
-            first.with_seed({"version": point, "repetition": str(n + 1)}, first.seed + n) for n in range(request.seeds)
+            first.with_seed({"version": point, "repetition": str(n + 1)}, first.seed + n)
+            for n in range(request.repeat or 1)
         ]
         try:
             engine.refuse(cells[name][0].plan)
@@ -281,10 +268,10 @@ def run(
         commit = made.commit if isinstance(made, OfCommit) else None
         scenario, overrides = loaded.scenario.name, list(loaded.overrides)
         identity[name] = {"scenario": scenario, "overrides": overrides, "commit": commit}
-    chosen = {key: getattr(request, key) for key in ("engine", "seeds", "quick", "runtime", "link")}
+    chosen = {key: getattr(request, key) for key in ("engine", "quick", "runtime", "link")}
     in_turn = [cell for of_seed in zip(*cells.values(), strict=True) for cell in of_seed]
-    spec = StudySpec("comparison", "compare", in_turn, {"versions": identity, **chosen})
-    folder = spec.begin(base, resume)
+    spec = StudySpec("comparison", "compare", in_turn, {"versions": identity, "seeds": request.repeat, **chosen})
+    folder = spec.begin(base, request.resume)
     results = run_study(spec, folder, progress, describe=lambda one: one.record.reason * (one.status == Status.ERROR))
     return folder, {
         name: Group.of(name, [read_run(folder / results[cell.id].record.folder, home=folder) for cell in of])

@@ -4,10 +4,10 @@ part with a study folder of its own; the cells of all parts are in one queue."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 from testbed import confine, engines
 from testbed.documents import read_json, write_json
@@ -32,6 +32,7 @@ from testbed.study import ledger
 from testbed.study.cell import CELLS, Cell, ScenarioCell, folder_of, ready, refuse_unsupported
 from testbed.study.checks.agrees import Agreement, compare_figures, compare_runs, compare_tables, with_first
 from testbed.study.kinds import table, table_file
+from testbed.study.kinds.table import TableRequest
 from testbed.study.kinds.table_file import LoadedTable, Table, requested_places
 from testbed.study.kinds.table_result import read_table, results_of
 from testbed.study.report import page, plots
@@ -43,27 +44,16 @@ WORDS: Mapping[str, str] = {name: facts.shows for name, facts in ENGINES.items()
 Loaded = LoadedScenario | LoadedTable
 
 
-@dataclass(frozen=True)
-class Request:
-    """Options of the command line; ``results`` are result folders in place of runs, by engine."""
+class Compared(NamedTuple):
+    """Engines, settings of all scenarios, and result folders in place of runs, by engine."""
 
     engines: tuple[str, ...]
     settings: tuple[str, ...]
-    quick: bool
-    runtime: Literal["docker", "process"]
-    rows: str
-    columns: str
-    repeat: int | None
     results: Mapping[str, Path]
-
-    def of_table(self, engine: str, resume: str = "") -> table.TableRequest:
-        """Options for a table."""
-        chosen = (self.repeat, self.rows, self.columns, self.runtime)
-        return table.TableRequest(*chosen, engine=engine, quick=self.quick, resume=resume)
 
 
 def run(
-    names: Sequence[str], request: Request, base: Path, resume: str = ""
+    names: Sequence[str], compared: Compared, request: TableRequest, base: Path
 ) -> tuple[Path, list[Agreement], dict[str, str]]:
     """Run scenarios and tables on all engines, in a new result folder in ``base``. Without names it is every scenario
     that ships, but for those that an engine doesn't support.
@@ -72,21 +62,22 @@ def run(
     where a named one isn't supported, or none at all.
     """
     progress = Progress()
-    loaded = {name: _load(name, request) for name in names or map(str, scenarios())}
+    loaded = {name: _load(name, compared, quick=request.quick) for name in names or map(str, scenarios())}
     tables = {name: one for name, one in loaded.items() if isinstance(one, LoadedTable)}
-    cells, programs, refused = _scenario_cells(loaded, tables, request, progress, strict=bool(names))
+    cells, programs, refused = _scenario_cells(loaded, compared, request, progress, strict=bool(names))
     if not cells:
         raise CannotRun(
             "compare.no-engine-carries", "these engines carry none of the scenarios, so there is nothing to compare"
         )
-    results_of = {engine: str(folder) for engine, folder in request.results.items()}
-    identity = {"names": list(loaded), **asdict(request), "results": results_of}
-    folder = ledger.begin(base, "cross-check", identity, resume)
+    chosen = {key: getattr(request, key) for key in ("quick", "runtime", "rows", "columns", "repeat")}
+    results_of = {engine: str(folder) for engine, folder in compared.results.items()}
+    identity = {"names": list(loaded), **compared._asdict(), **chosen, "results": results_of}
+    folder = ledger.begin(base, "cross-check", identity, request.resume)
     parts: dict[str, dict[str, Begun]] = {name: {} for name in cells}
     for name, engine in [(name, engine) for name in tables for engine in programs]:
         home = folder / "parts" / engine
-        earlier = "latest" if resume and (home / tables[name].table.name / "latest").exists() else ""
-        begun = table.begin(tables[name], request.of_table(engine, earlier), programs[engine], home)
+        earlier = "latest" if request.resume and (home / tables[name].table.name / "latest").exists() else ""
+        begun = table.begin(tables[name], replace(request, engine=engine, resume=earlier), programs[engine], home)
         parts[name][engine] = begun
         part, place = f"{begun.spec.name}/{engine}", begun.folder.relative_to(folder)
         cells[name] += [cell.in_part(part, place, ends_study=True) for cell in begun.spec.cells]
@@ -95,23 +86,23 @@ def run(
     results = run_study(spec, folder, progress, describe=lambda result: result.status) if every else {}
     found = []
     for name, of in cells.items():
-        folders = {**request.results, **{c.engine.name: folder / results[c.id].record.folder for c in of}}
+        folders = {**compared.results, **{c.engine.name: folder / results[c.id].record.folder for c in of}}
         for engine, begun in parts[name].items():
             own = [replace(results[f"{begun.spec.name}/{engine}/{cell.id}"], cell=cell.id) for cell in begun.spec.cells]
             begun.finish({result.cell: result for result in own})
             folders[engine] = begun.folder
-        runs = {WORDS[engine]: folders[engine] for engine in request.engines}
+        runs = {WORDS[engine]: folders[engine] for engine in compared.engines}
         found.append(of_tables(tables[name].table, runs) if name in tables else of_runs(runs))
     page.write_cross_check(folder, found, refused)
     return folder, found, refused
 
 
-def _load(name: str, request: Request) -> Loaded:
+def _load(name: str, compared: Compared, *, quick: bool) -> Loaded:
     """Load a scenario or table; raises BadInput, also for a result folder of another one or of other settings."""
-    loaded = (table_file.load if is_table(name) else load)(name, request.settings, quick=request.quick)
+    loaded = (table_file.load if is_table(name) else load)(name, compared.settings, quick=quick)
     key, of = ("name", loaded.table) if isinstance(loaded, LoadedTable) else ("scenario", loaded.scenario)
-    requested = _described(of.name, request.quick, loaded.overrides)
-    for folder in request.results.values():
+    requested = _described(of.name, quick, loaded.overrides)
+    for folder in compared.results.values():
         document: Mapping[str, Any] = read_table(folder) if key == "name" else read_plan(folder / "plan.json")
         if (described := _described(document[key], document["quick"], document["overrides"])) != requested:
             raise BadInput(
@@ -130,37 +121,32 @@ def _described(name: str, quick: bool, overrides: Sequence[str]) -> str:
 
 
 def _scenario_cells(
-    loaded: Mapping[str, Loaded],
-    tables: Mapping[str, LoadedTable],
-    request: Request,
-    progress: Progress,
-    *,
-    strict: bool,
+    loaded: Mapping[str, Loaded], compared: Compared, request: TableRequest, progress: Progress, *, strict: bool
 ) -> tuple[dict[str, list[Cell]], dict[str, Programs], dict[str, str]]:
     """Returns the cells of each scenario (tables have none yet), the programs by engine, and the reasons of engines
     that don't support a scenario."""
     cells: dict[str, list[Cell]] = {name: [] for name in loaded}
     programs: dict[str, Programs] = {}
     refused: dict[str, str] = {}
-    for engine in [engines.named(name) for name in request.engines if name not in request.results]:
+    for engine in [engines.named(name) for name in compared.engines if name not in compared.results]:
         if not cells:
             break
         options = engine.options(request.runtime, quick=request.quick)
-        further = frozenset[Need]().union(*(table.further_needs(one, engine) for one in tables.values()))
+        tables = [one for one in loaded.values() if isinstance(one, LoadedTable)]
+        further = frozenset[Need]().union(*(table.further_needs(one, engine) for one in tables))
         programs[engine.name] = ready(engine, options, progress, "cross-check", further)
-        for one in tables.values():  # refuses a row or column that there is none of
-            table.select(one, request.of_table(engine.name), programs[engine.name].policies)
-        for name, scenario in [(name, loaded[name]) for name in cells if name not in tables]:
-            assert isinstance(scenario, LoadedScenario)
-            at = {"scenario": scenario.scenario.name, "engine": engine.name}
-            cell = ScenarioCell(at, scenario, engine.choices(options), programs[engine.name])
-            if strict:
-                refuse_unsupported([cell])
-            if cell.unsupported:
-                refused[Path(name).stem] = cell.unsupported
-                del cells[name]
-            else:
+        for name, one in loaded.items():
+            if isinstance(one, LoadedTable):  # a row or column that there is none of is refused before any run
+                table.select(one, request, programs[engine.name].policies)
+            elif name in cells:
+                at = {"scenario": one.scenario.name, "engine": engine.name}
+                cell = ScenarioCell(at, one, engine.choices(options), programs[engine.name])
+                if strict:
+                    refuse_unsupported([cell])
                 cells[name].append(cell)
+                if cell.unsupported:
+                    refused[Path(name).stem] = cell.unsupported
+                    del cells[name]
     return cells, programs, refused
 
 

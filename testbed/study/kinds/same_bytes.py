@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from testbed import engines
 from testbed.documents import write_json
@@ -56,7 +55,8 @@ class Repetition:
 
     def lines(self) -> list[str]:
         """Lines for the terminal: telemetry, captures, output of iperf3, and all files that differ."""
-        other = "other telemetry" if _seed_matters(self.runs, self.other_seed) else "the SAME telemetry"
+        same = self.other_seed.get(TELEMETRY) == self.runs[0].get(TELEMETRY)
+        other = "the SAME telemetry" if same else "other telemetry"
         lines = [f"{self.name}: {len(self.runs)} runs with one seed; another seed: {other}"]
         files = sorted(set().union(*self.runs))
         for name in files:
@@ -77,12 +77,9 @@ def judge(name: str, runs: Sequence[dict[str, str]], span: Sequence[int], other_
     first = runs[0]
     differing = sorted(name for name in set().union(*runs) if any(run.get(name) != first.get(name) for run in runs))
     digest = hashlib.sha256("".join(f"{digest}  {name}\n" for name, digest in sorted(first.items())).encode())
-    holds = TELEMETRY in first and not differing and not span and _seed_matters(runs, other_seed)
+    seed_matters = other_seed.get(TELEMETRY) != first.get(TELEMETRY)
+    holds = TELEMETRY in first and not differing and not span and seed_matters
     return Repetition(name, holds, digest.hexdigest(), differing, list(span), list(runs), other_seed)
-
-
-def _seed_matters(runs: Sequence[dict[str, str]], other_seed: dict[str, str]) -> bool:
-    return other_seed.get(TELEMETRY) != runs[0].get(TELEMETRY)
 
 
 def verdict_over(holds: Iterable[bool]) -> Status:
@@ -175,11 +172,7 @@ def run(
     return judged, folder
 
 
-def _read(file: Path) -> Any:
-    return json.loads(file.read_text(encoding="utf-8"))
-
-
-DOCUMENTS: Documents = {"hashes.json": _read}
+DOCUMENTS: Documents = {"hashes.json": lambda file: json.loads(file.read_bytes())}
 
 
 def write_again(request: VerifyRequest) -> Verification:
@@ -187,7 +180,7 @@ def write_again(request: VerifyRequest) -> Verification:
     file."""
     folder = request.folder.resolve()
     unchecked, judged = Messages(), []
-    for entry in _read(folder / "hashes.json"):
+    for entry in json.loads((folder / "hashes.json").read_bytes()):
         name, recorded = entry["name"], [*entry["runs"], entry["other_seed"]]
         kept = [finished(folder / folder_of(name.replace("/", "-"), str(n))) for n in range(1, len(recorded) + 1)]
         *data, other = [digests(runs[-1]) if runs else before for runs, before in zip(kept, recorded, strict=True)]

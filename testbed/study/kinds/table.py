@@ -76,7 +76,7 @@ class Document(TypedDict):
 
 @dataclass(frozen=True)
 class TableRequest:
-    """Options of the command line beyond the table."""
+    """Options of the command line for the runs of a table, or of what is compared."""
 
     repeat: int | None = None
     rows: str = ""
