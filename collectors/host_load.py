@@ -6,11 +6,11 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import psutil
-from influxdb.line_protocol import make_lines
+
+from testbed.series.series import line_protocol, point
 
 CORES = psutil.cpu_count() or 1
 BUSY = 0.05
@@ -65,32 +65,20 @@ class HostLoad(threading.Thread):
                 steal = (after.steal - before.steal) / total
                 before = after
                 self.spans.append((total / CORES, idle))
-                point = {
-                    "measurement": "host",
-                    "tags": self._tags,
-                    "time": now_ns,
-                    "fields": {"cpu": 1.0 - idle, "steal": steal, "run_queue": _runnable()},
-                }
-                points = [point]
+                fields = {"cpu": 1.0 - idle, "steal": steal, "run_queue": _runnable()}
+                points = [point("host", self._tags, fields, now_ns)]
                 self._samples += 1
                 self._cpu_s, self._duration_s = time.thread_time(), now_s - begun_s
                 if now_s - told_s >= 1:
                     cpu = (self._cpu_s - told_cpu_s) / (now_s - told_s)
-                    points.append(self._own_cost(cpu, late_s, now_ns))
+                    own = {"cpu": cpu, "samples": self._samples, "late_ms": late_s * 1000}
+                    points.append(point("collector", {**self._tags, "collector": "host"}, own, now_ns))
                     told_s, told_cpu_s, late_s = now_s, self._cpu_s, 0.0
-                spool.write(make_lines({"points": points}).encode())
+                spool.write(line_protocol(points).encode())
 
     def cost(self) -> dict[str, str | int | float]:
         """Points and cost of the sampler, in the form of ``ncp-collect``."""
         return {"collector": "host", "samples": self._samples, "cpu_s": self._cpu_s, "duration_s": self._duration_s}
-
-    def _own_cost(self, cpu: float, late_s: float, now_ns: int) -> dict[str, Any]:
-        return {
-            "measurement": "collector",
-            "tags": {**self._tags, "collector": "host"},
-            "time": now_ns,
-            "fields": {"cpu": cpu, "samples": self._samples, "late_ms": late_s * 1000},
-        }
 
     def stop(self) -> None:
         """End after the current sample."""

@@ -18,7 +18,7 @@ from testbed.judge.checks.derived import derived_lines, history_lines
 from testbed.judge.checks.evidence import agent_results
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.judge.checks.windows_csv import write_windows_csv
-from testbed.judge.trust import Measured, of_measurements, underlay
+from testbed.judge.trust import of_measurements, underlay
 from testbed.judge.trust.machine import HOST_LOAD, read_spans
 from testbed.judge.verify import differences, read_verdict, text_differences, unlisted, verify
 from testbed.plan.engines import engine_of
@@ -145,8 +145,16 @@ class _MadeAgain:
             said = read_json(relay) if self.plan["middle"] == "relay" else None
             step_s = float(self._facts("clock_step_s") or 0.0)
             links = self.folder / "links.csv" if self.complete else None
-            measured = Measured(links, said, qdiscs, spans, step_s, self._underlay())
-            return of_measurements(self.plan, measured, reader.events())
+            return of_measurements(
+                self.plan,
+                links=links,
+                relay=said,
+                qdiscs=qdiscs,
+                host_load=spans,
+                clock_step_s=step_s,
+                underlay_samples=self._underlay(),
+                events=reader.events(),
+            )
         except (KeyError, TypeError, ValueError) as error:
             raise BadInput(
                 "verify.host-load-broken",

@@ -164,37 +164,20 @@ class FromFile:
 
     def _point(self, number: int, line: str) -> Any:
         """A line's; None for one without a point."""
-        if not line.strip():
-            return None
+        place = f"{self.path}:{number}"
         try:
-            point = parse_line(line)
+            point = parse_line(line) if line.strip() else None
         except LineFormatError as error:
-            raise BadInput(
-                "telemetry.bad-line",
-                "{path}:{line}: not line protocol: {error}",
-                path=self.path,
-                line=number,
-                error=error,
-            ) from error
+            raise BadInput("telemetry.bad-line", "not line protocol: {error}", error=error).at(place) from error
         if point is None:  # a comment
             return None
         if point["time"] is None:
-            raise BadInput(
-                "telemetry.no-timestamp",
-                "{path}:{line}: the point has no timestamp (Unix nanoseconds)",
-                path=self.path,
-                line=number,
-            )
+            raise BadInput("telemetry.no-timestamp", "the point has no timestamp (Unix nanoseconds)").at(place)
         for name, value in point["fields"].items():
             if isinstance(value, float) and not math.isfinite(value):
                 raise BadInput(
-                    "telemetry.bad-value",
-                    "{path}:{line}: {field} is {value}, which can't be a measurement",
-                    path=self.path,
-                    line=number,
-                    field=name,
-                    value=value,
-                )
+                    "telemetry.bad-value", "{field} is {value}, which can't be a measurement", field=name, value=value
+                ).at(place)
         return point
 
     def _tagged(self, point: Any, head: str) -> _Tagged:

@@ -12,7 +12,7 @@ from testbed.engines import provenance
 from testbed.engines.judging import judge_from
 from testbed.engines.mininet import calibration, timeline
 from testbed.engines.sim.run import SimulatedRun, run_id, simulate
-from testbed.judge.trust import Measured, of_measurements
+from testbed.judge.trust import of_measurements
 from testbed.judge.trust.machine import HOST_LOAD, write_spans
 from testbed.machine import build
 from testbed.planning.resolve import Choices, new_run_id, resolve
@@ -92,7 +92,7 @@ def emulated(place: Path) -> Path:
         plan,
         folder,
         reader,
-        of_measurements(plan, Measured(folder / "links.csv", relay, qdiscs, spans)),
+        of_measurements(plan, links=folder / "links.csv", relay=relay, qdiscs=qdiscs, host_load=spans),
         points,
         points,
     )

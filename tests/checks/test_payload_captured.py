@@ -55,6 +55,10 @@ def test_counts(tmp_path: Path, differs: dict[str, int], status: str, problem: S
     check = judged(tmp_path, **differs)
     assert check.status == status
     found = check.said.parameters
-    assert (found["counted"], found["captured"]) == (differs.get("counted", 1000), differs.get("captured", 1060))
+    figures = found["of"]
+    assert (figures["counted_bytes"], figures["captured_bytes"]) == (
+        differs.get("counted", 1000),
+        differs.get("captured", 1060),
+    )
     assert check.code == ("captured.not-as-counted" if problem else "captured.as-counted")
     assert list(found.get("problems", ())) == ([problem] if problem else [])

@@ -55,7 +55,7 @@ def off(
 
 def of_fast(code: str, direction: str = "ab", **parameters: Any) -> Saying:
     """What is said of the first link."""
-    return Saying(code, link="fast", direction=direction, **parameters).at(f"link fast {direction}")
+    return Saying(code, **parameters).at(f"link fast {direction}")
 
 
 def delay_off(delay_ms: float, off_ms: float, asked_ms: float, direction: str = "ab") -> Saying:

@@ -16,7 +16,7 @@ from typing import Any
 
 from testbed.engines.mininet.calibration import calibrate
 from testbed.judge.checks.result import Trust
-from testbed.judge.trust import Measured, of_measurements, underlay
+from testbed.judge.trust import of_measurements, underlay
 from testbed.series import FromFile
 
 ELSEWHERE = "m1"
@@ -49,8 +49,16 @@ def as_real(plan: Any, folder: Path, change: Callable[[Told], None]) -> tuple[Tr
         assert span is not None
         told["underlay"] = _during(span[0], told["underlay"])
         underlay.write(told["underlay"], folder / underlay.FILE)
-    measured = Measured(folder / "links.csv", told["relay"], told["qdiscs"], told["host"], 0.0, told["underlay"])
-    return of_measurements(plan, measured, events), facts
+    trust = of_measurements(
+        plan,
+        links=folder / "links.csv",
+        relay=told["relay"],
+        qdiscs=told["qdiscs"],
+        host_load=told["host"],
+        underlay_samples=told["underlay"],
+        events=events,
+    )
+    return trust, facts
 
 
 def _during(start_ns: int, samples: list[underlay.Sample]) -> list[underlay.Sample]:

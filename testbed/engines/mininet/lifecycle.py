@@ -24,7 +24,7 @@ from testbed.engines.mininet.live_target import LiveTarget
 from testbed.engines.mininet.timeline import Timeline
 from testbed.errors import CannotRun, RunFailed
 from testbed.judge.checks.result import Trust, Verdict
-from testbed.judge.trust import Measured, of_measurements
+from testbed.judge.trust import of_measurements
 from testbed.judge.trust.machine import HOST_LOAD, write_spans
 from testbed.machine import build
 from testbed.plan.engines import engine_of
@@ -237,9 +237,17 @@ class EmulatedRun:
             self.provenance["clock_step_s"] = step_s
         points = self._merge_spools()
         underlay = network.remote.samples
-        measured = Measured(self.folder / "links.csv", self._relay_result(), qdiscs, load.spans, step_s, underlay)
         happened = FromFile(self.folder / "telemetry.lp", {"event"}).events() if underlay is not None else []
-        trust = of_measurements(self.plan, measured, happened)
+        trust = of_measurements(
+            self.plan,
+            links=self.folder / "links.csv",
+            relay=self._relay_result(),
+            qdiscs=qdiscs,
+            host_load=load.spans,
+            clock_step_s=step_s,
+            underlay_samples=underlay,
+            events=happened,
+        )
         if endpoint is None:
             return trust, telemetry.Counts(points, None)
         with Client(endpoint, "reader") as reader:

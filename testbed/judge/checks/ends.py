@@ -157,32 +157,23 @@ class PayloadCaptured(CheckParameters):
                 more=captured - counted,
                 window=window,
             )
+        figures = {"counted_bytes": counted, "captured_bytes": captured, "largest_window_bytes": window}
         said = Message(
             "captured.as-counted",
-            "iperf3 counted {counted:,} bytes at the receiver, packets there had {captured:,}, at most a window of "
-            "{window:,} more.",
-            counted=counted,
-            captured=captured,
-            window=window,
+            "iperf3 counted {of[counted_bytes]:,} bytes at the receiver, packets there had {of[captured_bytes]:,}, at "
+            "most a window of {of[largest_window_bytes]:,} more.",
+            of=figures,
         )
         if problems:
             said = Message(
                 "captured.not-as-counted",
-                "iperf3 counted {counted:,} bytes at the receiver, packets there had {captured:,}: {problems}.",
-                counted=counted,
-                captured=captured,
+                "iperf3 counted {of[counted_bytes]:,} bytes at the receiver, packets there had "
+                "{of[captured_bytes]:,}: {problems}.",
+                of=figures,
                 problems=Listed(problems),
             )
-        return self.conclude(
-            not problems,
-            said,
-            measured=captured,
-            expected=f"{counted:,} to {counted + window:,}",
-            sent_bytes=sent,
-            counted_bytes=counted,
-            captured_bytes=captured,
-            largest_window_bytes=window,
-        )
+        expected = f"{counted:,} to {counted + window:,}"
+        return self.conclude(not problems, said, measured=captured, expected=expected, sent_bytes=sent, **figures)
 
 
 class PointsStored(CheckParameters):

@@ -8,16 +8,16 @@ from pathlib import Path
 from testbed.series import Reader, named
 from testbed.series.reader import NANOSECONDS, group_order, start_of
 
-COLUMNS = ("t_s", "connection", "window", "share", "in_flight", "rtt_ms", "rto_ms", "acked", "session")
 _SERIES = {
-    "window": "window_packets",
-    "share": "window_share",
-    "in_flight": "in_flight_packets",
-    "rtt_ms": "rtt_ms",
-    "rto_ms": "rto_ms",
-    "acked": "acked",
+    "window": ("window_packets", 3),
+    "share": ("window_share", 6),
+    "in_flight": ("in_flight_packets", 0),
+    "rtt_ms": ("rtt_ms", 3),
+    "rto_ms": ("rto_ms", 3),
+    "acked": ("acked", 0),
 }
-_DECIMALS = {"window": 3, "share": 6, "in_flight": 0, "rtt_ms": 3, "rto_ms": 3, "acked": 0}
+"""The series of each column, and its decimals."""
+COLUMNS = ("t_s", "connection", *_SERIES, "session")
 
 
 def write_windows_csv(reader: Reader, sessions: list[str], path: Path) -> int:
@@ -32,13 +32,12 @@ def write_windows_csv(reader: Reader, sessions: list[str], path: Path) -> int:
         start = start_of(events, session)
         if start is None:
             continue
-        for column, series in _SERIES.items():
+        for column, (series, decimals) in _SERIES.items():
             for connection, samples in reader.read(named(series), {"session": session}).items():
                 for t_ns, value in zip(samples.t_ns.tolist(), samples.values.tolist(), strict=True):
                     elapsed = t_ns - start
                     if elapsed >= 0:
-                        row = rows.setdefault((session, elapsed, connection), {})
-                        row[column] = f"{value:.{_DECIMALS[column]}f}"
+                        rows.setdefault((session, elapsed, connection), {})[column] = f"{value:.{decimals}f}"
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)

@@ -10,7 +10,6 @@ are watched (:mod:`~testbed.judge.trust.machine`), and what is between machines 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,41 +21,39 @@ from testbed.plan.model import Plan
 from testbed.series.reader import Event
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Measurements of links and machines during a run on a kernel's links."""
+def of_measurements(
+    plan: Plan,
+    *,
+    links: Path | None,
+    relay: Mapping[str, Any] | None,
+    qdiscs: Sequence[Mapping[str, Any]],
+    host_load: machine.Spans,
+    clock_step_s: float = 0.0,
+    underlay_samples: Sequence[underlay.Sample] | None = None,
+    events: Sequence[Event] = (),
+) -> Trust:
+    """The trust that follows from measurements of links and machines during a run on a kernel's links.
 
-    links: Path | None
-    """``links.csv``; None for a result folder that is older than it."""
-    relay: Mapping[str, Any] | None
-    """The relay's result; None with netem."""
-    qdiscs: Sequence[Mapping[str, Any]]
-    """The links' counters at the transfer's end."""
-    host_load: machine.Spans
-    """Seconds of each sample of the machine, and the part of them in which it was idle."""
-    clock_step_s: float = 0.0
-    """Steps of the machine's clock during the run, forward as positive."""
-    underlay: Sequence[underlay.Sample] | None = None
-    """None where all hosts are on one machine."""
-
-
-def of_measurements(plan: Plan, measured: Measured, events: Sequence[Event] = ()) -> Trust:
-    """The trust that follows from measurements. ``events``, of the telemetry, say when the transfer was on: the
-    underlay is judged in that time."""
+    ``links`` is ``links.csv`` (None for a result folder that is older than it), ``relay`` the relay's result (None
+    with netem), ``qdiscs`` the links' counters at the transfer's end. ``host_load`` has seconds of each sample of the
+    machine and the part of them in which it was idle, ``clock_step_s`` is what its clock was set by (forward as
+    positive). ``underlay_samples`` are None where all hosts are on one machine; they are judged in the transfer's
+    time, by ``events`` of the telemetry.
+    """
     reasons = machine.violations(
         plan["limits"],
-        relay=measured.relay,
-        idle=idle_shares(measured.host_load, plan["telemetry"]["interval_ms"] / 1000),
-        qdiscs=measured.qdiscs,
+        relay=relay,
+        idle=idle_shares(host_load, plan["telemetry"]["interval_ms"] / 1000),
+        qdiscs=qdiscs,
         lossy=machine.lossy_interfaces(plan),
-        longest_busy_s=longest_busy_s(measured.host_load),
-        clock_step_s=measured.clock_step_s,
+        longest_busy_s=longest_busy_s(host_load),
+        clock_step_s=clock_step_s,
     )
-    if measured.underlay is not None:
+    if underlay_samples is not None:
         ways, span = underlay.ways_of(plan), underlay.span_of(events)
-        reasons += underlay.violations(plan["limits"], ways, measured.underlay, span)
-    if measured.links is not None:
-        reasons += calibration.violations(plan, measured.links)
+        reasons += underlay.violations(plan["limits"], ways, underlay_samples, span)
+    if links is not None:
+        reasons += calibration.violations(plan, links)
     return Trust.of(reasons)
 
 

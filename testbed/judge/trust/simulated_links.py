@@ -20,7 +20,7 @@ from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.intervals import link_intervals
 from testbed.plan.model import DIRECTIONS, Direction, Limits, Plan, Session
-from testbed.series import named
+from testbed.series import Samples, named
 from topologies.impairments import keys_that
 from topologies.link import Link
 
@@ -33,6 +33,7 @@ BEFORE_S = 0.001
 """A sample of the time of a change tells of what holds after it."""
 UNKEPT = (*keys_that("varies"), "trace_file")
 """Properties of which a mean over a run says little."""
+NONE = Samples.of([], [])
 FIELDS = {
     "rate": "achieved_bps",
     "delay": "achieved_delay_ms",
@@ -60,14 +61,10 @@ def violations(evidence: Evidence) -> list[Message]:
         }
         for link in evidence.plan["links"]:
             mine = {
-                name: Timed.of(by_link[link["name"]], min(starts), None)
-                for name, by_link in read.items()
-                if link["name"] in by_link
+                name: Timed.of(by_link.get(link["name"], NONE), min(starts), None) for name, by_link in read.items()
             }
             off = _direction(evidence, link, direction, mine)
-            found += [
-                said.at(f"link {link['name']} {direction}", link=link["name"], direction=direction) for said in off
-            ]
+            found += [said.at(f"link {link['name']} {direction}") for said in off]
     return found
 
 
@@ -86,12 +83,12 @@ def _direction(evidence: Evidence, link: Link, direction: Direction, found: Mapp
         settled_s = begin_s + (0.0 if begin_s == 0 else 0.3 + 4 * planned["delay_ms"] / 1000)
         settled = {name: samples.between(settled_s, end_s - 0.05) for name, samples in found.items()}
         part = {name: samples.values for name, samples in settled.items()}
-        if part.get("rate", np.empty(0)).size < 5:
+        if part["rate"].size < 5:
             continue
-        backlog = part.get("backlog") if _held_back(plan, link) else None
+        backlog = part["backlog"] if _held_back(plan, link) else None
         fed_s = evidence.interval_s if _goes_on_slower(plan, link, float(planned["rate_bps"])) else 0.0
         yield from _rate(planned, limits, part["rate"], evidence.interval_s, backlog, fed_s)
-        delays = part.get("delay", np.empty(0))
+        delays = part["delay"]
         if delays.size and abs(off := float(np.median(delays)) - planned["delay_ms"]) > limits["delay_error_ms"]:
             yield Message(
                 "link.delay-off",
@@ -131,10 +128,9 @@ def _goes_on_slower(plan: Plan, link: Link, rate_bps: float) -> bool:
 def _configured(planned: Mapping[str, Any], part: Mapping[str, Array]) -> Iterator[Message]:
     """Properties that the link reports and that are not those of the plan."""
     for name, key in (("loss as set", "loss"), ("delay as set", "delay_ms"), ("rate as set", "rate_bps")):
-        reported = part.get(name, np.empty(0))
         expected = as_configured(key, planned[key])
-        if reported.size and float(np.abs(reported - expected).max()) > 1e-6 * max(1.0, expected):
-            farthest = float(reported[int(np.abs(reported - expected).argmax())])
+        farthest = max(part[name].tolist(), key=lambda reported: abs(reported - expected), default=expected)
+        if abs(farthest - expected) > 1e-6 * max(1.0, expected):
             yield Message(
                 "link.told-otherwise",
                 "it reports {key} {reported:g}, planned {planned:g}",
@@ -179,8 +175,8 @@ def _rate(
 
 
 def _loss(planned: Mapping[str, Any], settled: Mapping[str, Timed], interval_s: float) -> Iterator[Message]:
-    losses, rates = settled.get("loss"), settled["rate"]
-    if losses is None or not losses.t_s.size or planned["loss"] >= 1:
+    losses, rates = settled["loss"], settled["rate"]
+    if not losses.t_s.size or planned["loss"] >= 1:
         return
     left = rates.values * interval_s / (8 * float(planned["frame_bytes"]))
     packets = max(1.0, float(left.sum()))
@@ -211,8 +207,7 @@ def _loss(planned: Mapping[str, Any], settled: Mapping[str, Timed], interval_s: 
 
 
 def _queue(planned: Mapping[str, Any], part: Mapping[str, Array]) -> Iterator[Message]:
-    queue = planned["queue"]
-    backlog, drops = part.get("backlog", np.empty(0)), part.get("drops", np.empty(0))
+    queue, backlog, drops = planned["queue"], part["backlog"], part["drops"]
     if queue["mode"] == "backpressure" and drops.size and drops[-1] > drops[0] and not planned["loss"]:
         yield Message(
             "link.queue-dropped",

@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from testbed.message import Message
 from testbed.plan.model import Limits, Plan
 from testbed.plan.place import HERE, Way, in_words, ways_below
@@ -25,8 +27,6 @@ CLOCK_LIMIT_MS = 25.0
 LEAST_SAMPLES = 20
 UNMEASURED_S = 1.0
 """Longest part of the transfer without a packet, even a lost one: the path is unknown in a longer one."""
-NUMBERS = ("sent_unix_ns", "rtt_ns", "offset_ns", "idle", "cpu")
-"""Columns of a sample with whole numbers."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,9 @@ class Sample:
     def way(self) -> Way:
         """The two machines."""
         return self.origin, self.machine
+
+
+_SAMPLE = TypeAdapter(Sample)
 
 
 @dataclass(frozen=True)
@@ -98,9 +101,8 @@ def samples_of(text: str, machine: str, when: str, origin: str = HERE, ahead_ns:
 
 def sample_of(said: Mapping[str, int], machine: str, when: str, origin: str = HERE, ahead_ns: int = 0) -> Sample:
     """The sample of one such line."""
-    numbers = {key: int(said[key]) for key in NUMBERS}
-    numbers["sent_unix_ns"] -= ahead_ns
-    return Sample(machine, when, lost=bool(said["lost"]), origin=origin, **numbers)
+    here = {"machine": machine, "when": when, "origin": origin, "sent_unix_ns": int(said["sent_unix_ns"]) - ahead_ns}
+    return _SAMPLE.validate_python({**said, **here})
 
 
 def ways_of(plan: Plan) -> dict[Way, bool]:
@@ -244,15 +246,6 @@ def write(samples: Sequence[Sample], path: Path) -> None:
 
 
 def read(path: Path) -> list[Sample]:
-    """The rows of the file; raises OSError, KeyError or ValueError where it has none."""
+    """The rows of the file; raises OSError or ValueError where it has none."""
     with path.open(newline="", encoding="utf-8") as file:
-        return [
-            Sample(
-                row["machine"],
-                row["when"],
-                lost=row["lost"] == "1",
-                origin=row.get("origin") or HERE,
-                **{key: int(row[key]) for key in NUMBERS},
-            )
-            for row in csv.DictReader(file)
-        ]
+        return [_SAMPLE.validate_python(row) for row in csv.DictReader(file)]
