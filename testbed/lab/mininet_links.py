@@ -10,7 +10,6 @@ from pathlib import Path
 from mininet.link import TCLink
 from mininet.log import setLogLevel
 from mininet.net import Mininet
-from mininet.topo import Topo
 
 from testbed.lab.ends import LinkRequest, namespace
 from testbed.lab.ours import plan_of
@@ -21,17 +20,6 @@ from topologies.within import within
 
 RATE_MBIT = 10
 DELAY_MS = 10.0
-
-
-class TCLinks(Topo):
-    """Two hosts with parallel links by Mininet's own means. Bandwidth only: a kernel without netem has no more."""
-
-    def build(self, links: int = 2) -> None:
-        """Called by Mininet's constructor."""
-        for name in ("h1", "h2"):
-            self.addHost(name, ip=None)
-        for _ in range(links):
-            self.addLink("h1", "h2", cls=TCLink, bw=RATE_MBIT)
 
 
 def alone(make: Callable[[], float]) -> float:
@@ -59,10 +47,13 @@ def ours(fabric_name: str, binary: Path, count: int) -> float:
 
 
 def tclink(count: int) -> float:
-    """Seconds until that many TCLinks are there."""
+    """Seconds until that many TCLinks are there. They have a bandwidth only: a kernel without netem has no more."""
     begun = time.monotonic()
-    net = Mininet(topo=TCLinks(count), controller=None, build=False)
+    net = Mininet(controller=None, build=False)
     try:
+        ends = [net.addHost(name, ip=None) for name in ("h1", "h2")]
+        for _ in range(count):
+            net.addLink(*ends, cls=TCLink, bw=RATE_MBIT)
         net.build()
         return time.monotonic() - begun
     finally:

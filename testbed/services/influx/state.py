@@ -42,7 +42,6 @@ bind-address = "127.0.0.1:0"
   enabled = false
 
 [continuous_queries]
-  enabled = true
   log-enabled = false
   run-interval = "10s"
 
@@ -50,7 +49,6 @@ bind-address = "127.0.0.1:0"
   bind-address = "127.0.0.1:{port}"
   auth-enabled = true
   log-enabled = false
-  max-row-limit = 0
 
 [logging]
   level = "warn"

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from testbed.documents import read_json, write_json
 from testbed.engines import provenance
 from testbed.errors import CannotRun, RunFailed, of_the_machine
-from testbed.lab import measure_host
+from testbed.lab import host_links
 from testbed.machine.build import build_programs
 from testbed.plan.model import Middle
 from testbed.runtime.progress import QuietProgress
@@ -178,5 +178,5 @@ def _examine(targets: Sequence[Target], middle: Middle | None) -> bytes:
     found: dict[str, Any] = {"fingerprint": fingerprint(targets, Path(os.environ["NCP_TESTBED_RESULTS"])), "links": ""}
     if middle is not None and POSSIBLE in found["fingerprint"]["engines"].values():
         binary = build_programs("ncp-link")["ncp-link"]
-        found["links"] = when_free(lambda: measure_host.measure(binary, middle), lambda _: None).model_dump_json()
+        found["links"] = when_free(lambda: host_links.measure(binary, middle), lambda _: None).model_dump_json()
     return json.dumps(found).encode()
