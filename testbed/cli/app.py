@@ -23,7 +23,7 @@ import typer
 
 from testbed import paths
 from testbed.cli import examples, taking_turns, terminal, wrong_usage
-from testbed.cli.printable import printable
+from testbed.cli.terminal import printable
 from testbed.errors import CODE_FILE, BadInput, TestbedError, of_the_machine
 from testbed.exit_codes import Exit
 from testbed.runtime.interrupts import Interrupted, interruptible

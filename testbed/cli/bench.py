@@ -10,9 +10,6 @@ import typer
 from testbed.errors import BadInput
 from testbed.exit_codes import Exit
 
-_MODULES = {"links": "links", "ncp": "ncp", "telemetry": "telemetry", "sim": "simulator", "overlay": "overlay"}
-"""Modules of the benchmarks, imported when they run: the help must not wait for them."""
-
 
 def bench(
     what: Annotated[
@@ -40,7 +37,8 @@ def bench(
         raise BadInput(
             "bench.only-links-has-parts", "--only: {only!r}: only bench links has parts; leave it out", only=only
         )
-    module = import_module(f"testbed.lab.{_MODULES[what]}")
+    # Imported now: the help must not wait for all of them.
+    module = import_module(f"testbed.lab.{'simulator' if what == 'sim' else what}")
     parts = tuple(part.strip() for part in only.split(",")) if only else ()
     for part in parts:
         if part not in module.PARTS:

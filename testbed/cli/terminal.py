@@ -24,6 +24,7 @@ ASCII = {
     **dict(zip("“”‘’·░→←×…●▸✓", "\"\"''-.><x.*>v", strict=True)),
 } | {"∞": "oo", "τ": "tau", "Σ": "sum", "≥": ">=", "≤": "<=", "±": "+/-"}
 """Replacements of characters, where there is ASCII only; others lose their accents or become a question mark."""
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 AS_ASCII = "ncp-testbed"
 """The name of that way to encode what is not ASCII."""
 
@@ -51,6 +52,12 @@ def prepare() -> None:
     for stream in (sys.stdout, sys.stderr):
         if stream.isatty() and not speaks_unicode() and hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="ascii", errors=AS_ASCII)
+
+
+def printable(text: object) -> str:
+    """The text with control characters, which could move a terminal's cursor or overwrite a verdict, as Python writes
+    them."""
+    return CONTROL.sub(lambda found: repr(found[0])[1:-1], str(text))
 
 
 def fitted(text: str) -> str:

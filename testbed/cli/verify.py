@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from testbed.cli import completion
-from testbed.cli.printable import printable
+from testbed.cli.terminal import printable
 from testbed.errors import BadInput
 from testbed.exit_codes import Exit
 

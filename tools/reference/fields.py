@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from testbed import paths
@@ -19,18 +19,17 @@ are checked and editors complete them. A key in **bold** must be there. [Checks]
 
 def page() -> str:
     """The page's text."""
-    parts: list[str] = []
-    reported: set[str] = set()
+    parts: dict[str, str] = {}  # by heading: a section that is of two kinds of file is told once
     for kind, title in KINDS.items():
         schema = schema_of(kind)
-        parts.append(f"## {title}\n\n{prose(schema['description'])}\n\n{rows_of(schema, schema)}")
-        for name in sections(schema):
-            definition = schema["$defs"][name]
-            if name not in reported and not is_check(definition):
-                reported.add(name)
+        for heading, definition in {
+            f"## {title}": schema,
+            **{f"### {k}": d for k, d in schema["$defs"].items()},
+        }.items():
+            if definition.get("properties") and not is_check(definition):
                 about = prose(definition.get("description", ""))
-                parts.append(f"### {name}\n\n{about}\n\n{rows_of(definition, schema)}")
-    return generated("Fields", INTRODUCTION, *parts)
+                parts.setdefault(heading, f"{heading}\n\n{about}\n\n{rows_of(definition, schema)}")
+    return generated("Fields", INTRODUCTION, *parts.values())
 
 
 def schema_of(kind: str) -> Schema:
@@ -43,32 +42,6 @@ def is_check(definition: Schema) -> bool:
     """Whether it is what a scenario's check takes, which has a page of its own."""
     properties = definition.get("properties", {})
     return "judge" in properties and "rows" not in properties and "row" not in properties
-
-
-def sections(schema: Schema) -> list[str]:
-    """The parts of the file that have keys of their own, in the order in which a reader meets them."""
-    met: list[str] = []
-    waiting = list(_named_in(schema.get("properties", {})))
-    while waiting:
-        name = waiting.pop(0)
-        definition = schema["$defs"][name]
-        if name not in met:
-            waiting += _named_in(definition)
-            if definition.get("properties"):
-                met.append(name)
-    return met
-
-
-def _named_in(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        for key, below in value.items():
-            if key == "$ref":
-                yield below.rpartition("/")[2]
-            elif key != "mapping":  # of a discriminator: the same again
-                yield from _named_in(below)
-    elif isinstance(value, list):
-        for below in value:
-            yield from _named_in(below)
 
 
 def rows_of(definition: Schema, schema: Schema) -> str:
@@ -139,12 +112,5 @@ def _bounds(each: Schema) -> str:
         return ""
     above = "above" if "exclusiveMinimum" in each else "from"
     below = "below" if "exclusiveMaximum" in each else "up to"
-    parts = [f"{word} {_number(value)}" for word, value in ((above, least), (below, most)) if value is not None]
+    parts = [f"{word} {value:,}" for word, value in ((above, least), (below, most)) if value is not None]
     return ", " + " ".join(parts)
-
-
-def _number(value: float) -> str:
-    whole = int(value)
-    if value != whole or abs(value) < 100_000:
-        return f"{value:g}"
-    return f"2^{whole.bit_length() - 1}" if whole & (whole - 1) == 0 else f"{whole:,}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import groupby
 
 from testbed.judge import figures
@@ -26,7 +25,7 @@ def page() -> str:
     parts = []
     for measurement, found in groupby(sorted(CATALOGUE.values(), key=lambda s: s.measurement), lambda s: s.measurement):
         parts.append(f"## {measurement}\n\n" + table(("series", "what", "unit", "field", "of each"), map(_row, found)))
-    units = table(("end of the name", "unit"), ((f"`{end}`", unit) for end, unit in _units().items()))
+    units = table(("end of the name", "unit"), ((f"`{end}`", unit) for end, unit in figures.UNITS.items()))
     return generated("Series and figures", INTRODUCTION, *parts, FIGURES, units)
 
 
@@ -34,7 +33,3 @@ def _row(series: Series) -> tuple[str, str, str, str, str]:
     tags = ", ".join(f"{tag} `{value}`" if value else f"without {tag}" for tag, value in series.tags)
     where = f"`{series.field}`" + (f" ({tags})" if tags else "")
     return f"`{series.name}`", series.title, series.unit, where, series.group_by
-
-
-def _units() -> Mapping[str, str]:
-    return figures.UNITS
