@@ -14,7 +14,7 @@ from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, NullLocat
 
 from testbed.documents import read_csv
 from testbed.judge import intervals
-from testbed.judge.checks.evidence import CannotJudge, Evidence, Timed, agent_results
+from testbed.judge.checks.evidence import CannotJudge, Evidence, Timed
 from testbed.judge.checks.result import CheckResult, Verdict
 from testbed.judge.figures import BETTER, title_of, unit_of, with_unit
 from testbed.judge.ncp_figures import FIGURES
@@ -23,13 +23,13 @@ from testbed.judge.verify import read_verdict
 from testbed.plan.model import Session
 from testbed.plan.read import read_plan
 from testbed.results.report import style
+from testbed.results.report.folder import read_folder
 from testbed.results.report.plot import Curve, Plot, curve_plot, draw_curves, drawn
 from testbed.results.report.tables import published_shares
-from testbed.series import FromFile
 from testbed.study.kinds.table_result import RowSummary, Spread, read_table, summaries_of
 
 if TYPE_CHECKING:  # what these need at run time would slow down every table
-    from testbed.study.checks.better import Difference, Group, Run
+    from testbed.study.checks.better import Difference, Group
     from testbed.study.checks.judged import Judged
     from testbed.study.checks.slope import Fit
     from testbed.study.kinds.sweep_file import PlotOf
@@ -67,20 +67,14 @@ def cells(summaries: Sequence[RowSummary], columns: Sequence[str]) -> list[Plot]
     ]
 
 
-class _Value(NamedTuple):
-    median: float
-    ends: tuple[float, float]
-    """The ends of the interval, else of the range."""
-    label: str
-    """The label of these ends, in the file of the plot's points."""
-
-
-def _value(summary: RowSummary, column: str, figure: str) -> _Value | None:
+def _value(summary: RowSummary, column: str, figure: str) -> tuple[float, tuple[float, float], str] | None:
+    """The median, the ends of its interval, or else of the range, and the label of these ends in the plot's points."""
     spread = summary.spread(column, figure)
     if spread.median is None or spread.low is None or spread.high is None:
         return None
-    ends = (spread.interval.low, spread.interval.high) if spread.interval else (spread.low, spread.high)
-    return _Value(spread.median, ends, f"_{column}, {'interval' if spread.interval else 'range'}")
+    if spread.interval:
+        return spread.median, (spread.interval.low, spread.interval.high), f"_{column}, interval"
+    return spread.median, (spread.low, spread.high), f"_{column}, range"
 
 
 def _marks(name: str, measured: str, summaries: Sequence[RowSummary], columns: Sequence[str]) -> Plot:
@@ -95,15 +89,16 @@ def _marks(name: str, measured: str, summaries: Sequence[RowSummary], columns: S
         for number, column in enumerate(columns):
             if column not in shown:
                 continue
-            look: Any = {"marker": SHAPES[number % len(SHAPES)], "linestyle": "None", "markersize": 4}
-            look["color"] = colour = style.colour(number)
+            colour = style.colour(number)
+            look = _marks_of(SHAPES[number % len(SHAPES)], 4, colour)
             axes.plot([], [], **look, label=column)
             for place, summary in enumerate(rows):
                 y = place - 0.38 + 0.76 * shown.index(column) / max(len(shown) - 1, 1)
                 if value := _value(summary, column, measured):
-                    axes.hlines(y, *value.ends, color=colour, linewidth=1.2, label=value.label)
+                    median, ends, label = value
+                    axes.hlines(y, *ends, color=colour, linewidth=1.2, label=label)
                     fill = style.PAPER if is_beaten(summary, column, measured) else colour
-                    axes.plot(value.median, y, **look, mfc=fill, label=f"_{column}")
+                    axes.plot(median, y, **look, mfc=fill, label=f"_{column}")
         for place in range(1, len(rows)):
             axes.axhline(place - 0.5, color=style.GRID, linewidth=0.7)
         axes.set_xlabel(with_unit(measured))
@@ -149,8 +144,9 @@ def _bars(name: str, measured: str, summaries: Sequence[RowSummary], columns: Se
             for place, summary in enumerate(summaries):
                 x = place - 0.42 + (number + 0.5) * width
                 if value := _value(summary, column, measured):
-                    axes.bar(x, value.median, 0.9 * width, color=colour, label=f"_{column}")
-                    axes.vlines(x, *value.ends, color=style.INK, linewidth=1, label=value.label)
+                    median, ends, label = value
+                    axes.bar(x, median, 0.9 * width, color=colour, label=f"_{column}")
+                    axes.vlines(x, *ends, color=style.INK, linewidth=1, label=label)
                 for k in summary.known:
                     if (k.column, k.figure) == (column, measured):
                         axes.plot(x, k.value, label=f"_{column}, {k.by}", **looks[k.by])
@@ -200,7 +196,8 @@ def _set_scale(axes: Axes, values: Sequence[float | None], along: Literal["x", "
 
 
 _IN_MS = {"s": 1000.0, "ms": 1.0}
-_GAIN, _PERCENT = style.SERIES_COLOURS[1], style.SERIES_COLOURS[0]
+_COLOURS = style.SERIES_COLOURS[1], style.SERIES_COLOURS[0]
+"""Colours of absolute gains and of those in percent."""
 _WIDTH = 0.36
 _LEAST_MS = 1.0
 """Start of the logarithmic axis; smaller values have no bar."""
@@ -239,7 +236,8 @@ def _gain(plot: Mapping[str, Any], rows: Sequence[RowSummary]) -> Plot:
     factor = _IN_MS.get(unit_of(measured), 1.0)
     unit = "ms" if unit_of(measured) in _IN_MS else unit_of(measured)
     medians = [[row.median(c, measured) for row in rows] for c in columns]
-    known = [[_known(row, c, measured) for row in rows] for c in columns]
+    published = [{(k.column, k.figure): k.value for k in reversed(row.known)} for row in rows]  # the first source's
+    known = [[of.get((c, measured)) for of in published] for c in columns]
     ours, theirs = ([Gain.of(a, b, factor) for a, b in zip(*of, strict=True)] for of in (medians, known))
     description = (
         f"{plot['title']}: by how much {column} is above {over}, absolute and in percent of {over}, and both. "
@@ -249,7 +247,7 @@ def _gain(plot: Mapping[str, Any], rows: Sequence[RowSummary]) -> Plot:
         left, right = figure.subplots(1, 2, width_ratios=(3, 2))
         _draw_gains(left, ours, theirs, unit)
         for number, name in enumerate(columns):
-            look = {"color": (_GAIN, _PERCENT)[number], "linestyle": style.LINE_STYLES[number]}
+            look = {"color": _COLOURS[number], "linestyle": style.LINE_STYLES[number]}
             right.plot(*_points(medians[number], factor), **look, label=name)
             right.plot(*_points(known[number], factor), label=f"_{name}, published", **style.published("Do"[number]))
         right.set_yscale("log")
@@ -272,33 +270,25 @@ def _gain(plot: Mapping[str, Any], rows: Sequence[RowSummary]) -> Plot:
 def _draw_gains(axes: Axes, ours: Sequence[Gain | None], theirs: Sequence[Gain | None], unit: str) -> None:
     """A plot in the form of the published figures: absolute on a logarithmic axis, percent on another."""
     percent = axes.twinx()
-    for place, (gain, known) in enumerate(zip(ours, theirs, strict=True)):
-        if gain is not None:
-            if gain.absolute > _LEAST_MS:
-                axes.bar(place - _WIDTH / 2, gain.absolute, _WIDTH, color=_GAIN, label=f"_improvement, {unit}")
-            percent.bar(place + _WIDTH / 2, gain.percent, _WIDTH, color=_PERCENT, label="_improvement, %")
-        if known is not None:
-            if known.absolute > _LEAST_MS:
-                axes.plot(place - _WIDTH / 2, known.absolute, label=f"_published, {unit}", **style.published("D"))
-            percent.plot(place + _WIDTH / 2, known.percent, label="_published, %", **style.published("o"))
-    every = [gain for gain in (*ours, *theirs) if gain is not None]
+    for number, (on, of) in enumerate(((axes, unit), (percent, "%"))):
+        for place, (gain, known) in enumerate(zip(ours, theirs, strict=True)):
+            x = place + (number - 0.5) * _WIDTH
+            if gain and (on is percent or gain.absolute > _LEAST_MS):
+                on.bar(x, gain[number], _WIDTH, color=_COLOURS[number], label=f"_improvement, {of}")
+            if known and (on is percent or known.absolute > _LEAST_MS):
+                on.plot(x, known[number], label=f"_published, {of}", **style.published("Do"[number]))
+        on.set_ylabel(f"improvement, {of}")
+        axes.plot([], [], "s", markersize=7, color=_COLOURS[number], label=of)
+    if any(theirs):
+        axes.plot([], [], label=f"published, {unit}", **style.published("D"))
+        axes.plot([], [], label="published, %", **style.published("o"))
+    every = [gain for gain in (*ours, *theirs) if gain]
     axes.set_yscale("log")
     axes.set_ylim(_LEAST_MS, max([_MOST_MS, *(2 * gain.absolute for gain in every)]))
     axes.yaxis.set_major_formatter("{x:,.0f}")
-    axes.set_ylabel(f"improvement, {unit}")
     percent.set_ylim(0, max([50.0, *(1.08 * gain.percent for gain in every)]))
-    percent.set_ylabel("improvement, %")
     percent.grid(visible=False)
-    for colour, of in ((_GAIN, unit), (_PERCENT, "%")):
-        axes.plot([], [], "s", markersize=7, color=colour, label=of)
-    if any(known is not None for known in theirs):
-        axes.plot([], [], label=f"published, {unit}", **style.published("D"))
-        axes.plot([], [], label="published, %", **style.published("o"))
     axes.legend(ncols=4, **style.LEGEND)
-
-
-def _known(row: RowSummary, column: str, figure: str) -> float | None:
-    return next((k.value for k in row.known if (k.column, k.figure) == (column, figure)), None)
 
 
 def _points(values: Sequence[float | None], factor: float) -> tuple[list[int], list[float]]:
@@ -349,12 +339,12 @@ def law(found: Fit, policy: str) -> Plot:
 
 
 def of_sweep(rows: Sequence[Row], defined: Sequence[PlotOf]) -> list[Plot]:
-    """The plots that a sweep defines: a figure over a parameter, by policy or a second parameter, in panels."""
+    """The plots that a sweep defines: a figure over a parameter, by policy or a second parameter, in panels. Medians
+    over the seeds, with their range; a place without a mark has a run without the figure."""
     return [_panels(rows, plot, number) for number, plot in enumerate(defined, start=1)]
 
 
 def _panels(rows: Sequence[Row], plot: PlotOf, number: int) -> Plot:
-    """Medians over the seeds, with their range; a place without a mark has a run without the figure."""
     title, unit = FIGURES[plot.figure]
     panels = _values(rows, plot.panels)
     by = f" by {plot.lines}" if plot.lines else ""
@@ -419,7 +409,12 @@ OVER_TIME = (
 def over_time(groups: Sequence[Group], home: Path) -> list[Plot]:
     """A plot per series that all groups have: the mean of each group's runs, and from the lowest to the highest.
     ``home`` is the comparison's folder, in which runs may be."""
-    runs = {group.name: [_evidence(run, home) for run in group.trusted[:MOST_RUNS]] for group in groups}
+    runs = {
+        group.name: [
+            read_folder(home / run.folder).evidence for run in group.trusted[:MOST_RUNS] if run.facts is not None
+        ]
+        for group in groups
+    }
     plots = []
     for name, series, title, unit, scale in OVER_TIME:
         samples = {group: [s for run in found for s in _first(run, series)] for group, found in runs.items()}
@@ -435,15 +430,6 @@ def over_time(groups: Sequence[Group], home: Path) -> list[Plot]:
         description = f"{title} of {' and '.join(samples)}: means of the runs, and from the lowest to the highest."
         plots.append(curve_plot(name, title, unit, description, curves, right=right, alpha=0.2, ncols=3))
     return plots
-
-
-def _evidence(run: Run, home: Path) -> Evidence | None:
-    folder = home / run.folder
-    if run.facts is None or not (folder / "telemetry.lp").is_file():
-        return None
-    return Evidence(
-        read_plan(folder / "plan.json"), FromFile(folder / "telemetry.lp"), agent_results(folder / "agents")
-    )
 
 
 def _first(run: Evidence | None, series: str) -> list[Timed]:
