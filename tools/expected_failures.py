@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from testbed.documents import read_json
 from testbed.judge.checks.registry import FACTS
@@ -52,11 +52,6 @@ class Reference(NamedTuple):
     low: float
     high: float
     runs: int
-
-    @property
-    def relative_width(self) -> float:
-        """The width in parts of the least."""
-        return (self.high - self.low) / abs(self.low) if self.low else 0.0
 
     @property
     def same(self) -> tuple[str, str, str]:
@@ -110,13 +105,11 @@ def _limits(claim: str, check: str, found: Sequence[Reference]) -> dict[str, dic
 def _borrowed(one: Reference, found: Sequence[Reference]) -> float:
     """The width for a reference that has none of its own."""
     others = [other for other in found if other.same == one.same and other is not one]
-    groups: dict[tuple[str, str], Reference] = {}
-    for other in others:
-        before = groups.setdefault((other.engine, other.form), other)
-        groups[other.engine, other.form] = before._replace(
-            low=min(before.low, other.low), high=max(before.high, other.high)
-        )
-    widths = [abs(one.low) * group.relative_width for group in groups.values()]
+    widths = []
+    for form in {(other.engine, other.form) for other in others}:
+        group = [other for other in others if (other.engine, other.form) == form]
+        low, high = min(other.low for other in group), max(other.high for other in group)
+        widths.append(abs(one.low) * (high - low) / abs(low) if low else 0.0)
     if not ENGINES[one.engine].virtual_time:
         for other in others:
             if other.form == one.form:
@@ -125,18 +118,28 @@ def _borrowed(one: Reference, found: Sequence[Reference]) -> float:
 
 
 def _references(claims: Claims, folder: Path) -> Iterator[Reference]:
-    known = {name: claim for name, claim in claims.claims.items() if claim.xfail}
-    for verdict in sorted(folder.rglob("verdict.json")):
-        run = verdict.parent
-        scenario = read_verdict(run).scenario
-        for name, claim in known.items():
-            if claims.runs[claim.run].run != scenario:
+    for file in sorted(folder.rglob("verdict.json")):
+        run, verdict = file.parent, read_verdict(file.parent)
+        table = read_table(run) if (run / "table.json").is_file() else None
+        if table:
+            form, runs = variant(run, table["name"]), int(table["repeat"])
+        elif (run / "plan.json").is_file() and not _is_a_cell(run, folder):
+            plan = read_json(run / "plan.json")
+            form, runs = plan.get("variant", "quick" if plan["quick"] else "full"), 1
+        else:
+            continue
+        if form == "changed":
+            continue
+        engine, results = engine_of(table or plan).name, {result.name: result for result in verdict.checks}
+        for name, claim in claims.claims.items():
+            if claim.xfail is None or claims.runs[claim.run].run != verdict.scenario:
                 continue
             for check in _checks(name, claim):
-                if (run / "table.json").is_file():
-                    yield from _of_table(name, claim, check, run)
-                elif (run / "plan.json").is_file() and not _is_a_cell(run, folder):
-                    yield from _of_run(name, check, run)
+                result = results.get(check)
+                if table and (result is None or result.judge != "each_run"):
+                    result = _judged_again(name, claim, check, table)
+                if result:
+                    yield from _failing(name, check, result, engine, form, runs)
 
 
 def _beside(claims: Claims, folder: Path, failing: set[tuple[str, str]]) -> Iterator[Reference]:
@@ -162,28 +165,10 @@ def _is_a_cell(run: Path, folder: Path) -> bool:
     return any((above / "table.json").is_file() for above in run.parents if above.is_relative_to(folder))
 
 
-def _of_run(name: str, check: str, run: Path) -> Iterator[Reference]:
-    plan = read_json(run / "plan.json")
-    form = plan.get("variant", "quick" if plan["quick"] else "full")
-    result = next((one for one in read_verdict(run).checks if one.name == check), None)
-    if result is not None and form != "changed":
-        yield from _failing(name, check, result, engine_of(plan).name, form, 1)
-
-
-def _of_table(name: str, claim: Claim, check: str, run: Path) -> Iterator[Reference]:
-    table = read_table(run)
-    if (form := variant(run, table["name"])) == "changed":
-        return
-    runs = int(table["repeat"])
-    if (result := next((one for one in read_verdict(run).checks if one.name == check), None)) and (
-        result.judge == "each_run"
-    ):
-        yield from _failing(name, check, result, engine_of(table).name, form, runs)
-        return
+def _judged_again(name: str, claim: Claim, check: str, table: Mapping[str, Any]) -> CheckResult:
     loaded = table_file.load(table["name"], quick=bool(table["quick"]))
     requested = claim.table_check(name) or next(one for one in loaded.table.checks if one.name == check)
-    result = judge_one(requested, summaries_of(table), table["columns"], results_of(table), table["engine"])
-    yield from _failing(name, check, result, engine_of(table).name, form, runs)
+    return judge_one(requested, summaries_of(table), table["columns"], results_of(table), table["engine"])
 
 
 def _failing(name: str, check: str, result: CheckResult, engine: str, form: str, runs: int) -> Iterator[Reference]:

@@ -57,7 +57,15 @@ def all_(
 
     events.refuse_with(as_json, dry_run)
     claims = load(only=only or ())  # bad input ends here, before anything is set up
-    requests = [kind.Request(one, quick, tuple(only or ()), resume, link) for one in _engines(engine)]
+    names = engine.split(",")
+    if not set(names) <= set(ENGINES) or len(set(names)) != len(names):
+        raise BadInput(
+            "claims.bad-engines",
+            "--engine {text}: should be {engines}, or several of them, like mininet,vkernel",
+            text=engine,
+            engines=", ".join(ENGINES),
+        )
+    requests = [kind.Request(name, quick, tuple(only or ()), resume, link) for name in names]
     if resume and len(requests) > 1:
         raise BadInput(
             "claims.resume-needs-one-engine",
@@ -104,18 +112,6 @@ def reference(
     copies = keep(result.resolve(), place)
     size = sum(path.stat().st_size for path in copies)
     print(f"{shown(place)}: {len(copies)} files, {size / 1e6:.1f} MB")
-
-
-def _engines(text: str) -> list[str]:
-    found = text.split(",")
-    if not set(found) <= set(ENGINES) or len(set(found)) != len(found):
-        raise BadInput(
-            "claims.bad-engines",
-            "--engine {text}: should be {engines}, or several of them, like mininet,vkernel",
-            text=text,
-            engines=", ".join(ENGINES),
-        )
-    return found
 
 
 def _run(claims: Claims, requests: Sequence[Request], beside: Sequence[Path], progress: Progress) -> int:

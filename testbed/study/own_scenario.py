@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,11 @@ def own_file(kept: Path, name: str, commit: str) -> Path:
     wanted = _topology(kept)
     if not any(_names_file(part) for part in wanted):
         return kept
-    return next((place for place in _places(name, commit) if _has(place, wanted)), kept)
+    for place in _places(name, commit):
+        with suppress(TestbedError):
+            if _topology(place) == wanted:
+                return place
+    return kept
 
 
 def _topology(file: Path) -> list[Any]:
@@ -37,19 +42,12 @@ def _topology(file: Path) -> list[Any]:
     return [document.get("topology"), *(links if isinstance(links, list) else [links])]
 
 
-def _has(place: Path, wanted: list[Any]) -> bool:
-    try:
-        return _topology(place) == wanted
-    except TestbedError:
-        return False
-
-
 def _names_file(part: Any) -> bool:
     """Whether it is a topology in Python, or a link with a trace or samples of jitter."""
     if not isinstance(part, dict):
         return False
     jitter = part.get("jitter")
-    return bool(part.get("file") or part.get("trace") or (isinstance(jitter, dict) and jitter.get("file")))
+    return any((part.get("file"), part.get("trace"), isinstance(jitter, dict) and jitter.get("file")))
 
 
 def _places(name: str, commit: str) -> Iterator[Path]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,15 +65,43 @@ def judge(name: str, claim: Claim, made: Made, folder: Path, expected: ExpectedF
     A claim rests on its whole run: the deciding check counts only if no run behind it broke down, is missing or
     untrusted, or failed a fact (:data:`FACTS`) such as its payload. Otherwise the claim stays open, with a reason.
     """
-    judged = partial(_judged, name, claim, made)
+    status, reason, result, table = _decide(name, claim, made, folder, expected)
+    decided = result is not None and status in (Status.PASS, Status.FAIL)
+    numbers = _in_numbers(result, table, claim.unit) if result else {}
+    if decided:
+        numbers["n"] = numbers["n"] or 1
+    return Judged(
+        id=name,
+        **claim.model_dump(include=_OF_CLAIM),
+        verdict=status,
+        reason=reason,
+        command=made.command,
+        check=claim.check or (result.judge if result else "judge"),
+        reproduces=claim.xfail is None,
+        by_chance=claim.xfail is not None and not claim.xfail.strict,
+        outcome=result.outcome if result and decided else None,
+        xfail=result.xfail.model_dump(mode="json") if result and result.xfail else None,
+        cause=claim.xfail.cause if claim.xfail else claim.cause,
+        observations=result.figures.get("observations") if result else None,
+        result=made.folder,
+        report=f"{made.folder}/report.html" if made.folder else "",
+        **numbers,
+    )
+
+
+Decision = tuple[Status, str, CheckResult | None, Mapping[str, Any] | None]
+"""Status and reason of a claim, with the deciding check's result and the table that it is over, where there are any."""
+
+
+def _decide(name: str, claim: Claim, made: Made, folder: Path, expected: ExpectedFailure | None) -> Decision:
     if not made.folder:
-        return judged(made.state, made.why)
+        return made.state, made.why, None, None
     if made.shorter and claim.full_only:
-        return judged(Status.SKIPPED, f"Left open by a quick run: {claim.full_only}")
+        return Status.SKIPPED, f"Left open by a quick run: {claim.full_only}", None, None
     run = confine.inside(folder, made.folder)
     verdict = read_verdict(run)
     if verdict.broken:
-        return judged(Status.ERROR, verdict.broken)
+        return Status.ERROR, verdict.broken, None, None
     table = read_table(run) if (run / "table.json").is_file() else None
     result, apart = next((check for check in verdict.checks if check.name == claim.check), None), None
     if table is None:
@@ -90,7 +117,7 @@ def judge(name: str, claim: Claim, made: Made, folder: Path, expected: ExpectedF
         if check is not None and result is not None and result.status != Status.SKIPPED:
             apart = _worst_cell(check, cells)
     if result is None:
-        return judged(Status.ERROR, f"{made.folder} has no check {claim.check!r}")
+        return Status.ERROR, f"{made.folder} has no check {claim.check!r}", None, None
     if result.xfail is None and result.judge not in FACTS:
         result = result.expected_to_fail(expected)
     status, reason = apart or (result.status, result.reason)
@@ -99,7 +126,7 @@ def judge(name: str, claim: Claim, made: Made, folder: Path, expected: ExpectedF
     on_no_machine = status == Status.UNSUPPORTED and table is not None and engine_of(table).virtual_time
     if on_no_machine or result.status == Status.SKIPPED:
         status = Status.SKIPPED
-    return judged(status, reason, result, table)
+    return status, reason, result, table
 
 
 Apart = tuple[Status, str]
@@ -173,35 +200,3 @@ def _measured(figures: Mapping[str, float], intervals: Mapping[str, Sequence[flo
         return f"{low} to {high} {unit}".strip() + f", {len(figures)} cells"
     ends = "".join(f" [{words.figure(low)}, {words.figure(high)}]" for low, high, *_ in intervals.values())
     return f"{low}{ends} {unit}".strip()
-
-
-def _judged(
-    name: str,
-    claim: Claim,
-    made: Made,
-    status: Status,
-    reason: str,
-    result: CheckResult | None = None,
-    table: Mapping[str, Any] | None = None,
-) -> Judged:
-    decided = result is not None and status in (Status.PASS, Status.FAIL)
-    numbers = _in_numbers(result, table, claim.unit) if result else {}
-    if decided:
-        numbers["n"] = numbers["n"] or 1
-    return Judged(
-        id=name,
-        **claim.model_dump(include=_OF_CLAIM),
-        verdict=status,
-        reason=reason,
-        command=made.command,
-        check=claim.check or (result.judge if result else "judge"),
-        reproduces=claim.xfail is None,
-        by_chance=claim.xfail is not None and not claim.xfail.strict,
-        outcome=result.outcome if result and decided else None,
-        xfail=result.xfail.model_dump(mode="json") if result and result.xfail else None,
-        cause=claim.xfail.cause if claim.xfail else claim.cause,
-        observations=result.figures.get("observations") if result else None,
-        result=made.folder,
-        report=f"{made.folder}/report.html" if made.folder else "",
-        **numbers,
-    )

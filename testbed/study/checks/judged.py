@@ -110,10 +110,9 @@ class Judged:
     @property
     def n_told(self) -> str:
         """Number of runs, and their level of confidence: ``3: 75%``, ``3: one``, ``2``."""
-        if self.n is None:
-            return ""
+        n = "" if self.n is None else str(self.n)
         worth = "one" if self.is_one_observation else "" if self.level is None else levels_in_words([self.level])
-        return f"{self.n}: {worth}" if worth else str(self.n)
+        return f"{n}: {worth}" if n and worth else n
 
     @property
     def part(self) -> Status:
@@ -157,14 +156,13 @@ _NOT_DECIDED: Mapping[Status, str] = {
 
 def decided_of(claims: Sequence[Judged]) -> str:
     """``19 of 71 claims decided; not decided: 45 skipped, 7 inconclusive``: what a PASS or FAIL speaks of."""
-    decided = sum(claim.as_known is not None for claim in claims)
-    text = f"{decided} of {len(claims)} claims decided"
+    text = f"{sum(claim.as_known is not None for claim in claims)} of {len(claims)} claims decided"
     if counted := counts(claim.counted_as for claim in claims if claim.counted_as):
         text += f" ({counted})"
     measured = sum(claim.is_measured for claim in claims)
-    parts = [claim.part for claim in claims if claim.as_known is None and not claim.is_measured]
+    undecided = [claim.part for claim in claims if claim.as_known is None and not claim.is_measured]
     rest = [f"{measured} measured only"] if measured else []
-    rest += [f"{parts.count(part)} {word}" for part, word in _NOT_DECIDED.items() if part in parts]
+    rest += [f"{undecided.count(part)} {word}" for part, word in _NOT_DECIDED.items() if part in undecided]
     return text + (f"; not decided: {', '.join(rest)}" if rest else "")
 
 
@@ -206,23 +204,25 @@ class FalseAlarms:
         """Compute them. An interval that covers the true value with ``level`` lies beyond the limit, on the side where
         the claim fails, with (1 − level)/2; a claim of several places fails if any of them does."""
         decided = [claim for claim in claims if claim.as_known is not None]
-        levels = [claim.level for claim in decided if claim.level is not None]
-        chances = [
-            1 - math.prod((1 + level) / 2 for *_, level in claim.intervals.values())
-            for claim in decided
-            if claim.level is not None
-        ]
-        at_least_one = 1 - math.prod(1 - chance for chance in chances)
-        one = sum(claim.is_one_observation for claim in decided)
-        unknown = len(decided) - len(levels) - one
-        return cls(len(claims), tuple(levels), sum(chances), at_least_one, one, unknown)
+        levels, chances = [], []
+        for claim in decided:
+            if claim.level is not None:
+                levels.append(claim.level)
+                chances.append(1 - math.prod((1 + level) / 2 for *_, level in claim.intervals.values()))
+        return cls(
+            claims=len(claims),
+            levels=tuple(levels),
+            expected=sum(chances),
+            at_least_one=1 - math.prod(1 - chance for chance in chances),
+            without_chance=(one := sum(claim.is_one_observation for claim in decided)),
+            unknown=len(decided) - len(levels) - one,
+        )
 
     @property
     def text(self) -> str:
         """The numbers in a sentence."""
-        text = f"Of {self.claims} claims judged at once "
         one = f"{self.at_least_one:.0%}" if self.at_least_one < 0.995 else "nearly 1"
-        text += (
+        text = f"Of {self.claims} claims judged at once " + (
             f"{len(self.levels)} are decided by intervals of {levels_in_words(self.levels)}: if each true value "
             f"lay exactly at its limit, at most {self.expected:.1f} of them would be expected to fail by chance, "
             f"and one or more with a probability of at most {one}"

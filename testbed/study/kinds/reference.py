@@ -35,8 +35,14 @@ def keep(result: Path, place: Path) -> list[Path]:
     """Copy the small files of ``result``, a result folder of all claims, a table or a run, to ``place``; returns the
     copies. Raises BadInput for a result that was stopped or can't be trusted, and for another result in ``place``."""
     confine.refuse_links(result)
-    of_all = (result / "claims.json").is_file()
-    files = _of_all(result) if of_all else _of_one(result)
+    if of_all := (result / "claims.json").is_file():
+        files = _of_all(result)
+    elif (verdict := read_verdict(result)).verdict == Status.UNTRUSTED or verdict.broken:
+        raise BadInput(
+            "claims.no-reference", "{result}: {why}, so it is no reference", result=result, why=verdict.summary
+        )
+    else:
+        files = [result / name for name in OF_A_RUN]
     named = place / ("claims.json" if of_all else "verdict.json")
     if named.is_file() and read_json(named)["run"] != read_json(result / named.name)["run"]:
         raise BadInput(
@@ -66,13 +72,3 @@ def _of_all(result: Path) -> list[Path]:
     runs = [confine.inside(result, run["folder"]) for run in document["runs"].values() if run["folder"]]
     runs += [first for run in runs if (run / "table.json").is_file() and (first := first_run(run)) is not None]
     return [result / name for name in OF_ALL] + [run / name for run in runs for name in OF_A_RUN]
-
-
-def _of_one(result: Path) -> list[Path]:
-    """Files of a run or table."""
-    verdict = read_verdict(result)
-    if verdict.verdict == Status.UNTRUSTED or verdict.broken:
-        raise BadInput(
-            "claims.no-reference", "{result}: {why}, so it is no reference", result=result, why=verdict.summary
-        )
-    return [result / name for name in OF_A_RUN]
