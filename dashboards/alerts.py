@@ -31,8 +31,8 @@ class Rule:
     figures: dict[str, str]
     above: float
     message: str
-    dashboard: str
     panel: str
+    dashboard: str = "convergence"
     severity: str = "warning"
     last_s: int = 3600
 
@@ -59,7 +59,6 @@ RULES = (
         0,
         f"{_RUN_NAMED}: the check “{{{{ .Labels.check }}}}” fails. Measured {{{{ .Labels.measures }}}}, expected "
         "{{ .Labels.expects }} (unit: {{ .Labels.unit }}).",
-        "convergence",
         "Window shares and the law",
     ),
     Rule(
@@ -69,7 +68,6 @@ RULES = (
         0,
         f"{_RUN_NAMED} ({{{{ .Labels.occasion }}}}): it broke down and was not judged: measured nothing, expected a "
         "verdict. Its report says why.",
-        "convergence",
         "Verdict",
     ),
     Rule(
@@ -86,8 +84,8 @@ RULES = (
         f"{_RUN_NAMED}: link {{{{ .Labels.link }}}} {{{{ .Labels.direction }}}} is off by {_value('oflimit', '%.1f')} "
         f"times what is allowed. Measured {_value('rate', '%.0f')} bit/s and {_value('delay', '%.2f')} ms, expected "
         f"{_value('rateasked', '%.0f')} bit/s and {_value('delayasked', '%.2f')} ms.",
-        "links",
         "Calibration",
+        "links",
     ),
     Rule(
         "ncp-telemetry-lag",
@@ -96,7 +94,6 @@ RULES = (
         5000,
         f"{_RUN_NAMED}: the database is behind. Measured {_value('lag', '%.0f')} ms, expected at most 5000 ms. Nothing "
         "is lost: the samples are in the run's files until it takes them.",
-        "convergence",
         "Database is behind by",
         last_s=60,
     ),
@@ -107,9 +104,8 @@ RULES = (
         0,
         f"{_RUN_NAMED}: the nightly run did not pass. Measured {_value('checks', '%.0f')} failed checks (0: it is not "
         "to be trusted), expected 0 checks.",
-        "convergence",
         "Verdict",
-        "critical",
+        severity="critical",
         last_s=86400,
     ),
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
 import requests
@@ -13,6 +12,7 @@ from influxdb import InfluxDBClient
 from influxdb.exceptions import InfluxDBClientError, InfluxDBServerError
 
 from testbed.errors import RunFailed
+from testbed.series.influxql import tag_is
 from testbed.services.influx.endpoint import Endpoint, Role
 
 LINES_PER_BATCH = 5000
@@ -75,9 +75,10 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self._client.close()
 
-    def query(self, influxql: str, **parameters: str | float | int) -> list[Series]:
-        """Answer of one statement; ``$name`` in its WHERE clause stands for a keyword argument."""
-        answer = self._ask(influxql, parameters)
+    def query(self, influxql: str, *, method: str = "GET") -> list[Series]:
+        """Answer of one statement."""
+        with self._reported(f"query: {influxql}"):
+            answer = self._client.query(influxql, epoch="ns", method=method)
         return [
             Series(
                 name=raw.get("name", ""),
@@ -87,32 +88,25 @@ class Client:
                     for position, column in enumerate(raw["columns"])
                 },
             )
-            for raw in answer.get("series", ())
+            for raw in answer.raw.get("series", ())
         ]
 
-    def write(self, lines: Iterable[str], retention: str = "") -> int:
-        """Write points in line protocol with nanosecond timestamps; returns how many lines were sent.
+    def execute(self, influxql: str) -> None:
+        """A statement that changes something. The role must be allowed to."""
+        self.query(influxql, method="POST")
+
+    def write(self, lines: Iterable[str], retention: str = "") -> None:
+        """Write points in line protocol with nanosecond timestamps.
 
         ``retention`` is the retention policy, "" for the database's default.
         """
-        where = {"db": self._database, "precision": "ns"} | ({"rp": retention} if retention else {})
-        remaining = iter(lines)
-        sent = 0
-        while batch := list(islice(remaining, LINES_PER_BATCH)):
-            with self._reported("a write"):
-                self._client.write(batch, where, 204, "line")
-            sent += len(batch)
-        return sent
+        options = {"retention_policy": retention or None, "batch_size": LINES_PER_BATCH, "protocol": "line"}
+        with self._reported("a write"):
+            self._client.write_points(lines, "n", **options)
 
     def delete_run(self, run: str) -> None:
         """Remove every point of a run. The role must be allowed to write."""
-        self.execute("DROP SERIES FROM /.*/ WHERE run = $run", run=run)
-
-    def _ask(self, influxql: str, parameters: dict[str, Any], method: str = "GET") -> dict[str, Any]:
-        with self._reported(f"query: {influxql}"):
-            answer = self._client.query(influxql, bind_params=parameters, epoch="ns", method=method)
-        raw: dict[str, Any] = answer.raw
-        return raw
+        self.execute(f"DROP SERIES FROM /.*/ WHERE {tag_is('run', run)}")
 
     @contextmanager
     def _reported(self, request: str) -> Iterator[None]:
@@ -136,7 +130,3 @@ class Client:
                 error=error,
                 request=request,
             ) from error
-
-    def execute(self, influxql: str, **parameters: str | float | int) -> None:
-        """A statement that changes something. The role must be allowed to."""
-        self._ask(influxql, parameters, method="POST")

@@ -38,8 +38,8 @@ def before_the_first() -> list[str]:
 
 def begin(client: Client, plan: Plan, folder: Path, now_ns: int) -> None:
     """Enter a run that begins now and leaves its results in ``folder``. The client's role is ``admin``."""
-    facts = {**_facts(plan), **_report(folder), "state": "on", "length_s": shown_s(plan)}
-    client.write([*_lines({"run": LATEST}, {"run_id": LATEST}, _LAST_OF_ALL_NS), *_lines(_tags(plan), facts, now_ns)])
+    latest = _lines({"run": LATEST}, {"run_id": LATEST}, _LAST_OF_ALL_NS)
+    client.write([*latest, *_lines(_tags(plan), _facts(plan, folder), now_ns)])
 
 
 def lengthen(client: Client, plan: Plan, length_s: float) -> None:
@@ -95,9 +95,11 @@ def _tags(plan: Plan) -> dict[str, str]:
     }
 
 
-def _facts(plan: Plan) -> dict[str, Any]:
+def _facts(plan: Plan, folder: Path) -> dict[str, Any]:
     boards = dashboards_of(plan)
     choices = [plan["run"], *(f"{LATEST}:{board}" for board in boards)]
+    full, below = folder.resolve(), paths.results().resolve()
+    served = full.relative_to(below).as_posix() if full.is_relative_to(below) else "not-below-the-results"
     return {
         "run_id": plan["run"],
         "board": boards[0],
@@ -105,15 +107,12 @@ def _facts(plan: Plan) -> dict[str, Any]:
         "choices": f" {' '.join(choices)} ",
         "variant": str(plan.get("variant", "full")),
         "occasion": str(plan.get("occasion", "manual")),
+        # As Grafana serves it, which has the results of one checkout, and on this machine.
+        "report": f"{served}/report.html",
+        "folder": str(full),
+        "state": "on",
+        "length_s": shown_s(plan),
     }
-
-
-def _report(folder: Path) -> dict[str, str]:
-    """Address of the report: as Grafana serves it, which has the results of one checkout, and on this machine."""
-    full = folder.resolve()
-    below = paths.results().resolve()
-    served = full.relative_to(below).as_posix() if full.is_relative_to(below) else "not-below-the-results"
-    return {"report": f"{served}/report.html", "folder": str(full)}
 
 
 def _lines(tags: Mapping[str, str], fields: Mapping[str, Any], time_ns: int) -> list[str]:
