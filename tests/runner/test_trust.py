@@ -68,8 +68,9 @@ def relayed(late_us: float, lost: int) -> dict[str, Any]:
 
 
 def trust(**changes: Any) -> Trust:
-    parts = {"relay": {"links": []}, "idle": [0.5], "qdiscs": []}
-    return Trust.of(violations(LIMITS, **{**parts, **changes}))
+    plan: Any = {"limits": LIMITS, "telemetry": {"interval_ms": 100}, "timeline": [], "links": changes.pop("links", [])}
+    parts = {"relay": {"links": []}, "host_load": [(0.1, 0.5)], "qdiscs": []}
+    return Trust.of(violations(plan, **{**parts, **changes}))
 
 
 def shaper(drops: int) -> dict[str, Any]:
@@ -82,7 +83,8 @@ def test_a_quiet_run_is_trusted() -> None:
 
 
 def test_what_makes_a_run_untrusted() -> None:
-    said = trust(relay={"links": [relayed(2500.0, 0), relayed(10.0, 3)]}, idle=[0.0, 0.02], qdiscs=[shaper(7)])
+    starved = [(0.1, 0.0), (0.1, 0.02)]
+    said = trust(relay={"links": [relayed(2500.0, 0), relayed(10.0, 3)]}, host_load=starved, qdiscs=[shaper(7)])
     assert not said.trusted
     assert list(said.said) == [
         Saying("link.late", late_ms=2.5, limit_ms=2.0).at("link fast ab"),
@@ -103,9 +105,10 @@ def test_a_machine_that_stopped_once_is_not_trusted() -> None:
 
 def test_a_stretch_without_idle_time_is_enough() -> None:
     # A loop that ran for a part of the transfer only leaves the mean high.
-    (reason,) = trust(idle=[0.6], longest_busy_s=3.2).said
-    assert reason == Saying("machine.busy", busy_s=3.2, idle=0.05, limit_s=2.0)
-    assert trust(longest_busy_s=1.9).trusted
+    busy, rest = (0.1, 0.0), [(0.1, 1.0)] * 80
+    (reason,) = trust(host_load=[busy] * 32 + rest).said
+    assert reason == Saying("machine.busy", busy_s=3.3, idle=0.05, limit_s=2.0)
+    assert trust(host_load=[busy] * 18 + rest).trusted
 
 
 def test_late_samples_of_the_load_count_for_all_that_they_cover(tmp_path: Path) -> None:
@@ -154,7 +157,8 @@ def test_drops_count_once_and_only_where_nobody_asked_for_them() -> None:
     assert trust(qdiscs=queue_in_the_middle).trusted
     netem = {**middle, "dev": "l1b", "kind": "netem", "root": True}
     assert not trust(qdiscs=[netem]).trusted, "its limit was too low"
-    assert trust(qdiscs=[netem], lossy={"l1b"}).trusted
+    lossy = {"name": "l1", "loss": 0.01, **{end: {"middle_interface": f"l1{end}"} for end in "ab"}}
+    assert trust(qdiscs=[netem], links=[lossy]).trusted
 
 
 def test_interfaces_are_lossy_by_the_links_loss_or_the_timeline() -> None:
@@ -184,7 +188,7 @@ def test_a_clock_that_is_set_shows(before: list[float], after: list[float], step
     found = clock_step_s([base + late for late in before] + [base + step_s + late for late in after])
     if min(len(before), len(after)) >= STEP_SAMPLES:
         assert found == pytest.approx(step_s, abs=0.051)
-        (reason,) = violations(LIMITS, relay=None, idle=[], qdiscs=[], clock_step_s=found)
+        (reason,) = trust(relay=None, host_load=[], clock_step_s=found).said
         assert reason == Saying("machine.clock-set", way="forward" if step_s > 0 else "back", by_s=abs(found))
 
 

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from collectors.host_load import idle_shares, longest_busy_s
 from testbed.judge.checks.evidence import Evidence
 from testbed.judge.checks.result import Trust
 from testbed.judge.trust import calibration, machine, simulated_links, telemetry, underlay
@@ -40,15 +39,7 @@ def of_measurements(
     positive). ``underlay_samples`` are None where all hosts are on one machine; they are judged in the transfer's
     time, by ``events`` of the telemetry.
     """
-    reasons = machine.violations(
-        plan["limits"],
-        relay=relay,
-        idle=idle_shares(host_load, plan["telemetry"]["interval_ms"] / 1000),
-        qdiscs=qdiscs,
-        lossy=machine.lossy_interfaces(plan),
-        longest_busy_s=longest_busy_s(host_load),
-        clock_step_s=clock_step_s,
-    )
+    reasons = machine.violations(plan, relay, qdiscs, host_load, clock_step_s)
     if underlay_samples is not None:
         ways, span = underlay.ways_of(plan), underlay.span_of(events)
         reasons += underlay.violations(plan["limits"], ways, underlay_samples, span)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from collectors.host_load import BUSY
+from collectors.host_load import BUSY, idle_shares, longest_busy_s
 from testbed.message import Message, Messages
 from testbed.plan.model import Limits, Plan
 from testbed.series.series import line_protocol, point
@@ -50,21 +50,16 @@ def _may_drop(qdisc: Mapping[str, Any], lossy: Collection[str]) -> bool:
 
 
 def violations(
-    limits: Limits,
-    *,
+    plan: Plan,
     relay: Mapping[str, Any] | None,
-    idle: Sequence[float],
     qdiscs: Sequence[Mapping[str, Any]],
-    lossy: Collection[str] = (),
-    longest_busy_s: float = 0.0,
+    host_load: Spans,
     clock_step_s: float = 0.0,
 ) -> list[Message]:
-    """``relay`` is the relay's own result (None with netem), ``qdiscs`` the counters at the transfer's end.
-
-    ``idle`` are the shares of idle CPU time sampled during the transfer, ``longest_busy_s`` is the longest time
-    with less than :data:`collectors.host_load.BUSY` of it, ``lossy`` the link emulator's interfaces that are to lose
-    frames (:func:`lossy_interfaces`), ``clock_step_s`` what the clock was set by (forward as positive).
-    """
+    """The reasons not to trust a run, by measurements that :func:`testbed.judge.trust.of_measurements` describes."""
+    limits, lossy = plan["limits"], lossy_interfaces(plan)
+    idle = idle_shares(host_load, plan["telemetry"]["interval_ms"] / 1000)
+    busy_s = longest_busy_s(host_load)
     found = Messages()
     for link in (relay or {}).get("links", []):
         found += [said.at(f"link {link['link']} {link['direction']}") for said in _of_relayed(limits, link)]
@@ -88,12 +83,12 @@ def violations(
             idle=mean,
             limit=limits["cpu_idle"],
         )
-    if longest_busy_s > limits["cpu_busy_s"]:
+    if busy_s > limits["cpu_busy_s"]:
         found.add_message(
             "machine.busy",
             "the machine was starved: for {busy_s:.1f} s in a row less than {idle:.0%} of its CPU time was idle "
             "(limit {limit_s:g} s)",
-            busy_s=longest_busy_s,
+            busy_s=busy_s,
             idle=BUSY,
             limit_s=limits["cpu_busy_s"],
         )
