@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from testbed.judge.checks import summary
+from testbed.judge.checks import derived
 from testbed.judge.checks.result import CheckResult
 
 
@@ -68,7 +68,7 @@ def result(judge: str, **values: Any) -> CheckResult:
     ],
 )
 def test_a_check_in_words_and_in_parts(check, asked, measured, expected, unit, part):
-    assert summary.measured(check) == measured
-    assert summary.expected(check, asked) == expected
-    assert summary.unit_of(check, asked) == unit
-    assert summary.of_expected(check, asked) == (part if part is None else pytest.approx(part))
+    assert derived.measured_in_words(check) == measured
+    assert derived.expected_in_words(check, asked) == expected
+    assert derived.unit_of(check, asked) == unit
+    assert derived.part_of_expected(check, asked) == (part if part is None else pytest.approx(part))

@@ -10,7 +10,7 @@ import pytest
 
 from testbed.documents import read_json
 from testbed.errors import BadInput
-from testbed.judge.checks import summary
+from testbed.judge.checks import derived
 from testbed.judge.checks.evidence import CannotJudge, Timed, agent_results
 from testbed.judge.checks.result import CheckResult, Trust, Verdict
 from testbed.judge.verify import differences, read_verdict, recorded_database_points, text_differences, verify
@@ -274,9 +274,9 @@ def test_a_check_at_a_glance(
     judge: str, values: Any, asked: Any, texts: tuple[str, str, str], part: float | None
 ) -> None:
     check = CheckResult(name="c", judge=judge, status="pass", reason="", **values)
-    found = summary.measured(check), summary.expected(check, asked), summary.unit_of(check, asked)
+    found = derived.measured_in_words(check), derived.expected_in_words(check, asked), derived.unit_of(check, asked)
     assert found == texts
-    assert summary.of_expected(check, asked) == (None if part is None else pytest.approx(part))
+    assert derived.part_of_expected(check, asked) == (None if part is None else pytest.approx(part))
 
 
 def test_a_sessions_samples_end_with_it_though_another_goes_on() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from testbed.judge.checks import planned, summary
+from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence
 from testbed.judge.checks.follows_law import FollowsLaw
 from testbed.judge.checks.law import law_for
@@ -20,6 +20,20 @@ from testbed.series import Reader, named
 from testbed.series.reader import end_of, start_of
 from testbed.series.series import Point, line_protocol, point
 from testbed.series.tables import AFTER_MS, BEFORE_MS
+
+_UNITS = {
+    "follows_law": "of the window",
+    "settles": "s",
+    "goodput": "of what the links carry",
+    "fair_share": "(Jain's index)",
+    "link_filled": "of the link's rate",
+    "mptcp_carried": "subflows",
+    "payload_intact": "bytes",
+    "payload_captured": "bytes",
+    "points_stored": "points",
+    "window_edges": "edges",
+}
+"""Units by the check's function; a check of a series has the series' own unit."""
 
 
 def derived_lines(plan: Plan, reader: Reader, verdict: Verdict) -> str:
@@ -115,12 +129,12 @@ def verdict_points(plan: Plan, verdict: Verdict, start_ns: int, end_ns: int) -> 
 
 def _check_point(tags: Mapping[str, str], check: CheckResult, asked: Mapping[str, Any], end_ns: int) -> Point:
     in_words = {
-        "measures": summary.measured(check),
-        "expects": summary.expected(check, asked),
-        "unit": summary.unit_of(check, asked) or "-",
+        "measures": measured_in_words(check),
+        "expects": expected_in_words(check, asked),
+        "unit": unit_of(check, asked) or "-",
     }
     values = {name: getattr(check, name) for name in ("measured", "expected", "tolerance")}
-    values["of_expected"] = summary.of_expected(check, asked)
+    values["of_expected"] = part_of_expected(check, asked)
     fields = {
         "status": check.status,
         "reason": check.reason,
@@ -171,3 +185,49 @@ def occasion(plan: Plan) -> str:
 
 def _run_tags(plan: Plan) -> dict[str, str]:
     return {"run": plan["run"], "scenario": plan["scenario"]}
+
+
+def unit_of(check: CheckResult, planned: Mapping[str, Any]) -> str:
+    """The unit of the check's figures, "" for a plain ratio; ``planned`` is the check in the plan."""
+    if check.judge in _UNITS:
+        return _UNITS[check.judge]
+    if check.judge == "level" and "series" in planned:
+        return named(planned["series"]).unit
+    return ""
+
+
+def measured_in_words(check: CheckResult) -> str:
+    """The measured value in words, ``nothing`` without one."""
+    return "nothing" if check.measured is None else _text(check.measured)
+
+
+def expected_in_words(check: CheckResult, planned: Mapping[str, Any]) -> str:
+    """The expected value in words, with its tolerance."""
+    text = "to be judged" if check.expected is None else _text(check.expected)
+    if check.tolerance:
+        return f"{text} ± {check.tolerance:g}"
+    if check.judge == "settles" and "tolerance" in planned:
+        return f"{text}, within ± {planned['tolerance']:.0%} of the ratio"
+    return text
+
+
+def part_of_expected(check: CheckResult, planned: Mapping[str, Any]) -> float | None:
+    """The figure in parts of what is expected (of what is allowed, where nothing at all would be best); None where it
+    has no number."""
+    if not isinstance(check.measured, (int, float)):
+        return None
+    if isinstance(check.expected, (int, float)):
+        whole = float(check.expected) or float(check.tolerance or 0)
+    elif check.judge == "settles":
+        whole = float(planned.get("within_s", 0))
+    elif planned.get("max"):
+        whole = (float(planned.get("min") or 0) + float(planned["max"])) / 2
+    else:
+        whole = float(planned.get("min") or 0)
+    return float(check.measured) / whole if whole else None
+
+
+def _text(value: float | str) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"

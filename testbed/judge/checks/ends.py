@@ -43,49 +43,46 @@ class PayloadIntact(CheckParameters):
             raise CannotJudge("payload.unknown-length", "the run sends for a time, so its number of bytes is not known")
         # Of what is sent for a time, it is known what any number of bytes has to be.
         wanted = int(session.get("transfer_bytes", sender["bytes"]))
-        got, sent_sha256 = receiver["bytes"], sender["sha256"]
+        figures: dict[str, Any] = {
+            "session": session["name"],
+            "sent_bytes": sender["bytes"],
+            "received_bytes": receiver["bytes"],
+            "sent_sha256": sender["sha256"],
+            "received_sha256": receiver["sha256"],
+        }
         problems = Messages()
-        if got != wanted:
+        if receiver["bytes"] != wanted:
             problems.add_message(
-                "payload.received", "the receiver got {count:,} of {wanted:,} bytes", count=got, wanted=wanted
+                "payload.received",
+                "the receiver got {count:,} of {wanted:,} bytes",
+                count=receiver["bytes"],
+                wanted=wanted,
             )
         if sender["bytes"] != wanted:
             problems.add_message(
                 "payload.sent", "the sender sent {count:,} of {wanted:,} bytes", count=sender["bytes"], wanted=wanted
             )
-        if sent_sha256 != receiver["sha256"]:
+        if sender["sha256"] != receiver["sha256"]:
             problems.add_message(
                 "payload.sha256-differ",
-                "the SHA-256 differ: sent {sent:.12}…, received {received:.12}…",
-                sent=sent_sha256,
-                received=receiver["sha256"],
+                "the SHA-256 differ: sent {of[sent_sha256]:.12}…, received {of[received_sha256]:.12}…",
+                of=figures,
             )
-        elif sent_sha256 != receiver.get("payload_sha256", sent_sha256):
+        elif sender["sha256"] != receiver.get("payload_sha256", sender["sha256"]):
             problems.add_message(
                 "payload.sha256-wrong",
                 "both ends tell the SHA-256 {sent:.12}…, which the payload has not",
-                sent=sent_sha256,
+                sent=sender["sha256"],
             )
         said = Message(
             "payload.intact",
-            "{wanted:,} bytes arrived with the sender's SHA-256 ({sent:.12}…).",
-            wanted=wanted,
-            sent=sent_sha256,
+            "{of[sent_bytes]:,} bytes arrived with the sender's SHA-256 ({of[sent_sha256]:.12}…).",
+            of=figures,
         )
         if problems:
             said = Message("payload.differs", "Not intact: {problems}.", problems=Listed(problems))
-        return self.conclude(
-            not problems,
-            said,
-            measured=got,
-            expected=wanted,
-            tolerance=0.0,
-            session=session["name"],
-            sent_bytes=sender["bytes"],
-            received_bytes=got,
-            sent_sha256=sent_sha256,
-            received_sha256=receiver["sha256"],
-        )
+        got = receiver["bytes"]
+        return self.conclude(not problems, said, measured=got, expected=wanted, tolerance=0.0, **figures)
 
 
 def _finished(evidence: Evidence, session: str, role: str) -> Mapping[str, Any]:
@@ -216,15 +213,9 @@ class PointsStored(CheckParameters):
             )
         else:
             said = Message("points.stored", "{counts}.", counts=counts)
-        return self.conclude(
-            in_file == in_database,
-            said,
-            measured=in_database,
-            expected=in_file,
-            tolerance=0.0,
-            file_points=in_file,
-            database_points=in_database,
-        )
+        figures = {"file_points": in_file, "database_points": in_database}
+        holds = in_file == in_database
+        return self.conclude(holds, said, measured=in_database, expected=in_file, tolerance=0.0, **figures)
 
 
 class MptcpCarried(CheckParameters):

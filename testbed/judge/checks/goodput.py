@@ -83,15 +83,8 @@ class Goodput(CheckParameters):
             bound_mib_s=bound_bps / 8 / 2**20,
             min=self.min,
         )
-        return self.conclude(
-            share >= self.min,
-            said,
-            measured=share,
-            expected=expected,
-            session=session["name"],
-            goodput_bps=measured_bps,
-            bound_bps=bound_bps,
-        )
+        figures: dict[str, Any] = {"session": session["name"], "goodput_bps": measured_bps, "bound_bps": bound_bps}
+        return self.conclude(share >= self.min, said, measured=share, expected=expected, **figures)
 
 
 def goodput_bps(evidence: Evidence, session: Session) -> float:
