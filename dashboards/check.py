@@ -146,10 +146,8 @@ def _answers(base: str) -> str:
     except (requests.RequestException, ValueError, KeyError) as error:
         raise CannotRun(
             "grafana.does-not-answer",
-            "no Grafana answers at {base}: nothing was checked ({error})",
+            f"no Grafana answers at {base}: nothing was checked ({type(error).__name__})",
             "start one with ./run.sh up, or name yours with NCP_TESTBED_GRAFANA_URL",
-            base=base,
-            error=type(error).__name__,
         ) from error
 
 

@@ -60,9 +60,7 @@ def file(path: Path, where: str) -> Path:
     """The path of a file that a document names at ``where``; BadInput where a result may not have it read."""
     confined = _now.get()
     if confined is not None and not _is_in(path, [*confined.folders, *confined.own]):
-        raise BadInput(
-            "result.outside", "{where}: {path} is outside of the result, and is not read for it", where=where, path=path
-        )
+        raise BadInput("result.outside", f"{where}: {path} is outside of the result, and is not read for it")
     return path
 
 
@@ -74,10 +72,8 @@ def code(path: Path, where: str) -> bool:
     if not confined.trust_code:
         raise BadInput(
             "result.brings-code",
-            "{where}: {file} is Python that comes with a result, and is not executed",
+            f"{where}: {path.name} is Python that comes with a result, and is not executed",
             "With verify --trust-code it is, without rights and without network.",
-            where=where,
-            file=path.name,
         )
     file(path, where)
     return True
@@ -101,9 +97,7 @@ def may_execute(path: Path) -> bool:
 def program(where: str) -> None:
     """Raise :class:`BadInput` where a result would have a program looked for or started, whatever is trusted."""
     if _now.get() is not None:
-        raise BadInput(
-            "result.program", "{where}: a program is not with the results, and is not run for them", where=where
-        )
+        raise BadInput("result.program", f"{where}: a program is not with the results, and is not run for them")
 
 
 def inside(folder: Path, *names: str | Path) -> Path:
@@ -113,7 +107,7 @@ def inside(folder: Path, *names: str | Path) -> Path:
     confined = _now.get()
     is_below = Path(os.path.normpath(place)).is_relative_to(os.path.normpath(folder))
     if not is_below or not _is_in(place, [_real(folder), *(confined.folders if confined else ())]):
-        raise BadInput("result.leads-out", "{folder}: {name} leads out of the result", folder=folder, name=Path(*names))
+        raise BadInput("result.leads-out", f"{folder}: {Path(*names)} leads out of the result")
     return place
 
 
@@ -128,10 +122,7 @@ def refuse_links(folder: Path) -> None:
             path = Path(place, name)
             if path.is_symlink() and not _is_in(path, [root]):
                 raise BadInput(
-                    "result.link-leads-out",
-                    "{path}: is a link that leads out of the result, to {target}",
-                    path=path,
-                    target=path.readlink(),
+                    "result.link-leads-out", f"{path}: is a link that leads out of the result, to {path.readlink()}"
                 )
 
 

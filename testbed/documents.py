@@ -28,13 +28,11 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise BadInput(
-            "file.not-in-result", "{path}: there is no such file; a result folder has one", path=path
-        ) from None
+        raise BadInput("file.not-in-result", f"{path}: there is no such file; a result folder has one") from None
     except (ValueError, RecursionError) as error:
-        raise BadInput("result.not-json", "{path}: not JSON: {error}", path=path, error=error) from error
+        raise BadInput("result.not-json", f"{path}: not JSON: {error}") from error
     if not isinstance(document, dict):
-        raise BadInput("file.not-an-object", "{path}: should be a JSON object", path=path)
+        raise BadInput("file.not-an-object", f"{path}: should be a JSON object")
     return document
 
 
@@ -50,11 +48,9 @@ def read_csv(path: Path) -> list[dict[str, str]]:
         with path.open(newline="", encoding="utf-8") as file:
             return list(csv.DictReader(line for line in file if not line.startswith("#")))
     except FileNotFoundError:
-        raise BadInput(
-            "file.not-in-result", "{path}: there is no such file; a result folder has one", path=path
-        ) from None
+        raise BadInput("file.not-in-result", f"{path}: there is no such file; a result folder has one") from None
     except (csv.Error, UnicodeDecodeError) as error:
-        raise BadInput("file.not-csv", "{path}: not CSV: {error}", path=path, error=error) from error
+        raise BadInput("file.not-csv", f"{path}: not CSV: {error}") from error
 
 
 def write_json(path: Path, document: Any) -> None:

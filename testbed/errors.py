@@ -22,34 +22,27 @@ class TestbedError(Exception):
     exit_code: int = Exit.FAIL
     __test__ = False  # not a test class, whatever pytest thinks of its name
 
-    def __init__(self, code: str, template: str, hint: str = "", /, **parameters: Any) -> None:
-        """``template`` and ``hint`` are texts for ``str.format``, filled in from ``parameters``."""
+    def __init__(self, code: str, text: str, hint: str = "", /, **details: Any) -> None:
+        """``text`` and ``details`` are those of a :class:`Message`."""
         super().__init__(code)
-        self.said = Message(code, template, **parameters)
-        self.hint = hint.format(**parameters)
+        self.said = Message(code, text, **details)
+        self.hint = hint
 
     @classmethod
     def of(cls: type[Error], said: Message, hint: str = "") -> Error:
         """The error that says a message which is there already."""
-        error = cls(said.code, "", hint.replace("{", "{{").replace("}", "}}"))
+        error = cls(said.code, "", hint)
         error.said = said
         return error
 
-    def at(self: Error, place: str, after: str = "", /, **parameters: Any) -> Error:
+    def at(self: Error, place: str, after: str = "", /) -> Error:
         """The same error with more about its place, as :meth:`Message.at`."""
-        error = type(self).of(self.said.at(place, after, **parameters))
-        error.hint = self.hint
-        return error
+        return type(self).of(self.said.at(place, after), self.hint)
 
     @property
     def code(self) -> str:
         """The code that programs and tests decide by; it stays the same when the wording changes."""
         return self.said.code
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The values in the message, by name."""
-        return self.said.parameters
 
     @property
     def message(self) -> str:
@@ -60,12 +53,12 @@ class TestbedError(Exception):
         return self.message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # For processes and machines to hand on; without the parameters, which may be of any type.
+        # For processes and machines to hand on; without details, which may be of any type.
         return _restore, (type(self), self.code, self.message, self.hint)
 
 
 def _restore(kind: type[Error], code: str, text: str, hint: str) -> Error:
-    return kind.of(Message.restored(code, text), hint)
+    return kind.of(Message(code, text), hint)
 
 
 class BadInput(TestbedError):

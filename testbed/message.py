@@ -4,91 +4,78 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from copy import copy
 from typing import Any
+
+from typing_extensions import Self
 
 
 class Message:
     """A text with its code.
 
-    ``code`` (dotted words, e.g. ``result.no-folder``) stays the same when the wording changes; ``parameters`` are the
-    values in the text, by name; ``str()`` gives the text.
+    ``code`` (dotted words, e.g. ``result.no-folder``) stays the same when the wording changes; ``details`` are values
+    that programs need apart from the text, by name; ``further`` are the sentences after the first.
     """
 
-    __slots__ = ("_after", "_before", "code", "parameters", "template")
+    __slots__ = ("code", "details", "further", "text")
 
-    def __init__(self, code: str, template: str, /, **parameters: Any) -> None:
-        """``template`` is a text for ``str.format``, e.g. ``{folder}: is empty``, filled in from ``parameters``."""
-        self.code = code
-        self.template = template
-        self.parameters = parameters
-        self._before = self._after = ""
+    def __init__(self, code: str, text: str, /, **details: Any) -> None:
+        self.code, self.text, self.details = code, text, details
+        self.further: tuple[Message, ...] = ()
 
-    @classmethod
-    def restored(cls, code: str, text: str) -> Message:
-        """The message of another process or file, which keeps no parameters."""
-        return cls(code, "{text}", text=text)
-
-    def at(self, place: str, after: str = "", /, **parameters: Any) -> Message:
-        """The same message with ``place`` (a file, a link, a run) before its text, and a text ``after`` it;
-        ``parameters`` tell more of the place, which is one itself, as ``place``."""
-        before = (f"{place}: " if place else "") + self._before
-        parameters = {**parameters, **self.parameters, "place": before.removesuffix(": ")}
-        placed = type(self)(self.code, self.template, **parameters)
-        placed._before, placed._after = before, self._after + after
+    def at(self, place: str, after: str = "", /, **details: Any) -> Self:
+        """The same message with ``place`` (a file, a link, a run) before its text, and a text ``after`` it."""
+        placed = copy(self)
+        placed.text = (f"{place}: " if place else "") + self.text + after
+        placed.details = {**details, **self.details}
         return placed
 
-    def because(self, before: str) -> Message:
+    def because(self, before: str) -> Self:
         """The same message as a sentence of its own, after ``before`` and a colon."""
-        sentence = type(self)(self.code, self.template, **self.parameters)
-        sentence._before, sentence._after = f"{before}: {self._before}", f"{self._after}."
-        return sentence
+        return self.at(before, ".")
 
     def followed_by(self, *further: Message) -> Message:
         """The same message with more sentences after it; each keeps its code."""
-        more = (*self.further, *further)
-        template = self.template + "".join(f" {{further[{place}]}}" for place in range(len(self.further), len(more)))
-        return Message(self.code, template, **{**self.parameters, "further": more}) if further else self
+        longer = copy(self)
+        longer.text = " ".join([self.text, *map(str, further)])
+        longer.further = (*self.further, *further)
+        return longer
 
     @property
     def area(self) -> str:
         """The subject of the code: its first word."""
         return self.code.partition(".")[0]
 
-    @property
-    def further(self) -> tuple[Message, ...]:
-        """The sentences after the first."""
-        return tuple(self.parameters.get("further", ()))
-
     def __str__(self) -> str:
-        return self._before + self.template.format(**self.parameters) + self._after
+        return self.text
 
     def __repr__(self) -> str:
-        return f"Message({self.code!r}, {str(self)!r})"
+        return f"Message({self.code!r}, {self.text!r})"
 
     def __eq__(self, other: object) -> bool:
-        return (self.code, str(self)) == (other.code, str(other)) if isinstance(other, Message) else NotImplemented
+        return (self.code, self.text) == (other.code, other.text) if isinstance(other, Message) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash((self.code, str(self)))
+        return hash((self.code, self.text))
 
 
 class Messages(list[Message]):
     """A list of messages."""
 
-    def add_message(self, code: str, template: str, /, **parameters: Any) -> None:
+    def add_message(self, code: str, text: str, /, **details: Any) -> None:
         """Append a message made of these arguments of :class:`Message`."""
-        self.append(Message(code, template, **parameters))
+        self.append(Message(code, text, **details))
 
 
 class Lines(tuple[Any, ...]):
-    """Several messages as one parameter; in a text each stands on a line of its own."""
+    """Several messages in a text, each on a line of its own."""
 
     def __str__(self) -> str:
         return "\n".join(map(str, self))
 
 
 class Listed(tuple[Any, ...]):
-    """Several messages as one parameter, with semicolons between them."""
+    """Several messages in a text, with semicolons between them."""
 
     def __str__(self) -> str:
         return "; ".join(map(str, self))
@@ -101,16 +88,16 @@ def unknown(code: str, kind: str, name: object, known: Iterable[object], /) -> M
         guess = f"; did you mean {close[0]!r}?"
     else:
         guess = f" (known: {', '.join(names)})" if names else " (there are none)"
-    return Message(code, "there is no {kind} {name!r}{guess}", kind=kind, name=str(name), guess=guess)
+    return Message(code, f"there is no {kind} {str(name)!r}{guess}")
 
 
 class InvalidValue(ValueError):
     """A value that can't be used; ``said`` is the message that says why."""
 
-    def __init__(self, code: str, template: str, /, **parameters: Any) -> None:
+    def __init__(self, code: str, text: str, /, **details: Any) -> None:
         """Takes the arguments of :class:`Message`."""
         super().__init__(code)
-        self.said = Message(code, template, **parameters)
+        self.said = Message(code, text, **details)
 
     @classmethod
     def of(cls, said: Message) -> InvalidValue:

@@ -47,9 +47,8 @@ def call(
     if missing := [name for name in _NEEDED if shutil.which(name) is None]:
         raise CannotRun(
             "verify.no-confinement",
-            "{program} is not installed, which takes a program's rights away",
+            f"{missing[0]} is not installed, which takes a program's rights away",
             "See ./run.sh doctor.",
-            program=missing[0],
         )
     whole = ["unshare", *_NAMESPACES, "--", "sh", "-c", _READ_ONLY, "sh", "prlimit", *_LIMITS, "--"]
     whole += ["setpriv", *RIGHTS, "--bounding-set=-all", "--", *command]

@@ -126,7 +126,7 @@ def verdict_of(error: Exception) -> dict[str, Any]:
 @pytest.mark.usefixtures("reworded")
 class TestReworded:
     def test_a_stopped_run_is_made_again(self, tmp_path: Path) -> None:
-        stopped = Interrupted("run.stopped", "stopped by {signal}", signal="SIGINT")
+        stopped = Interrupted("run.stopped", "stopped by SIGINT")
         assert "stopped" not in str(stopped)
         for name, error in (("1", stopped), ("2", ValueError("stopped, not by anybody"))):
             (tmp_path / name).mkdir()
@@ -150,7 +150,7 @@ class TestReworded:
                 when_free(attempt, print)
 
     def test_the_exit_code_is_that_of_the_error(self, tmp_path: Path) -> None:
-        stopped = Interrupted("run.stopped", "stopped by {signal}", signal="SIGINT")
+        stopped = Interrupted("run.stopped", "stopped by SIGINT")
         assert [ended_early(error, "s r", tmp_path) for error in (stopped, LinksOff("a.b", "off"))] == [130, 3]
 
     def test_recorded_reasons_give_way_to_those_of_today(self) -> None:

@@ -53,12 +53,7 @@ def read_topo(file: Path, class_name: str, options: Mapping[str, Any], text: str
     except (Exception, SystemExit) as error:
         said = f"{type(error).__name__}: {error}".rstrip(": ")
         raise TopoClassError(
-            "topology.class-raised",
-            "{topology}({options}) raised {said}{at_line}",
-            topology=class_name,
-            options=_call(options),
-            said=said,
-            at_line=_line(file, error),
+            "topology.class-raised", f"{class_name}({_call(options)}) raised {said}{_line(file, error)}"
         ) from error
     return Graph(tuple(topo.nodes(sort=False)), tuple(added), tuple(reported))
 
@@ -73,7 +68,7 @@ def _refuse_what_others_may_write(file: Path) -> None:
     try:
         refuse_what_others_may_write(file)
     except OthersMayWrite as error:
-        raise TopoError("topology.others-may-write", "{error}", error=error) from error
+        raise TopoError("topology.others-may-write", f"{error}") from error
 
 
 def route(topo: Topo, *paths: Sequence[str]) -> None:
@@ -114,26 +109,15 @@ def _carried_out(file: Path, text: str | None = None) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise TopoError(
-            "topology.file-not-readable",
-            "{file}: {reason}; it should be a Python file with a Mininet Topo",
-            file=file,
-            reason=reason,
+            "topology.file-not-readable", f"{file}: {reason}; it should be a Python file with a Mininet Topo"
         ) from error
     try:
         exec(compile(text, str(file), "exec"), names)
     except SyntaxError as error:
-        raise TopoError(
-            "topology.not-python", "{file}:{line}: not Python: {error}", file=file, line=error.lineno, error=error.msg
-        ) from error
+        raise TopoError("topology.not-python", f"{file}:{error.lineno}: not Python: {error.msg}") from error
     except (Exception, SystemExit) as error:
         said = f"{type(error).__name__}: {error}".rstrip(": ")
-        raise TopoError(
-            "topology.file-raised",
-            "{file} can't be loaded: {said}{at_line}",
-            file=file,
-            said=said,
-            at_line=_line(file, error),
-        ) from error
+        raise TopoError("topology.file-raised", f"{file} can't be loaded: {said}{_line(file, error)}") from error
     return names
 
 
@@ -144,10 +128,7 @@ def _class(file: Path, name: str, text: str | None) -> type[Topo]:
         raise TopoClassError.of(unknown("topology.no-such-class", "Topo class", name, topos).at(f"{file}"))
     if not _is_topo(names[name]):
         raise TopoClassError(
-            "topology.no-topo",
-            "{topology!r} in {file} is no Mininet Topo; derive it from mininet.topo.Topo",
-            topology=name,
-            file=file,
+            "topology.no-topo", f"{name!r} in {file} is no Mininet Topo; derive it from mininet.topo.Topo"
         )
     found: type[Topo] = names[name]
     return found

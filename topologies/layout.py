@@ -108,12 +108,8 @@ class Layout:
                     if known.setdefault((host, destination), route) != route:
                         raise Ambiguous(
                             "topology.ambiguous-route",
-                            "{host} would need two ways to {destination}: by {first} and by {second}; let paths to "
-                            "one host end in links of their own",
-                            host=host,
-                            destination=destination,
-                            first=known[host, destination]["via"],
-                            second=via,
+                            f"{host} would need two ways to {destination}: by {known[host, destination]['via']} and "
+                            f"by {via}; let paths to one host end in links of their own",
                         )
         return list(known.values())
 

@@ -121,12 +121,7 @@ class RelayMiddle:
         """The fault of a relay that ended by itself, or None while all run."""
         for process in self.processes:
             if process.poll() is not None:
-                return Message(
-                    "relay.ended",
-                    "the link relay ended with {status}{said}",
-                    status=process.returncode,
-                    said=self._last_words(),
-                )
+                return Message("relay.ended", f"the link relay ended with {process.returncode}{self._last_words()}")
         return None
 
     def _last_words(self) -> str:

@@ -103,34 +103,29 @@ def _example(example: str) -> Iterator[None]:
     try:
         yield
     except UnitError as error:
-        if "example" in error.said.parameters:  # of a parser that this one calls
+        if "example" in error.said.details:  # of a parser that this one calls
             raise
         raise UnitError.of(error.said.at("", f"; write for example {example}", example=example)) from error
 
 
 def _split(text: object) -> tuple[float, str]:
     if isinstance(text, (int, float)) and not isinstance(text, bool):
-        raise UnitError("quantity.number-without-unit", "{number} has no unit", number=text)
+        raise UnitError("quantity.number-without-unit", f"{text} has no unit")
     if isinstance(text, str) and len(text) > LONGEST_TEXT:  # a pattern may take the square of the length
-        raise UnitError(
-            "quantity.too-long",
-            "{text!r}… ({characters} characters) is not a quantity",
-            text=text[:20],
-            characters=len(text),
-        )
+        raise UnitError("quantity.too-long", f"{text[:20]!r}… ({len(text)} characters) is not a quantity")
     match = _NUMBER.match(text) if isinstance(text, str) else None
     if match is None or match.group(3):
-        raise UnitError("quantity.not-a-quantity", "{text!r} is not a quantity", text=text)
+        raise UnitError("quantity.not-a-quantity", f"{text!r} is not a quantity")
     number = float(match.group(1))
     if not math.isfinite(number):
-        raise UnitError("quantity.too-large", "{text!r} is larger than any number here", text=text)
+        raise UnitError("quantity.too-large", f"{text!r} is larger than any number here")
     return number, match.group(2)
 
 
 def _scaled(text: object, units: dict[str, float]) -> float:
     number, unit = _split(text)
     if not unit:
-        raise UnitError("quantity.no-unit", "{text!r} has no unit", text=text)
+        raise UnitError("quantity.no-unit", f"{text!r} has no unit")
     factor = units.get(unit) or units.get(unit.lower())
     if factor is None:
         raise _unknown_unit(text, unit, units)
@@ -139,11 +134,7 @@ def _scaled(text: object, units: dict[str, float]) -> float:
 
 def _unknown_unit(text: object, unit: str, known: Iterable[str]) -> UnitError:
     return UnitError(
-        "quantity.unknown-unit",
-        "{text!r}: unit {unit!r} is not known here; use one of {known}",
-        text=text,
-        unit=unit,
-        known=", ".join(known),
+        "quantity.unknown-unit", f"{text!r}: unit {unit!r} is not known here; use one of {', '.join(known)}"
     )
 
 
@@ -152,9 +143,9 @@ def parse_duration_s(text: object) -> float:
     """Seconds, from 0 to a week."""
     seconds = 0.0 if text in (0, "0") and not isinstance(text, bool) else _scaled(text, _SECONDS)
     if seconds < 0:
-        raise UnitError("quantity.negative-duration", "{text!r} is negative, and a duration is 0 or more", text=text)
+        raise UnitError("quantity.negative-duration", f"{text!r} is negative, and a duration is 0 or more")
     if seconds > LONGEST_S:
-        raise UnitError("quantity.duration-too-long", "{text!r} is longer than 168h", text=text)
+        raise UnitError("quantity.duration-too-long", f"{text!r} is longer than 168h")
     return seconds
 
 
@@ -164,7 +155,7 @@ def parse_delay_ms(text: object) -> float:
     # Rounded to the nanosecond: 50ms is 50.0, not 50.00000000000001.
     delay_ms = round(parse_duration_s(text) * 1000, 6)
     if delay_ms > LONGEST_DELAY_MS:
-        raise UnitError("quantity.delay-too-long", "{text!r} is longer than 1h", text=text)
+        raise UnitError("quantity.delay-too-long", f"{text!r} is longer than 1h")
     return delay_ms
 
 
@@ -174,31 +165,19 @@ def parse_rate(text: object) -> Rate:
     8 bit/s to 100 Gbit/s)."""
     value, unit = _split(text)
     if not unit:
-        raise UnitError("quantity.no-unit", "{text!r} has no unit", text=text)
+        raise UnitError("quantity.no-unit", f"{text!r} has no unit")
     if value <= 0:
-        raise UnitError("quantity.not-above-zero", "{text!r} is not above 0", text=text)
+        raise UnitError("quantity.not-above-zero", f"{text!r} is not above 0")
     if unit.lower() in ("pps", "packets/s"):
         if not LEAST_PPS <= value <= MOST_PPS:
-            raise UnitError(
-                "quantity.rate-outside-pps",
-                "{text!r} is outside {least:g}pps to {most:.0f}pps",
-                text=text,
-                least=LEAST_PPS,
-                most=MOST_PPS,
-            )
+            raise UnitError("quantity.rate-outside-pps", f"{text!r} is outside {LEAST_PPS:g}pps to {MOST_PPS:.0f}pps")
         return Rate(pps=value)
     unit_bits = unit.lower().removesuffix("/s").removesuffix("ps")
     if unit_bits not in _BITS_PER_SECOND:
         raise _unknown_unit(text, unit, ("pps", *_BITS_PER_SECOND))
     bps = as_number(as_written(value) * _BITS_PER_SECOND[unit_bits])
     if not LEAST_BPS <= bps <= MOST_BPS:
-        raise UnitError(
-            "quantity.rate-outside-bits",
-            "{text!r} is outside {least:g}bit to {most:g}gbit",
-            text=text,
-            least=LEAST_BPS,
-            most=MOST_BPS / 1e9,
-        )
+        raise UnitError("quantity.rate-outside-bits", f"{text!r} is outside {LEAST_BPS:g}bit to {MOST_BPS / 1e9:g}gbit")
     return Rate(bps=bps)
 
 
@@ -207,9 +186,9 @@ def parse_size_bytes(text: object) -> int:
     """Bytes, from 1 to 2^50: ``48MiB`` (2^20) or ``1MB`` (10^6)."""
     size = _scaled(text, {k: float(v) for k, v in _BYTES.items()})
     if size < 1:
-        raise UnitError("quantity.below-one-byte", "{text!r} is less than one byte", text=text)
+        raise UnitError("quantity.below-one-byte", f"{text!r} is less than one byte")
     if size > MOST_BYTES:
-        raise UnitError("quantity.too-many-bytes", "{text!r} is more than {most}GiB", text=text, most=MOST_BYTES >> 30)
+        raise UnitError("quantity.too-many-bytes", f"{text!r} is more than {MOST_BYTES >> 30}GiB")
     return round(size)
 
 
@@ -217,13 +196,13 @@ def parse_size_bytes(text: object) -> int:
 def parse_fraction(text: object) -> float:
     """A fraction from 0 to 1, written as a percentage (``1%``) or as a bare number (``0.01``)."""
     if isinstance(text, bool):
-        raise UnitError("quantity.not-a-fraction", "{text!r} is not a fraction", text=text)
+        raise UnitError("quantity.not-a-fraction", f"{text!r} is not a fraction")
     number, unit = (float(text), "") if isinstance(text, (int, float)) else _split(text)
     if unit not in ("", "%"):
         raise _unknown_unit(text, unit, "%")
     value = number / 100 if unit else number
     if not 0 <= value <= 1:
-        raise UnitError("quantity.fraction-outside", "{text!r} is outside 0 to 1 (0% to 100%)", text=text)
+        raise UnitError("quantity.fraction-outside", f"{text!r} is outside 0 to 1 (0% to 100%)")
     return value
 
 
@@ -231,23 +210,21 @@ def parse_fraction(text: object) -> float:
 def parse_queue(text: object) -> QueueLength:
     """A queue limit: ``100 packets``, ``64KiB``, ``20ms`` or ``1x bdp``, above zero."""
     if not isinstance(text, str):
-        raise UnitError("quantity.no-unit", "{text!r} has no unit", text=text)
+        raise UnitError("quantity.no-unit", f"{text!r} has no unit")
     bdp = _BDP.fullmatch(text) if len(text) <= LONGEST_TEXT else None
     number, unit = (float(bdp.group(1)), "bdp") if bdp else _split(text)
     if number <= 0:
-        raise UnitError("quantity.not-above-zero", "{text!r} is not above 0", text=text)
+        raise UnitError("quantity.not-above-zero", f"{text!r} is not above 0")
     if unit == "bdp":
         if number > MOST_BDP:
-            raise UnitError("quantity.too-many-bdp", "{text!r} is more than {most:.0f}x bdp", text=text, most=MOST_BDP)
+            raise UnitError("quantity.too-many-bdp", f"{text!r} is more than {MOST_BDP:.0f}x bdp")
         return QueueLength(bdp=number)
     if unit.lower() in ("packets", "packet", "p"):
         if number > MOST_QUEUED_PACKETS:
-            raise UnitError(
-                "quantity.too-many-packets", "{text!r} is more than {most} packets", text=text, most=MOST_QUEUED_PACKETS
-            )
+            raise UnitError("quantity.too-many-packets", f"{text!r} is more than {MOST_QUEUED_PACKETS} packets")
         return QueueLength(packets=round(number))
     if unit in _SECONDS:
         return QueueLength(ms=parse_delay_ms(text))
     if unit.lower() in _BYTES:
         return QueueLength(bytes=parse_size_bytes(text))
-    raise UnitError("quantity.not-a-queue", "{text!r} is not the limit of a queue", text=text)
+    raise UnitError("quantity.not-a-queue", f"{text!r} is not the limit of a queue")

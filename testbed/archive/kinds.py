@@ -34,7 +34,7 @@ _MARKS: tuple[tuple[str, Kind], ...] = (("plan.json", "run"), *old.MARKS)
 def kind_of(folder: Path) -> Kind:
     """The kind by the files that it has; BadInput where it has none."""
     if not folder.is_dir():
-        raise BadInput("result.no-folder", "{folder}: there is no such result folder", folder=folder)
+        raise BadInput("result.no-folder", f"{folder}: there is no such result folder")
     if (kind := ledger.kind_of(folder)) in study.MODULES:
         return cast("Kind", kind)
     for file, mark in _MARKS:
@@ -42,9 +42,7 @@ def kind_of(folder: Path) -> Kind:
             return mark
     raise BadInput(
         "result.not-a-result",
-        "{folder}: is not a result folder: it has none of {files}",
-        folder=folder,
-        files=", ".join((ledger.STUDY, *(file for file, _ in _MARKS))),
+        f"{folder}: is not a result folder: it has none of {', '.join((ledger.STUDY, *(file for file, _ in _MARKS)))}",
     )
 
 
@@ -122,9 +120,7 @@ def _of_its_time(verified: Verification, folder: Path) -> Verification:
     if said:
         verified.unchecked.add_message(
             "verify.of-its-time",
-            "{number} texts or entries are not as this checkout would write them, e.g. {example:.200}",
-            number=len(said),
-            example=str(said[0]),
+            f"{len(said)} texts or entries are not as this checkout would write them, e.g. {said[0]!s:.200}",
         )
     return replace(verified, differences=Messages(one for one in differing if one not in said))
 
@@ -138,12 +134,7 @@ def _provenance(folder: Path) -> dict[str, object]:
 def _run(folder: Path, runs: Runs, _: bool) -> Verification:
     if folder not in runs:
         broken = read_verdict(folder).broken
-        raise BadInput(
-            "verify.no-verdict",
-            "{folder}: there is no verdict to verify: the run broke down: {broken}",
-            folder=folder,
-            broken=broken,
-        )
+        raise BadInput("verify.no-verdict", f"{folder}: there is no verdict to verify: the run broke down: {broken}")
     if runs[folder].unreadable:
         raise BadInput.of(runs[folder].differences[0])
     return runs[folder]
@@ -159,15 +150,15 @@ def _take_runs(verified: Verification, folder: Path, runs: Runs) -> None:
             verified.take(runs[run], str(run.relative_to(folder)))
     again = [run for run in there if run in runs]
     verified.notes.add_message(
-        "verify.runs-judged-again", "{runs} runs were judged again, and all else from them", runs=len(again)
+        "verify.runs-judged-again", f"{len(again)} runs were judged again, and all else from them"
     )
     if len(again) < len(there):
         verified.notes.add_message(
-            "verify.runs-broke-down", "{runs} runs broke down: nothing of them was judged", runs=len(there) - len(again)
+            "verify.runs-broke-down", f"{len(there) - len(again)} runs broke down: nothing of them was judged"
         )
     if same := sum(any(note.code == "rerun.same-bytes" for note in runs[run].notes) for run in again):
         verified.notes.add_message(
-            "verify.runs-made-again", "{runs} runs were repeated: all of their data are the same bytes", runs=same
+            "verify.runs-made-again", f"{same} runs were repeated: all of their data are the same bytes"
         )
 
 
@@ -207,18 +198,14 @@ def _take_studies(verified: Verification, parts: Sequence[tuple[str, Path]], run
     """Verifications of the studies, and single runs, in a study."""
     for name, part in parts:
         if kind_of(part) == "run" and part not in runs:
-            verified.notes.add_message(
-                "verify.part-broke-down", "{part}: broke down: nothing of it was judged", part=name
-            )
+            verified.notes.add_message("verify.part-broke-down", f"{name}: broke down: nothing of it was judged")
             continue
         try:
             verified.take(_VERIFY[kind_of(part)](part, runs, rerun), name)
         except TestbedError as error:
             verified.differences.append(error.said.at(name))
     verified.notes.add_message(
-        "verify.parts-judged-again",
-        "{parts} runs, tables and sweeps were judged again, and all else from them",
-        parts=len(parts),
+        "verify.parts-judged-again", f"{len(parts)} runs, tables and sweeps were judged again, and all else from them"
     )
 
 

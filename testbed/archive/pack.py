@@ -72,9 +72,7 @@ def pack(folders: Sequence[Path], file: Path, key: Path | None = None) -> Descri
     places = [run["path"] for run in runs]
     if twice := {place for place in places if places.count(place) > 1}:
         raise BadInput(
-            "bundle.folder-twice",
-            "{folder} would be in the bundle twice; give each result folder once",
-            folder=twice.pop(),
+            "bundle.folder-twice", f"{twice.pop()} would be in the bundle twice; give each result folder once"
         )
     files = {place: source for folder, run in zip(folders, runs, strict=True) for place, source in _files(folder, run)}
     files |= dict(_sources())
@@ -104,9 +102,7 @@ def _write(file: Path, files: Mapping[str, Path], written: Mapping[str, bytes]) 
                     shutil.copyfileobj(data_in, data_out, 1 << 20)
         temporary.replace(file)
     except OSError as error:
-        raise BadInput(
-            "file.not-writable", "{file}: can't be written: {reason}", file=file, reason=error.strerror
-        ) from error
+        raise BadInput("file.not-writable", f"{file}: can't be written: {error.strerror}") from error
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -41,7 +41,7 @@ def check(folder: Path, verified: Verification, recorded: Mapping[str, Any], *, 
     """``recorded`` is the provenance of what the folder holds; ``needed``: without a page the folder is not whole."""
     if not (folder / PAGE).is_file() and not (folder / PLOTS).is_dir():
         if needed:
-            verified.differences.add_message("file.not-there", "{file}: is not there", file=PAGE)
+            verified.differences.add_message("file.not-there", f"{PAGE}: is not there")
         return
     with tempfile.TemporaryDirectory(prefix="ncp-verify-") as place:
         again = Path(place, folder.resolve().name)
@@ -70,28 +70,20 @@ def compare(folder: Path, again: Path, verified: Verification, recorded: Mapping
             continue
         if other and name in before and name in after and name.endswith(".svg"):
             verified.unchecked.add_message(
-                "plot.by-another-matplotlib",
-                "{plot}: drawn by matplotlib {by}, {here} here",
-                plot=f"{PLOTS}/{name}",
-                by=by,
-                here=mpl.__version__,
+                "plot.by-another-matplotlib", f"{PLOTS}/{name}: drawn by matplotlib {by}, {mpl.__version__} here"
             )
         elif name not in before and not provenance_check.of_this_code(recorded):
             verified.unchecked.add_message(
                 "plot.not-of-its-time",
-                "{plot}: other code, that of {made_by}, drew none",
-                plot=f"{PLOTS}/{name}",
-                made_by=provenance_check.told_of(recorded),
+                f"{PLOTS}/{name}: other code, that of {provenance_check.told_of(recorded)}, drew none",
             )
         else:
-            verified.differences.add_message(
-                "plot.differs", "{plot}: is not what the data give", plot=f"{PLOTS}/{name}"
-            )
+            verified.differences.add_message("plot.differs", f"{PLOTS}/{name}: is not what the data give")
     if not other and after:
         drawn = sum(name.endswith(".svg") for name in after)
-        verified.notes.add_message("plots.drawn-again", "{drawn} plots were drawn again", drawn=drawn)
+        verified.notes.add_message("plots.drawn-again", f"{drawn} plots were drawn again")
     if not (folder / PAGE).is_file():
-        verified.differences.add_message("file.not-there", "{file}: is not there", file=PAGE)
+        verified.differences.add_message("file.not-there", f"{PAGE}: is not there")
         return
     there, made = ((place / PAGE).read_text(encoding="utf-8", errors="replace") for place in (folder, again))
     if other:

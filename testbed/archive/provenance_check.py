@@ -64,10 +64,7 @@ def compare_words(file: str, found: Sequence[Message], recorded: Mapping[str, An
     checked."""
     if found and not of_this_code(recorded):
         verified.unchecked.add_message(
-            "file.by-other-code",
-            "{file}: it was written by other code, that of {made_by}",
-            file=file,
-            made_by=told_of(recorded),
+            "file.by-other-code", f"{file}: it was written by other code, that of {told_of(recorded)}"
         )
     else:
         verified.differences.extend(found)
@@ -78,12 +75,11 @@ def scenario_again(folder: Path, plan: Plan) -> list[LoadedScenario]:
     cell, whose file has its overrides in it. BadInput where neither can be read."""
     file = folder / "scenario.yaml"
     if not file.is_file():
-        raise BadInput("file.missing", "{file}: there is no such file", file=file.name)
+        raise BadInput("file.missing", f"{file.name}: there is no such file")
     if extended.KEY in parse(file, file.read_text(encoding="utf-8"), "a scenario is a mapping"):
         raise BadInput(
             "verify.extends-another",
-            "{file}: extends another scenario; a result has the whole scenario, and no other file is read for it",
-            file=file.name,
+            f"{file.name}: extends another scenario; a result has the whole scenario, and no other file is read for it",
         )
     overrides = [str(text) for text in plan.get("overrides", [])]
     own = own_file(file, plan["scenario"], commit_of(provenance_of(folder)))
@@ -144,7 +140,7 @@ def _plan_again(folder: Path, plan: Plan, verified: Verification) -> tuple[Plan,
     except (BadInput, KeyError, TypeError, ValueError) as error:
         what = f"no {error}" if isinstance(error, KeyError) else error
         verified.differences.add_message(
-            "plan.can-not-be-made-again", "plan.json: can't be rederived from scenario.yaml: {what}", what=what
+            "plan.can-not-be-made-again", f"plan.json: can't be rederived from scenario.yaml: {what}"
         )
         return None
     recorded = read_json(folder / "plan.json")
@@ -172,9 +168,7 @@ def _check_program(folder: Path, verified: Verification) -> None:
     program, text = folder / PROGRAM, folder / "scenario.yaml"
     if not confine.may_execute(program):
         verified.unchecked.add_message(
-            "scenario.of-a-program",
-            "scenario.yaml: {program} gave it, which is not carried out to check it",
-            program=PROGRAM,
+            "scenario.of-a-program", f"scenario.yaml: {PROGRAM} gave it, which is not carried out to check it"
         )
         return
     try:
@@ -182,10 +176,7 @@ def _check_program(folder: Path, verified: Verification) -> None:
         verified.differences.extend(differences(f"scenario.yaml by {PROGRAM}", recorded, again))
     except BadInput as error:
         verified.differences.add_message(
-            "scenario.not-by-its-program",
-            "scenario.yaml: {program} does not give it: {error}",
-            program=PROGRAM,
-            error=error.said,
+            "scenario.not-by-its-program", f"scenario.yaml: {PROGRAM} does not give it: {error.said}"
         )
 
 
@@ -213,15 +204,13 @@ def _policies(plan: Plan, recorded: Mapping[str, Any], verified: Verification) -
     by_plan |= {session["policy"]: session["policy_facts"] for session in plan["sessions"]}
     if recorded.get("of_commit"):
         why = Message(
-            "policies.of-another-commit",
-            "the agent was built from commit {commit}",
-            commit=_short(str(recorded.get("commit"))),
+            "policies.of-another-commit", f"the agent was built from commit {_short(str(recorded.get('commit')))}"
         )
     else:
         try:
             return policies_here()
         except (TestbedError, OSError) as error:
-            why = Message("policies.no-program", "no program could be built to ask: {error}", error=error)
+            why = Message("policies.no-program", f"no program could be built to ask: {error}")
     verified.unchecked.append(why.at("plan.json: policy_facts"))
     return by_plan
 
@@ -262,17 +251,12 @@ def check_commit(folder: Path, plan: Plan, recorded: Mapping[str, Any], verified
         sources = _sources_at(commit, engines.of(plan).sources)
         if sources is None or not _names_as_here(commit):
             verified.unchecked.add_message(
-                "commit.other-rule",
-                "commit: {commit} names runs by another rule than this checkout",
-                commit=_short(commit),
+                "commit.other-rule", f"commit: {_short(commit)} names runs by another rule than this checkout"
             )
         elif (name := name_by(Programs({}, {}, sources), plan)) != plan["run"]:
             verified.differences.add_message(
                 "commit.other-name",
-                "commit: run {recorded} is recorded, {again} by the plan and the sources of {commit}",
-                recorded=plan["run"],
-                again=name,
-                commit=_short(commit),
+                f"commit: run {plan['run']} is recorded, {name} by the plan and the sources of {_short(commit)}",
             )
 
 
@@ -318,12 +302,10 @@ def _why_not_checkable(commit: str, recorded: Mapping[str, Any]) -> Message | No
     if not commit and not recorded.get("commit"):
         return Message("commit.not-recorded", "commit: none is recorded")
     if recorded.get("uncommitted_changes"):
-        return Message(
-            "commit.had-changes", "commit: {commit} had changes that were not committed", commit=_short(commit)
-        )
+        return Message("commit.had-changes", f"commit: {_short(commit)} had changes that were not committed")
     if not commit or _git("cat-file", "-e", f"{commit}^{{commit}}") is None:
         unknown = _short(str(recorded.get("commit")))
-        return Message("commit.not-known", "commit: {commit} is not known to this checkout", commit=unknown)
+        return Message("commit.not-known", f"commit: {unknown} is not known to this checkout")
     return None
 
 
@@ -336,26 +318,20 @@ def _check_scenario(folder: Path, plan: Plan, commit: str, verified: Verificatio
     if there is None:
         verified.unchecked.add_message(
             "commit.no-such-scenario",
-            "commit: {commit} has no {file}: the scenario is the user's own, or a table's",
-            commit=_short(commit),
-            file=place,
+            f"commit: {_short(commit)} has no {place}: the scenario is the user's own, or a table's",
         )
     elif there != file.read_bytes():
         title = str(parse(Path(place), there.decode(), "a scenario").get("title", ""))
         if b"\nextends:" in there:
             verified.unchecked.add_message(
-                "commit.extends", "commit: {file} extends another scenario; the folder has the whole of it", file=place
+                "commit.extends", f"commit: {place} extends another scenario; the folder has the whole of it"
             )
         elif str(plan["title"]).startswith(f"{title}: "):
-            verified.unchecked.add_message(
-                "commit.of-a-cell", "commit: the scenario is a cell's of a table of {table}", table=name
-            )
+            verified.unchecked.add_message("commit.of-a-cell", f"commit: the scenario is a cell's of a table of {name}")
         else:
             verified.differences.add_message(
                 "scenario.not-the-commit-s",
-                "scenario.yaml: is not the {file} of commit {commit}, which is recorded",
-                file=place,
-                commit=_short(commit),
+                f"scenario.yaml: is not the {place} of commit {_short(commit)}, which is recorded",
             )
 
 
@@ -382,10 +358,7 @@ def check_table(folder: Path, recorded: Mapping[str, Any], verified: Verificatio
         there = _git("show", f"{commit}:{place}")
     if there is None:
         verified.unchecked.add_message(
-            "commit.no-such-table",
-            "commit: {commit} has no {file}: it is the user's own",
-            commit=_short(commit),
-            file=place,
+            "commit.no-such-table", f"commit: {_short(commit)} has no {place}: it is the user's own"
         )
         return
     with tempfile.TemporaryDirectory(prefix="ncp-verify-") as scratch:

@@ -87,10 +87,10 @@ class _MadeAgain:
     def _lacks(self, what: str) -> None:
         """A file that is not there: a difference, but where folders of its time had none."""
         if self.complete:
-            self.verified.differences.add_message("file.not-there", "{file}: is not there", file=what)
+            self.verified.differences.add_message("file.not-there", f"{what}: is not there")
         else:
             self.verified.unchecked.add_message(
-                "file.not-of-its-time", "{file}: a folder of its time need not have it", file=what
+                "file.not-of-its-time", f"{what}: a folder of its time need not have it"
             )
 
     def _without_page(self) -> bool:
@@ -111,9 +111,7 @@ class _MadeAgain:
             if not self.complete and self._facts("calibration"):
                 return [calibration.LinkReading(**reading) for reading in self._facts("calibration")]
         except (RunFailed, KeyError, TypeError) as error:
-            raise BadInput(
-                "verify.probe-broken", "{probe}: is not what the probe says: {error}", probe=probe, error=error
-            ) from error
+            raise BadInput("verify.probe-broken", f"{probe}: is not what the probe says: {error}") from error
         self._lacks(calibration.PROBE)
         return None
 
@@ -157,11 +155,7 @@ class _MadeAgain:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise BadInput(
-                "verify.host-load-broken",
-                "{folder}: {host_load} or relay.json is broken: {error}",
-                folder=self.folder,
-                host_load=HOST_LOAD,
-                error=error,
+                "verify.host-load-broken", f"{self.folder}: {HOST_LOAD} or relay.json is broken: {error}"
             ) from error
 
     def _underlay(self) -> list[underlay.Sample] | None:
@@ -169,9 +163,7 @@ class _MadeAgain:
         file, elsewhere = self.folder / underlay.FILE, bool(self.plan.get("place"))
         if not elsewhere and file.is_file():
             self.verified.differences.add_message(
-                "underlay.not-of-this-plan",
-                "{file}: is there, and plan.json has no host on another machine",
-                file=file.name,
+                "underlay.not-of-this-plan", f"{file.name}: is there, and plan.json has no host on another machine"
             )
         if not elsewhere:
             return None
@@ -181,7 +173,7 @@ class _MadeAgain:
         try:
             return underlay.read(file)
         except (KeyError, TypeError, ValueError) as error:
-            raise BadInput("verify.file-broken", "{file}: is broken: {error}", file=file, error=error) from error
+            raise BadInput("verify.file-broken", f"{file}: is broken: {error}") from error
 
     def _same_host(self, reader: FromFile, idle: Sequence[float]) -> None:
         """The host's samples against those in the telemetry."""
@@ -189,9 +181,7 @@ class _MadeAgain:
         if len(busy) != len(idle) or any(1.0 - a != b for a, b in zip(idle, busy, strict=True)):
             self.verified.differences.add_message(
                 "host-load.not-the-telemetry-s",
-                "{file}: is not what telemetry.lp has of the host's {samples} samples",
-                file=HOST_LOAD,
-                samples=len(busy),
+                f"{HOST_LOAD}: is not what telemetry.lp has of the host's {len(busy)} samples",
             )
 
     def _tables(self, reader: FromFile, readings: list[calibration.LinkReading] | None) -> None:
@@ -248,4 +238,4 @@ def read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput("result.not-text", "{path}: can't be read as text: {error}", path=path, error=error) from error
+        raise BadInput("result.not-text", f"{path}: can't be read as text: {error}") from error

@@ -50,9 +50,7 @@ def rerun(folder: Path, verified: Verification) -> None:
         try:
             run.without_database(recorded_database_points(read_verdict(folder)))
         except TestbedError as error:
-            verified.differences.add_message(
-                "rerun.broke-down", "rerun: the run broke down: {error}", error=error.message
-            )
+            verified.differences.add_message("rerun.broke-down", f"rerun: the run broke down: {error.message}")
             return
         found = [digests(place) for place in (folder, run.folder)]
         other_schema = read_json(folder / PLAN)["schema"] != again["schema"]
@@ -75,8 +73,7 @@ def _why_not(plan: Plan, recorded: dict[str, Any]) -> Message | None:
     if recorded.get("of_commit"):
         return Message(
             "rerun.agent-of-another-commit",
-            "its agent was built from another commit, {made_by}",
-            made_by=provenance_check.told_of(recorded),
+            f"its agent was built from another commit, {provenance_check.told_of(recorded)}",
         )
     if not recorded.get("engine", {}).get("repeatable", not engine_of(plan).kernel):
         return Message(
@@ -94,11 +91,11 @@ def _tell(both: Repetition, run: Run, engine: Engine, recorded: dict[str, Any], 
     for name in both.differing:
         before, after = (digested.get(name) for digested in both.runs)
         if before is None:
-            differing = Message("rerun.not-there", "rerun: {file}: is not there", file=name)
+            differing = Message("rerun.not-there", f"rerun: {name}: is not there")
         elif after is None:
-            differing = Message("rerun.not-made", "rerun: {file}: is not made", file=name)
+            differing = Message("rerun.not-made", f"rerun: {name}: is not made")
         else:
-            differing = Message("rerun.other-bytes", "rerun: {file}: is not the same bytes", file=name)
+            differing = Message("rerun.other-bytes", f"rerun: {name}: is not the same bytes")
         verified.differences.append(differing)
     verified.notes.extend(unlike.at("rerun") for unlike in engine.unlike(recorded))
     if not run.repeatable:
@@ -108,18 +105,13 @@ def _tell(both: Repetition, run: Run, engine: Engine, recorded: dict[str, Any], 
     if both.differing and not provenance_check.made_here(recorded):
         verified.differences.add_message(
             "rerun.other-checkout",
-            "rerun: refused as a proof: the result was made by {made_by}, this checkout is {here}; make it again "
-            "in a checkout of that commit",
-            made_by=provenance_check.told_of(recorded),
-            here=here,
+            f"rerun: refused as a proof: the result was made by {provenance_check.told_of(recorded)}, this checkout "
+            f"is {here}; make it again in a checkout of that commit",
         )
     if not both.differing:
         verified.notes.add_message(
             "rerun.same-bytes",
-            "repeated by {here}: all {files} files of data are the same bytes ({digest:.16})",
-            here=here,
-            files=len(both.runs[0]),
-            digest=both.digest,
+            f"repeated by {here}: all {len(both.runs[0])} files of data are the same bytes ({both.digest:.16})",
         )
 
 
@@ -133,13 +125,12 @@ def _tell_commit(
     if name == plan["run"] and not by_name and not provenance_check.may_be_ours(recorded, engine.sources):
         verified.differences.add_message(
             "commit.other-sources",
-            "commit: {recorded} is recorded, and the run was made by this checkout's sources",
-            recorded=provenance_check.told_of(recorded),
+            f"commit: {provenance_check.told_of(recorded)} is recorded, and the run was made by this checkout's "
+            "sources",
         )
     elif name != plan["run"]:
         verified.notes.add_message(
             "rerun.other-name",
-            "rerun: with this checkout and machine the run's name would be {run}: sources, Python or the guest "
+            f"rerun: with this checkout and machine the run's name would be {name}: sources, Python or the guest "
             "kernel's build are not the same",
-            run=name,
         )

@@ -23,12 +23,10 @@ def sign(manifest: bytes, key: Path) -> bytes:
     Raises BadInput where the key can't sign, CannotRun without OpenSSH.
     """
     if not key.is_file():
-        raise BadInput(
-            "signature.no-key", "--sign {key}: there is no such key", "ssh-keygen -t ed25519 makes one.", key=key
-        )
+        raise BadInput("signature.no-key", f"--sign {key}: there is no such key", "ssh-keygen -t ed25519 makes one.")
     done = _ssh_keygen("sign", "-f", str(key), "-n", NAMESPACE, given=manifest)
     if done.returncode:
-        raise BadInput("signature.signing-failed", "--sign {key}: signing failed: {said}", key=key, said=_last(done))
+        raise BadInput("signature.signing-failed", f"--sign {key}: signing failed: {_last(done)}")
     return done.stdout
 
 
@@ -38,9 +36,8 @@ def check(place: Path, bundle: Verification, signers: Path | None) -> None:
     if signers is not None and not signers.is_file():
         raise BadInput(
             "signature.no-signers",
-            "--signers {signers}: there is no such file",
+            f"--signers {signers}: there is no such file",
             "See ALLOWED SIGNERS in ssh-keygen(1).",
-            signers=signers,
         )
     told = bundle.notes if signers is None else bundle.differences
     signature, manifest = place / SIGNATURE, (place / MANIFEST).read_bytes()
@@ -50,19 +47,16 @@ def check(place: Path, bundle: Verification, signers: Path | None) -> None:
     known = _ssh_keygen("check-novalidate", "-n", NAMESPACE, "-s", str(signature), given=manifest)
     if known.returncode:
         bundle.differences.add_message(
-            "signature.not-of-this-bundle",
-            "{file}: is not a signature of this bundle: {said}",
-            file=SIGNATURE,
-            said=_last(known),
+            "signature.not-of-this-bundle", f"{SIGNATURE}: is not a signature of this bundle: {_last(known)}"
         )
         return
     found = KEY.search(known.stdout.decode(errors="replace"))
     key = found[0] if found else "a key without fingerprint"
     by = _signer(signature, manifest, signers) if signers is not None else None
     if by is None:
-        told.add_message("signature.unknown-key", "signed by an unknown key ({key})", key=key)
+        told.add_message("signature.unknown-key", f"signed by an unknown key ({key})")
     else:
-        bundle.notes.add_message("signature.by", "signed by {by} ({key})", by=by, key=key)
+        bundle.notes.add_message("signature.by", f"signed by {by} ({key})")
 
 
 def _signer(signature: Path, manifest: bytes, signers: Path) -> str | None:

@@ -54,49 +54,31 @@ def _unpack(file: Path, place: Path) -> None:
     except Exception as error:  # zipfile and what it unpacks with have many for a file that is not as it should be
         if of_the_machine(error):
             raise
-        raise BadInput(
-            "bundle.damaged", "{file}: is damaged: {error}", file=file, error=error or type(error).__name__
-        ) from error
+        raise BadInput("bundle.damaged", f"{file}: is damaged: {error or type(error).__name__}") from error
 
 
 def _refuse(file: Path, archive: zipfile.ZipFile, place: Path) -> None:
     names = Counter(archive.namelist())
     if len(names) > MOST_FILES:
-        raise BadInput(
-            "bundle.too-many-files",
-            "{file}: has {files} files in it; {most_files} at most",
-            file=file,
-            files=len(names),
-            most_files=MOST_FILES,
-        )
+        raise BadInput("bundle.too-many-files", f"{file}: has {len(names)} files in it; {MOST_FILES} at most")
     for name, times in names.items():
         if not _is_inside(name) or times > 1:
-            raise BadInput(
-                "bundle.bad-name", "{file}: {name!r} is not a valid name for a file in a bundle", file=file, name=name
-            )
+            raise BadInput("bundle.bad-name", f"{file}: {name!r} is not a valid name for a file in a bundle")
     for needed in NEEDED:
         if needed not in names:
-            raise BadInput(
-                "bundle.not-a-bundle", "{file}: is not a bundle: it has no {needed}", file=file, needed=needed
-            )
+            raise BadInput("bundle.not-a-bundle", f"{file}: is not a bundle: it has no {needed}")
     size = sum(info.file_size for info in archive.infolist())
     packed = sum(info.compress_size for info in archive.infolist())
     if size > max(MOST_TIMES_PACKED * packed, 16 << 20):
         raise BadInput(
             "bundle.grows-too-much",
-            "{file}: would unpack to {times:.0f} times its size; no result's data would",
-            file=file,
-            times=size / packed,
+            f"{file}: would unpack to {size / packed:.0f} times its size; no result's data would",
         )
     free = shutil.disk_usage(place).free
     if size > min(LARGEST_BYTES, free):
         raise BadInput(
             "bundle.no-space",
-            "{file}: has {size_gib:.1f} GiB in it; {free_gib:.1f} GiB are free in {folder}",
-            file=file,
-            size_gib=size / 2**30,
-            free_gib=free / 2**30,
-            folder=place.parent,
+            f"{file}: has {size / 2**30:.1f} GiB in it; {free / 2**30:.1f} GiB are free in {place.parent}",
         )
 
 
@@ -113,21 +95,14 @@ def _described(file: Path, place: Path) -> None:
     if not isinstance(schema, int) or not 1 <= schema <= SCHEMA:
         raise BadInput(
             "bundle.newer-schema",
-            "{file}: {description}: schema: {schema!r}; this checkout reads 1 to {newest}",
+            f"{file}: {DESCRIPTION}: schema: {schema!r}; this checkout reads 1 to {SCHEMA}",
             "A newer checkout reads it.",
-            file=file,
-            description=DESCRIPTION,
-            schema=schema,
-            newest=SCHEMA,
         )
     if not isinstance(runs, list) or not all(
         isinstance(run, dict) and isinstance(run.get("path"), str) for run in runs
     ):
         raise BadInput(
-            "bundle.no-list-of-results",
-            "{file}: {description}: runs: should be a list of results, each with its path",
-            file=file,
-            description=DESCRIPTION,
+            "bundle.no-list-of-results", f"{file}: {DESCRIPTION}: runs: should be a list of results, each with its path"
         )
 
 
@@ -142,17 +117,11 @@ def verify_bundle(
     for run in runs:
         if not _is_inside(run["path"]):
             raise BadInput(
-                "bundle.not-a-result",
-                "{description}: runs: {path!r} is not a folder of a result in the bundle",
-                description=DESCRIPTION,
-                path=run["path"],
+                "bundle.not-a-result", f"{DESCRIPTION}: runs: {run['path']!r} is not a folder of a result in the bundle"
             )
         if not (place / run["path"]).is_dir():
             raise BadInput(
-                "bundle.no-such-folder",
-                "{description}: runs: {path}: there is no such folder in the bundle",
-                description=DESCRIPTION,
-                path=run["path"],
+                "bundle.no-such-folder", f"{DESCRIPTION}: runs: {run['path']}: there is no such folder in the bundle"
             )
     _nothing_else(place, [run["path"] for run in runs], bundle)
     found = verify_folders([place / run["path"] for run in runs], rerun=rerun, trust_code=trust_code)
@@ -167,13 +136,11 @@ def _nothing_else(place: Path, listed: list[str], bundle: Verification) -> None:
     """There is something to confirm, and no result that the bundle keeps quiet about."""
     if not listed:
         bundle.differences.add_message(
-            "bundle.nothing-to-confirm", "{file}: runs: there is none, so nothing to confirm", file=DESCRIPTION
+            "bundle.nothing-to-confirm", f"{DESCRIPTION}: runs: there is none, so nothing to confirm"
         )
     for name in _files(place):
         if name.startswith("runs/") and not any(name.startswith(f"{path}/") for path in listed):
-            bundle.differences.add_message(
-                "bundle.of-no-result", "{file}: is of no result in {description}", file=name, description=DESCRIPTION
-            )
+            bundle.differences.add_message("bundle.of-no-result", f"{name}: is of no result in {DESCRIPTION}")
 
 
 def _crate(place: Path, runs: list[dict[str, Any]], bundle: Verification) -> None:
@@ -182,7 +149,7 @@ def _crate(place: Path, runs: list[dict[str, Any]], bundle: Verification) -> Non
 
     parts = [provenance_check.provenance_of(run) for run in runs_in(place)]
     if not parts or not all(provenance_check.of_this_code(part) for part in parts):
-        bundle.unchecked.add_message("crate.by-other-code", "{file}: it was written by other code", file=CRATE)
+        bundle.unchecked.add_message("crate.by-other-code", f"{CRATE}: it was written by other code")
         return
     files = {name: (path, sha256(path)) for name, path in _files(place).items() if name not in (DESCRIPTION, CRATE)}
     again = json.loads(json.dumps(metadata(files, runs, newest(runs))))
@@ -203,28 +170,17 @@ def _sums(place: Path) -> Verification:
         if len(digest) != 64 or not name:
             raise BadInput(
                 "bundle.bad-manifest-line",
-                "{manifest}, line {line}: should be a SHA-256, two spaces and a file's name",
-                manifest=MANIFEST,
-                line=number,
+                f"{MANIFEST}, line {number}: should be a SHA-256, two spaces and a file's name",
             )
         listed[name] = digest
     there = _files(place)
     found = Messages()
     for name in listed:
         if name not in there:
-            found.add_message(
-                "bundle.file-missing", "{file}: is listed in {manifest}, but not there", file=name, manifest=MANIFEST
-            )
+            found.add_message("bundle.file-missing", f"{name}: is listed in {MANIFEST}, but not there")
     for name, path in there.items():
         if name not in listed:
-            found.add_message(
-                "bundle.file-not-listed", "{file}: is not listed in {manifest}", file=name, manifest=MANIFEST
-            )
+            found.add_message("bundle.file-not-listed", f"{name}: is not listed in {MANIFEST}")
         elif sha256(path) != listed[name]:
-            found.add_message(
-                "bundle.file-changed",
-                "{file}: was changed: its SHA-256 is not that of {manifest}",
-                file=name,
-                manifest=MANIFEST,
-            )
+            found.add_message("bundle.file-changed", f"{name}: was changed: its SHA-256 is not that of {MANIFEST}")
     return Verification("bundle", f"{len(there)} files", found)

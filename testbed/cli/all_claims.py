@@ -61,9 +61,7 @@ def all_(
     if not set(names) <= set(ENGINES) or len(set(names)) != len(names):
         raise BadInput(
             "claims.bad-engines",
-            "--engine {text}: should be {engines}, or several of them, like mininet,vkernel",
-            text=engine,
-            engines=", ".join(ENGINES),
+            f"--engine {engine}: should be {', '.join(ENGINES)}, or several of them, like mininet,vkernel",
         )
     requests = [kind.Request(name, quick, tuple(only or ()), resume, link) for name in names]
     if resume and len(requests) > 1:
@@ -75,8 +73,7 @@ def all_(
     if cluster not in ("", HOSTS):
         raise BadInput(
             "claims.cluster-not-alone",
-            "--cluster {cluster}: all of them go to the hosts of `cluster up`; give --cluster alone",
-            cluster=cluster,
+            f"--cluster {cluster}: all of them go to the hosts of `cluster up`; give --cluster alone",
         )
     for request in requests:
         if dry_run:
@@ -108,7 +105,7 @@ def reference(
 
     place = place_of(name)
     if not result.is_dir():
-        raise BadInput("result.no-folder", "{folder}: there is no such result folder", folder=result)
+        raise BadInput("result.no-folder", f"{result}: there is no such result folder")
     copies = keep(result.resolve(), place)
     size = sum(path.stat().st_size for path in copies)
     print(f"{shown(place)}: {len(copies)} files, {size / 1e6:.1f} MB")

@@ -170,18 +170,10 @@ def with_verb(arguments: Sequence[str]) -> list[str]:
     near_verb = difflib.get_close_matches(first, VERBS, n=1, cutoff=0.75)
     near_scenario = difflib.get_close_matches(first, known, n=1, cutoff=0.75)
     if near_verb and not near_scenario and "/" not in first:
-        raise BadInput(
-            "cli.no-such-verb",
-            "there is no verb or scenario {name!r}; did you mean {near!r}?",
-            name=first,
-            near=near_verb[0],
-        )
+        raise BadInput("cli.no-such-verb", f"there is no verb or scenario {first!r}; did you mean {near_verb[0]!r}?")
     if near_scenario and (files.is_table(near_scenario[0]) or files.is_sweep(near_scenario[0])):
         raise BadInput(
-            "cli.no-such-name",
-            "there is no scenario, table or sweep {name!r}; did you mean {near!r}?",
-            name=first,
-            near=near_scenario[0],
+            "cli.no-such-name", f"there is no scenario, table or sweep {first!r}; did you mean {near_scenario[0]!r}?"
         )
     return ["run", *arguments]
 

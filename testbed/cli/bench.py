@@ -34,9 +34,7 @@ def bench(
     sim half a minute; overlay six minutes, or half a minute.
     """
     if only and what != "links":
-        raise BadInput(
-            "bench.only-links-has-parts", "--only: {only!r}: only bench links has parts; leave it out", only=only
-        )
+        raise BadInput("bench.only-links-has-parts", f"--only: {only!r}: only bench links has parts; leave it out")
     # Imported now: the help must not wait for all of them.
     module = import_module(f"testbed.lab.{'simulator' if what == 'sim' else what}")
     parts = tuple(part.strip() for part in only.split(",")) if only else ()
@@ -44,9 +42,7 @@ def bench(
         if part not in module.PARTS:
             raise BadInput(
                 "bench.no-such-part",
-                "--only: {part!r} is not a part of the benchmark; parts: {parts}",
-                part=part,
-                parts=", ".join(module.PARTS),
+                f"--only: {part!r} is not a part of the benchmark; parts: {', '.join(module.PARTS)}",
             )
     passed = module.BENCHMARK.carry_out(f"bench {what}", quick=quick, parts=parts)
     raise typer.Exit(Exit.PASS if passed else Exit.FAIL)

@@ -82,8 +82,7 @@ def manifest(
     if files.is_path(name):
         raise BadInput(
             "cluster.pods-need-a-sweep",
-            "{name}: should be the name of a sweep of the checkout, as pods have nothing else",
-            name=name,
+            f"{name}: should be the name of a sweep of the checkout, as pods have nothing else",
         )
     options = [*(f"--set={assignment}" for assignment in set_), *(["--quick"] if quick else [])]
     commit, image = deploy.head_commit(), image or kubernetes.IMAGE

@@ -149,20 +149,15 @@ def _engines(text: str, results: list[str], compared: list[str]) -> tuple[tuple[
     names, found = tuple(text.split(",")), {}
     if not set(names) <= set(ENGINES) or len(names) < 2 or len(set(names)) < len(names):
         raise BadInput(
-            "compare.bad-engines",
-            "--engines {text}: should be two or more of {engines}, like sim,vkernel",
-            text=text,
-            engines=", ".join(ENGINES),
+            "compare.bad-engines", f"--engines {text}: should be two or more of {', '.join(ENGINES)}, like sim,vkernel"
         )
     for result in results:
         engine, _, folder = result.partition("=")
         if engine not in names or not Path(folder).is_dir() or len(compared) != 1:
             raise BadInput(
                 "compare.bad-results",
-                "--results {text}: should be one of {engines} and a result folder of the one scenario or table that is "
-                "compared, like mininet=results/startup/latest",
-                text=result,
-                engines=", ".join(names),
+                f"--results {result}: should be one of {', '.join(names)} and a result folder of the one scenario or "
+                "table that is compared, like mininet=results/startup/latest",
             )
         found[engine] = Path(folder).resolve()
         confine.refuse_links(found[engine])

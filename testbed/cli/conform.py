@@ -32,8 +32,7 @@ def conform(
         raise CannotRun(
             "conform.needs-root",
             "conform needs root, for network namespaces",
-            "Try: sudo ./run.sh conform '{program}'",
-            program=program,
+            f"Try: sudo ./run.sh conform '{program}'",
         )
     raise typer.Exit(_run(section))
 
@@ -48,8 +47,7 @@ def _section(program: str) -> dict[str, Any]:
     if len(words) == 1 and Path(words[0]).is_file() and "/" not in words[0]:
         raise BadInput(
             "conform.program-is-a-file",
-            "conform: {file} is a file; give the command that starts it, like ./{file}",
-            file=words[0],
+            f"conform: {words[0]} is a file; give the command that starts it, like ./{words[0]}",
         )
     return {"command": words, "folder": str(Path.cwd())}
 

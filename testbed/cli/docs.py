@@ -50,7 +50,7 @@ def build_site(into: Path) -> Path:
     if done.returncode != 0:
         said = [line for line in done.stderr.splitlines() if line.startswith(("WARNING", "ERROR", "  - "))]
         text = "\n".join(said) or done.stderr.strip()[-2000:]
-        raise RunFailed("docs.site-not-built", "the site can't be built: {said}", said=text)
+        raise RunFailed("docs.site-not-built", f"the site can't be built: {text}")
     return into / "index.html"
 
 

@@ -48,9 +48,8 @@ def _export(folders: Sequence[Path], requested: Collection[str]) -> None:
         if requested != {"plots"} and not is_run:
             raise BadInput(
                 "export.not-a-run",
-                "{folder}: not the result folder of a run: it has no telemetry.lp",
+                f"{folder}: not the result folder of a run: it has no telemetry.lp",
                 "Of tables, sweeps and comparisons there are --plots.",
-                folder=folder,
             )
         for said in agree.disagreements(folder) if is_run else ():
             print(f"differs: {folder}/{said}")
@@ -68,14 +67,11 @@ def _export(folders: Sequence[Path], requested: Collection[str]) -> None:
     for folder, name in product(folders, chosen):
         written = forms[name](folder)
         if name == "plots" and requested and not written:
-            raise BadInput("export.nothing-to-draw", "--plots: {folder} has nothing that could be drawn", folder=folder)
+            raise BadInput("export.nothing-to-draw", f"--plots: {folder} has nothing that could be drawn")
         if requested and not written:
             raise BadInput(
                 "export.no-trace",
-                "--{option}: {folder} has no trace for it; make the run with {needed}",
-                option=name,
-                folder=folder,
-                needed=MADE_WITH.get(name, name),
+                f"--{name}: {folder} has no trace for it; make the run with {MADE_WITH.get(name, name)}",
             )
         print(*written, sep="\n", end="\n" if written else "")
 

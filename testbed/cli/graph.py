@@ -63,11 +63,11 @@ def import_(
 ) -> None:
     """Make a scenario of a containerlab, netlab or Mininet topology; what is lost is named, a line each."""
     if not file.is_file():
-        raise BadInput("file.missing", "{file}: there is no such file", file=file)
+        raise BadInput("file.missing", f"{file}: there is no such file")
     name, text, lost = bring_in(file, class_, output.parent if output else Path())
     place = output or Path(f"{name}.yaml")
     if place.exists():
-        raise BadInput("file.exists", "{file}: exists already", "Give another place with -o FILE.", file=place)
+        raise BadInput("file.exists", f"{place}: exists already", "Give another place with -o FILE.")
     _write(text, place, lost)
     planned(load(str(place) if "/" in str(place) else f"./{place}"), quick=False)
 
@@ -83,10 +83,8 @@ def _write(text: str, file: Path | None, lost: Iterable[str]) -> None:
         except OSError as error:
             raise BadInput(
                 "file.not-writable",
-                "{file}: can't be written: {reason}",
+                f"{file}: can't be written: {error.strerror}",
                 "Give a file in a folder that exists.",
-                file=file,
-                reason=error.strerror,
             ) from error
         print(file)
     for line in lost:

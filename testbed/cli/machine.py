@@ -147,9 +147,8 @@ def _on_machines(file: Path, on: object) -> tuple[Sequence[str], Sequence[str]]:
     if on is not None:
         raise CannotRun(
             "clean.run-in-progress",
-            "{run} is running; it removes what it has made",
+            f"{on} is running; it removes what it has made",
             "Wait for it, or stop it with Ctrl-C.",
-            run=on,
         )
     return remove_leftovers(machines)
 

@@ -42,38 +42,26 @@ def _refuse(name: str, file: Path) -> None:
 
     if file.suffix == files.IN_PYTHON:
         raise BadInput(
-            "new.not-yaml",
-            "new {name!r}: it writes YAML",
-            "For one in Python copy examples/ladder/ladder.py.",
-            name=name,
+            "new.not-yaml", f"new {name!r}: it writes YAML", "For one in Python copy examples/ladder/ladder.py."
         )
     if file.suffix not in (".yaml", ".yml") or not NAME.fullmatch(file.stem):
         raise BadInput(
             "new.bad-name",
-            "new {name!r}: a name has lower-case letters, digits and dashes, begins with a letter and has 32 at most",
+            f"new {name!r}: a name has lower-case letters, digits and dashes, begins with a letter and has 32 at most",
             "For example: ./run.sh new mine",
-            name=name,
         )
     if file.exists():
         raise BadInput(
             "new.file-exists",
-            "{file} exists already; nothing was written",
+            f"{shown(file)} exists already; nothing was written",
             "Choose another name, or remove it.",
-            file=shown(file),
         )
     if not file.parent.is_dir():
         raise BadInput(
-            "new.no-folder",
-            "{file}: there is no folder {folder}",
-            "Make it first: mkdir -p {folder}",
-            file=file,
-            folder=file.parent,
+            "new.no-folder", f"{file}: there is no folder {file.parent}", f"Make it first: mkdir -p {file.parent}"
         )
     known = [path.stem for path in (*files.links(), *files.tables(), *files.sweeps())]
     if not files.is_path(name) and (name in VERBS or name in known):
         raise BadInput(
-            "new.name-taken",
-            "new {name!r}: ./run.sh {name} means something else already",
-            "Choose another name.",
-            name=name,
+            "new.name-taken", f"new {name!r}: ./run.sh {name} means something else already", "Choose another name."
         )

@@ -21,7 +21,7 @@ def report(
 
     for folder in folders:
         if not folder.is_dir():
-            raise BadInput("result.no-folder", "{folder}: there is no such result folder", folder=folder)
+            raise BadInput("result.no-folder", f"{folder}: there is no such result folder")
     if pdf:
         browser.required()
     with confine.to_results(*folders):

@@ -51,12 +51,10 @@ def verify(
     bundles = [result for result in results if result.is_file()]
     for result in bundles:
         if not is_bundle(result):
-            raise BadInput("verify.not-a-result", "{result}: neither a result folder nor a bundle", result=result)
+            raise BadInput("verify.not-a-result", f"{result}: neither a result folder nor a bundle")
     if signers and folders:
         raise BadInput(
-            "verify.signers-of-a-folder",
-            "--signers: {folder} is a folder, and only bundles are signed",
-            folder=folders[0],
+            "verify.signers-of-a-folder", f"--signers: {folders[0]} is a folder, and only bundles are signed"
         )
     differs = _tell(verify_folders(folders, rerun=rerun, trust_code=trust_code)) if folders else False
     for bundle in bundles:

@@ -52,8 +52,7 @@ def runs_made(cluster: str, *, parts: bool = False) -> Iterator[None]:
     else:
         raise BadInput(
             "cluster.bad-target",
-            "--cluster {cluster!r}: should stand alone, or be followed by slurm or slurm:KEY=VALUE,…",
-            cluster=cluster,
+            f"--cluster {cluster!r}: should stand alone, or be followed by slurm or slurm:KEY=VALUE,…",
         )
 
 
@@ -81,9 +80,6 @@ def _part(options: str) -> Part:
     if request is None or not number.isdecimal() or int(number) >= int(request[1]):
         raise BadInput(
             "cluster.bad-part",
-            "--cluster part:{options} with {index}={number!r}: should be part:of=PARTS,cores=CORES, a smaller index",
-            options=options,
-            index=INDEX,
-            number=number,
+            f"--cluster part:{options} with {INDEX}={number!r}: should be part:of=PARTS,cores=CORES, a smaller index",
         )
     return Part(int(number), int(request[1]), int(request[2]))

@@ -40,4 +40,4 @@ def as_bad_input(error: exceptions.UsageError, arguments: Sequence[str]) -> BadI
     examples = EXAMPLES.get(verb.partition(" ")[0])
     if examples and code == "usage.missing":
         hint = f"For example: {examples[0]}\n{hint}"
-    return BadInput.of(Message.restored(code, said[0].lower() + said[1:]).at(verb), hint)
+    return BadInput.of(Message(code, said[0].lower() + said[1:]).at(verb), hint)

@@ -126,10 +126,7 @@ class Engine(ABC):
         """Raise :class:`CannotRun` where this user may not make such runs; ``command`` is the user's."""
         if not self.for_this_user():
             raise CannotRun(
-                "run.needs-root",
-                "running needs root, for network namespaces",
-                "Try: sudo ./run.sh {command}",
-                command=command,
+                "run.needs-root", "running needs root, for network namespaces", f"Try: sudo ./run.sh {command}"
             )
 
     def refuse_options(self, options: Options) -> None:
@@ -137,8 +134,7 @@ class Engine(ABC):
         if options.machines is not None:
             raise CannotRun(
                 "engine.has-no-packets",
-                "--hosts: --engine {engine} has no packets that could go to another machine",
-                engine=self.name,
+                f"--hosts: --engine {self.name} has no packets that could go to another machine",
             )
 
     def options(
@@ -205,9 +201,9 @@ class Engine(ABC):
     def refuse(self, plan: Plan) -> None:
         """Raise :class:`CannotRun` for unsupported parts of a plan, and for programs that are not built yet."""
         if missing := not_built(plan):
-            raise CannotRun("engine.not-built", "{missing}", missing=missing)
+            raise CannotRun("engine.not-built", f"{missing}")
         if refused := self.unsupported(plan):
-            raise CannotRun("engine.refuses", "{reasons}", "{instead}", reasons=Lines(refused), instead=self.instead())
+            raise CannotRun("engine.refuses", f"{Lines(refused)}", f"{self.instead()}")
 
     def instead(self) -> str:
         """Advice about a plan that it refuses."""

@@ -115,7 +115,7 @@ def write_broken(
     """
     known = error if isinstance(error, TestbedError) else None
     message = known.message if known else f"{type(error).__name__}: {error}"
-    said = Message("check.not-judged", "Not judged: {message}", message=message)
+    said = Message("check.not-judged", f"Not judged: {message}")
     checks = [CheckResult.of(Named(check["name"], check["judge"]), Status.ERROR, said) for check in plan["checks"]]
     verdict = Verdict(
         scenario=plan["scenario"],

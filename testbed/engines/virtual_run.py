@@ -123,10 +123,9 @@ class VirtualRun(ABC, Generic[Program]):
             except (BlockingIOError, FileExistsError):
                 raise CannotRun(
                     "run.made-elsewhere",
-                    "{folder}: another process is making this very run",
+                    f"{self.folder}: another process is making this very run",
                     "Wait for it: the result is the same. Or give this one results of its own: "
                     "NCP_TESTBED_RESULTS=FOLDER ./run.sh …",
-                    folder=self.folder,
                 ) from None
             (self.folder / "logs").mkdir()
             write_json(self.folder / "plan.json", self.plan)

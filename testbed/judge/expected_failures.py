@@ -116,9 +116,7 @@ def read(path: Path = FILE) -> ExpectedFailures:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(step) for step in first["loc"])
-        raise BadInput(
-            "expected-failures.bad-entry", "{path}: {where}: {error}", path=path, where=where, error=first["msg"]
-        ) from error
+        raise BadInput("expected-failures.bad-entry", f"{path}: {where}: {first['msg']}") from error
 
 
 def counts(outcomes: Iterable[str]) -> str:

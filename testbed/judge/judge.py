@@ -68,9 +68,7 @@ def judge_one(parameters: CheckParameters, evidence: Evidence) -> CheckResult:
         if parameters.policy and not policies & set(parameters.policy):
             said = Message(
                 "check.of-other-policies",
-                "Skipped for {policies}: the check is about {about}.",
-                policies=", ".join(sorted(policies)),
-                about=", ".join(parameters.policy),
+                f"Skipped for {', '.join(sorted(policies))}: the check is about {', '.join(parameters.policy)}.",
             )
             return CheckResult.of(parameters, Status.SKIPPED, said)
         return parameters.result(evidence)

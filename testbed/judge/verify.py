@@ -32,14 +32,14 @@ FRACTION = re.compile(r"(-?\d+\.\d+(?:e[+-]?\d+)?)")
 class Difference(Message):
     """A difference between a result folder and its data.
 
-    ``parameters`` are ``where``, the place in the document or file, what is ``recorded`` there, and what the data give
+    ``details`` are ``where``, the place in the document or file, what is ``recorded`` there, and what the data give
     ``again``.
     """
 
     @property
     def key(self) -> str:
         """The last key of the place, without an index: ``reasons`` of ``trust.reasons[1]``."""
-        return str(self.parameters["where"]).rpartition(".")[2].partition("[")[0]
+        return str(self.details["where"]).rpartition(".")[2].partition("[")[0]
 
     @property
     def is_wording(self) -> bool:
@@ -54,7 +54,7 @@ class Difference(Message):
     @property
     def is_new_code(self) -> bool:
         """Whether the record has a text without a code."""
-        return self.key in CODES and not self.parameters.get("recorded")
+        return self.key in CODES and not self.details.get("recorded")
 
 
 def verify(result_dir: Path, reader: Reader | None = None, trust: Trust | None = None) -> Verdict:
@@ -85,10 +85,10 @@ def unlisted(run: str, engine: str, form: str, recorded: Verdict) -> Iterator[Di
         if expected != listed.get(name):
             yield Difference(
                 "difference.expected-failure",
-                "{where}: {recorded!r} is recorded, {again!r} is listed here",
+                f"checks[{name}].xfail: {expected.model_dump(mode='json')!r} is recorded, "
+                f"{listed[name].model_dump(mode='json') if name in listed else None!r} is listed here",
                 where=f"checks[{name}].xfail",
                 recorded=expected.model_dump(mode="json"),
-                again=listed[name].model_dump(mode="json") if name in listed else None,
             )
 
 
@@ -100,9 +100,7 @@ def read_verdict(result_dir: Path) -> Verdict:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(step) for step in first["loc"])
-        raise BadInput(
-            "verify.bad-check", "{path}: {where}: {error}", path=path, where=where, error=first["msg"]
-        ) from error
+        raise BadInput("verify.bad-check", f"{path}: {where}: {first['msg']}") from error
 
 
 def recorded_database_points(recorded: Verdict) -> int | None:
@@ -120,10 +118,7 @@ def differences(where: str, recorded: Any, again: Any) -> Iterator[Difference]:
             place = f"{where}.{key}" if where else key
             if key not in recorded and again[key] is not None:
                 yield Difference(
-                    "difference.not-recorded",
-                    "{where}: is not recorded, {again!r} by the data",
-                    where=place,
-                    again=again[key],
+                    "difference.not-recorded", f"{place}: is not recorded, {again[key]!r} by the data", where=place
                 )
             else:
                 yield from differences(place, recorded.get(key), again.get(key))
@@ -131,10 +126,9 @@ def differences(where: str, recorded: Any, again: Any) -> Iterator[Difference]:
         if len(recorded) != len(again):
             yield Difference(
                 "difference.entries",
-                "{where}: {recorded} entries are recorded, {again} by the data",
+                f"{where}: {len(recorded)} entries are recorded, {len(again)} by the data",
                 where=where,
                 recorded=len(recorded),
-                again=len(again),
             )
         for number, (a, b) in enumerate(zip(recorded, again, strict=False)):
             keys = [a[key] for key in NAMES if key in a] if isinstance(a, dict) else []
@@ -143,10 +137,9 @@ def differences(where: str, recorded: Any, again: Any) -> Iterator[Difference]:
     elif not _same(recorded, again):
         yield Difference(
             "difference.value",
-            "{where}: {recorded!r} is recorded, {again!r} by the data",
+            f"{where}: {recorded!r} is recorded, {again!r} by the data",
             where=where,
             recorded=recorded,
-            again=again,
         )
 
 
@@ -166,17 +159,10 @@ def text_differences(where: str, recorded: str, again: str, most: int = 3) -> It
     for number, a, b in found[:most]:
         a, b = _where_they_differ(a or "", b or "")
         yield Difference(
-            "difference.line",
-            "{where}, line {line}: {recorded!r} is recorded, {again!r} by the data",
-            where=where,
-            line=number,
-            recorded=a,
-            again=b,
+            "difference.line", f"{where}, line {number}: {a!r} is recorded, {b!r} by the data", where=where, recorded=a
         )
     if len(found) > most:
-        yield Difference(
-            "difference.more-lines", "{where}: {more} more lines differ", where=where, more=len(found) - most
-        )
+        yield Difference("difference.more-lines", f"{where}: {len(found) - most} more lines differ", where=where)
 
 
 def _same_but_rounded(a: str | None, b: str | None) -> bool:

@@ -36,9 +36,7 @@ def ncp_link(binary: Path, what: str, *words: str, **options: object) -> dict[st
     command = [str(binary), what, *words]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False)
     if done.returncode:
-        raise RunFailed(
-            "bench.ncp-link-failed", "ncp-link {what}: {stderr}", what=what, stderr=done.stderr.strip()[-300:]
-        )
+        raise RunFailed("bench.ncp-link-failed", f"ncp-link {what}: {done.stderr.strip()[-300:]}")
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
@@ -88,7 +86,7 @@ def tcp_goodput_bps(between: Between, seconds: int) -> float:
         finally:
             server.end_group()
     if "error" in found:
-        raise RunFailed("iperf3.failed", "iperf3: {error}", error=found["error"])
+        raise RunFailed("iperf3.failed", f"iperf3: {found['error']}")
     return float(found["end"]["sum_received"]["bits_per_second"])
 
 

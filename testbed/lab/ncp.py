@@ -170,10 +170,7 @@ def transfer(between: Between, binary: Path, session: Session, transfer_bytes: i
         received, sent = (agent.place.result() or {} for agent in agents)
     if received["sha256"] != sent["sha256"] or received["bytes"] != transfer_bytes:
         raise RunFailed(
-            "bench.bytes-missing",
-            "{received} of {transfer_bytes} bytes arrived, or not the same ones",
-            received=received["bytes"],
-            transfer_bytes=transfer_bytes,
+            "bench.bytes-missing", f"{received['bytes']} of {transfer_bytes} bytes arrived, or not the same ones"
         )
     packets, again = (sum(connection[key] for connection in sent["connections"]) for key in ("sent", "resent"))
     return Transfer(
@@ -191,9 +188,7 @@ def _peaks_until_over(agents: Sequence[_Agent], limit_s: float) -> list[int]:
     peaks = [0] * len(agents)
     while any(agent.exit_code() is None for agent in agents):
         if time.monotonic() > deadline:
-            raise RunFailed(
-                "bench.transfer-not-over", "the transfer was not over after {limit_s:.0f} s", limit_s=limit_s
-            )
+            raise RunFailed("bench.transfer-not-over", f"the transfer was not over after {limit_s:.0f} s")
         peaks = [max(peak, agent.peak_bytes()) for peak, agent in zip(peaks, agents, strict=True)]
         time.sleep(POLL_S)
     for agent in agents:

@@ -138,7 +138,7 @@ def _started(name: str, command: Sequence[str], outer: int) -> Iterator[Between]
             if said is None:
                 errors.seek(0)
                 words = errors.read().strip()[-300:]
-                raise RunFailed("bench.peer-made-no-link", "{name} made no link: {words}", name=name, words=words)
+                raise RunFailed("bench.peer-made-no-link", f"{name} made no link: {words}")
             inside = namespace_of(int(said[1]))
             yield Between(End(inside, _own_address(inside)), End(namespace_of(outer), said[2]))
         finally:

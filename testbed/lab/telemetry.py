@@ -89,9 +89,7 @@ def goodput_bps(received: Samples, from_ns: int, to_ns: int) -> float:
     inside = (received.t_ns >= from_ns) & (received.t_ns <= to_ns)
     if inside.sum() < 2:
         raise RunFailed(
-            "bench.no-samples",
-            "the transfer has no two samples in {seconds:.1f} s of it",
-            seconds=(to_ns - from_ns) / 1000000000.0,
+            "bench.no-samples", f"the transfer has no two samples in {(to_ns - from_ns) / 1000000000.0:.1f} s of it"
         )
     t_ns, values = received.t_ns[inside], received.values[inside]
     return float(8e9 * (values[-1] - values[0]) / (t_ns[-1] - t_ns[0]))

@@ -111,9 +111,7 @@ def run(endpoint: influx.Endpoint, push: Path, rate_pps: int, for_s: float, stop
                 pusher.kill()
         if source.exitcode or not reported:
             raise RunFailed(
-                "bench.load-failed",
-                "the load on the database broke down: {error}",
-                error=errors.strip() or source.exitcode,
+                "bench.load-failed", f"the load on the database broke down: {errors.strip() or source.exitcode}"
             )
         counts = json.loads(reported)
         load.written, load.pushed, load.rejected = spool.read_bytes().count(b"\n"), counts["pushed"], counts["rejected"]

@@ -31,9 +31,8 @@ def required() -> str:
         return path
     raise NoBrowser(
         "browser.none",
-        "no browser: none of {names} is installed",
+        f"no browser: none of {', '.join(NAMES)} is installed",
         "Install one, e.g. apt-get install chromium, or name one with NCP_TESTBED_BROWSER.",
-        names=", ".join(NAMES),
     )
 
 
@@ -62,16 +61,11 @@ def print_pdf(page: Path, to: Path) -> None:
                 )
         except subprocess.TimeoutExpired:
             raise RunFailed(
-                "browser.timeout",
-                "the browser did not print {page} within {timeout_s:g} s",
-                page=page,
-                timeout_s=PRINTED_WITHIN_S,
+                "browser.timeout", f"the browser did not print {page} within {PRINTED_WITHIN_S:g} s"
             ) from None
         if done.returncode or not to.is_file():
             lines = log.read_text(errors="replace").strip().splitlines()
             raise RunFailed(
                 "browser.failed",
-                "the browser did not print {page}: {error}",
-                page=page,
-                error=lines[-1][:200] if lines else f"exit code {done.returncode}",
+                f"the browser did not print {page}: {lines[-1][:200] if lines else f'exit code {done.returncode}'}",
             )

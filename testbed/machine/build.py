@@ -44,13 +44,7 @@ def go_tool() -> str:
             said = subprocess.run([candidate, "version"], capture_output=True, text=True, check=False).stdout
             if _version(said, r"go(\d+)\.(\d+)") >= expected:
                 return candidate
-    raise CannotRun(
-        "build.no-go",
-        "no Go toolchain of {major}.{minor} or newer",
-        "./run.sh sets one up",
-        major=expected[0],
-        minor=expected[1],
-    )
+    raise CannotRun("build.no-go", f"no Go toolchain of {expected[0]}.{expected[1]} or newer", "./run.sh sets one up")
 
 
 def _version(text: str, pattern: str) -> tuple[int, int]:
@@ -88,7 +82,7 @@ def build_programs(
         meanwhile()
         _, said = building.communicate()
     if building.returncode:
-        raise RunFailed("build.go-failed", "the Go programs don't build:\n{said}", said=said.strip())
+        raise RunFailed("build.go-failed", f"the Go programs don't build:\n{said.strip()}")
     return built
 
 

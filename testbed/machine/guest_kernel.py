@@ -58,8 +58,7 @@ def chosen() -> Kernel:
     raise CannotRun(
         "vkernel.none",
         "there is no guest kernel: the one with virtual time is not built, and user-mode-linux is not installed",
-        "{hint}",
-        hint=why_not_buildable() or "./run.sh doctor --build builds it.",
+        f"{why_not_buildable() or './run.sh doctor --build builds it.'}",
     )
 
 
@@ -69,7 +68,7 @@ def built() -> Path | None:
     if named := os.environ.get("NCP_TESTBED_VKERNEL"):
         if not os.access(named, os.X_OK):
             raise BadInput(
-                "vkernel.not-a-kernel", "NCP_TESTBED_VKERNEL={path}: should be a kernel, an executable file", path=named
+                "vkernel.not-a-kernel", f"NCP_TESTBED_VKERNEL={named}: should be a kernel, an executable file"
             )
         return Path(named).resolve()
     digest = recipe_digest()

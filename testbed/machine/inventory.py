@@ -56,10 +56,7 @@ def read(file: Path) -> Inventory:
     """
     if not file.is_file():
         raise BadInput(
-            "inventory.missing",
-            "{file}: there is no such file; it should be an Ansible inventory, as {example}",
-            file=file,
-            example=EXAMPLE,
+            "inventory.missing", f"{file}: there is no such file; it should be an Ansible inventory, as {EXAMPLE}"
         )
     done = subprocess.run(
         [sys.executable, "-m", "ansible", "inventory", "-i", str(file), "--list"],
@@ -76,9 +73,7 @@ def read(file: Path) -> Inventory:
     if done.returncode:
         raise BadInput(
             "inventory.not-readable",
-            "{file}: should be an Ansible inventory, but Ansible can't read it: {reason}",
-            file=file,
-            reason=_reason(done.stderr),
+            f"{file}: should be an Ansible inventory, but Ansible can't read it: {_reason(done.stderr)}",
         )
     return checked(file, json.loads(done.stdout))
 
@@ -89,30 +84,21 @@ def checked(file: Path, listed: Mapping[str, Any]) -> Inventory:
     groups = [group["hosts"] for group in listed.values() if isinstance(group, dict) and "hosts" in group]
     hosts = tuple(sorted({host for group in groups for host in group}))
     if not hosts:
-        raise BadInput(
-            "inventory.no-hosts", "{file}: has no hosts; it should have one at least, under all: hosts:", file=file
-        )
+        raise BadInput("inventory.no-hosts", f"{file}: has no hosts; it should have one at least, under all: hosts:")
     taken: dict[tuple[str, int], str] = {}
     for host in hosts:
         place = (str(variables.get(host, {}).get("ansible_host", host)), _check(file, host, variables.get(host, {})))
         if place in taken:
             raise BadInput(
                 "inventory.host-twice",
-                "{file}: {host}: ansible_host: {address!r} is {other}'s as well; each host should be a machine",
-                file=file,
-                host=host,
-                address=place[0],
-                other=taken[place],
+                f"{file}: {host}: ansible_host: {place[0]!r} is {taken[place]}'s as well; each host should be a "
+                "machine",
             )
         taken[place] = host
     chosen = listed.get(SCHEDULER, {}).get("hosts", [])
     if len(chosen) > 1:
         raise BadInput(
-            "inventory.several-schedulers",
-            "{file}: group {group}: {hosts}: should be one host",
-            file=file,
-            group=SCHEDULER,
-            hosts=", ".join(chosen),
+            "inventory.several-schedulers", f"{file}: group {SCHEDULER}: {', '.join(chosen)}: should be one host"
         )
     return Inventory({host: variables.get(host, {}) for host in hosts}, chosen[0] if chosen else hosts[0])
 
@@ -122,34 +108,17 @@ def _check(file: Path, host: str, variables: Mapping[str, Any]) -> int:
     if not NAME.fullmatch(host):
         raise BadInput(
             "inventory.bad-host-name",
-            "{file}: host {host!r}: a name should have letters, digits, '.', '_' and '-' only, at most 63",
-            file=file,
-            host=host,
+            f"{file}: host {host!r}: a name should have letters, digits, '.', '_' and '-' only, at most 63",
         )
     for name in variables:
         if name.startswith(OURS) and name not in RULES:
             ours = [rule.removeprefix(OURS) for rule in RULES if rule.startswith(OURS)]
             near = difflib.get_close_matches(name.removeprefix(OURS), ours, n=1)
             there = f"did you mean {OURS}{near[0]}?" if near else f"there are {', '.join(OURS + our for our in ours)}"
-            raise BadInput(
-                "inventory.unknown-variable",
-                "{file}: {host}: there is no variable {variable}; {known}",
-                file=file,
-                host=host,
-                variable=name,
-                known=there,
-            )
+            raise BadInput("inventory.unknown-variable", f"{file}: {host}: there is no variable {name}; {there}")
     for name, (right, should_be) in RULES.items():
         if name in variables and not right(variables[name]):
-            raise BadInput(
-                "inventory.bad-value",
-                "{file}: {host}: {variable}: {value!r} should be {should_be}",
-                file=file,
-                host=host,
-                variable=name,
-                value=variables[name],
-                should_be=should_be,
-            )
+            raise BadInput("inventory.bad-value", f"{file}: {host}: {name}: {variables[name]!r} should be {should_be}")
     return int(variables.get("ansible_port", 22))
 
 

@@ -68,19 +68,13 @@ def make_ready(progress: Progress, expected: str | frozenset[Need]) -> None:
         return
     tags = {finding.tag for finding in lacking if finding.tag is not None}
     if not installable(lacking) or os.environ.get("NCP_TESTBED_NO_SETUP") == "1":
-        raise CannotRun("setup.machine-lacks", "this machine can't run it:\n{findings}", findings=_told(lacking))
+        raise CannotRun("setup.machine-lacks", f"this machine can't run it:\n{_told(lacking)}")
     progress.say("\n".join(("Setting up what is missing:", *(f"  {f.name}: {f.detail}" for f in lacking))))
     setup(progress, tags)
     importlib.invalidate_caches()  # Mininet may have just appeared
     still = missing(needed)
     if still:
-        raise CannotRun(
-            "setup.still-missing",
-            "still missing after set-up:\n{findings}",
-            "full log: {log}",
-            findings=_told(still),
-            log=LOG,
-        )
+        raise CannotRun("setup.still-missing", f"still missing after set-up:\n{_told(still)}", f"full log: {LOG}")
 
 
 def installable(lacking: Iterable[Finding]) -> bool:
@@ -109,11 +103,8 @@ def setup(progress: Progress, tags: Iterable[str], playbook: str = "provision.ym
         ended = f"ansible-playbook ended with {played.code} (time limit: {TIME_LIMIT_S} s)"
         raise SetupFailed(
             "setup.task-failed",
-            'set-up failed at "{task}": {reason}',
-            "full log: {log}",
-            task=played.task,
-            reason=played.errors[-1] if played.errors else ended,
-            log=LOG,
+            f'set-up failed at "{played.task}": {played.errors[-1] if played.errors else ended}',
+            f"full log: {LOG}",
         )
 
 

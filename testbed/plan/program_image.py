@@ -26,27 +26,18 @@ def inspected(image: str, where: str) -> dict[str, Any]:
             client.close()
     except ImageNotFound as error:
         raise BadInput(
-            "program.no-image",
-            "{where}: program.image: there is no image {image!r} here; docker pull or build it",
-            where=where,
-            image=image,
+            "program.no-image", f"{where}: program.image: there is no image {image!r} here; docker pull or build it"
         ) from error
     except DockerException as error:
         raise CannotRun(
-            "program.no-docker",
-            "{where}: program.image: no Docker engine answers ({error})",
-            "See ./run.sh doctor.",
-            where=where,
-            error=error,
+            "program.no-docker", f"{where}: program.image: no Docker engine answers ({error})", "See ./run.sh doctor."
         ) from error
     config = attributes["Config"]
     command = [*(config.get("Entrypoint") or []), *(config.get("Cmd") or [])]
     if not command:
         raise BadInput(
             "program.no-entry-point",
-            "{where}: program.image: {image!r} has no entry point; that is the program that is started",
-            where=where,
-            image=image,
+            f"{where}: program.image: {image!r} has no entry point; that is the program that is started",
         )
     identity = str(attributes["Id"]).removeprefix("sha256:")
     return {

@@ -37,16 +37,14 @@ def valid(document: Any, where: str) -> Plan:
         key = _named(document, first["loc"])
         is_missing = first["type"] == "missing"
         what = "is missing" if is_missing else f"{first['input']!r:.80} is not right: {first['msg']}"
-        raise BadInput("plan.bad-value", "{where}: {key}: {error}", where=where, key=key, error=what) from error
+        raise BadInput("plan.bad-value", f"{where}: {key}: {what}", key=key) from error
     plan: Plan = document
     for key, name in _names_of_files(plan):
         if not FILE_NAME.fullmatch(name):
             raise BadInput(
                 "plan.bad-file-name",
-                "{where}: {key}: {name!r:.80} is not right: it names files; leave out / and the like",
-                where=where,
+                f"{where}: {key}: {name!r:.80} is not right: it names files; leave out / and the like",
                 key=key,
-                name=name,
             )
     return plan
 

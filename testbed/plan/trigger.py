@@ -18,7 +18,6 @@ def trigger() -> str:
     if not re.fullmatch(r"[a-z][a-z0-9-]{0,19}", text):
         raise BadInput(
             "cli.bad-occasion",
-            "NCP_TESTBED_OCCASION={text}: should be a word of at most 20 small letters and digits, like nightly",
-            text=text,
+            f"NCP_TESTBED_OCCASION={text}: should be a word of at most 20 small letters and digits, like nightly",
         )
     return text

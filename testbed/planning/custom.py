@@ -68,13 +68,11 @@ def _read(scenario: Scenario, file: FilePath) -> Graph:
     for name in graph.nodes:
         said = None
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
-            said = Message("topology.bad-node-name", "node {node!r}: use letters, digits, - and _", node=name)
+            said = Message("topology.bad-node-name", f"node {name!r}: use letters, digits, - and _")
         elif len(name) > most:
             said = Message(
                 "topology.node-name-too-long",
-                "node {node!r}: its interfaces' names would be too long for Linux; use {most} characters at most",
-                node=name,
-                most=most,
+                f"node {name!r}: its interfaces' names would be too long for Linux; use {most} characters at most",
             )
         if said:
             raise _unfit("links" if is_graph else "topology.class", said)
@@ -94,10 +92,8 @@ def _of_mininet(scenario: Scenario, scenario_file: FilePath) -> Graph:
     except ImportError as error:
         raise CannotRun(
             "topology.needs-mininet",
-            "{scenario_file}: topology.file: a topology of your own needs Mininet: {error}",
+            f"{scenario_file}: topology.file: a topology of your own needs Mininet: {error}",
             "See ./run.sh doctor.",
-            scenario_file=scenario_file,
-            error=error,
         ) from error
     requested = scenario.topology
     assert requested.file is not None
@@ -128,20 +124,15 @@ def _without_rights(file: FilePath, class_name: str, options: Mapping[str, Any])
         said = json.loads(done.stdout)
         if "wrong" in said:
             kind = TopoClassError if said["field"] == TopoClassError.field else TopoError
-            raise kind("topology.wrong", "{error}", error=str(said["wrong"]))
+            raise kind("topology.wrong", str(said["wrong"]))
         return _GRAPH.validate_python(said)
     except subprocess.TimeoutExpired as error:
-        raise TopoError(
-            "topology.timeout",
-            "{file} has not made its topology after {timeout_s:g} s",
-            file=file.name,
-            timeout_s=LIMIT_S,
-        ) from error
+        raise TopoError("topology.timeout", f"{file.name} has not made its topology after {LIMIT_S:g} s") from error
     except TopoError:
         raise
     except (ValueError, TypeError, KeyError) as error:
         raise TopoError(
-            "topology.process-ended", "{file}: its process ended before it returned its topology", file=file.name
+            "topology.process-ended", f"{file.name}: its process ended before it returned its topology"
         ) from error
 
 
@@ -153,49 +144,34 @@ def _edges(links: Sequence[Link], graph: Graph) -> tuple[Edge, ...]:
     if names and len(names) != total:
         said = Message(
             "topology.some-links-named",
-            "{named} of {links} links have a name (key=…); give all of them one, or none: {shown}",
-            named=len(names),
-            links=total,
-            shown=shown,
+            f"{len(names)} of {total} links have a name (key=…); give all of them one, or none: {shown}",
         )
         raise _unfit("topology.class", said)
     if twice := [name for name in names if names.count(name) > 1]:
         raise _unfit(
             "topology.class",
             Message(
-                "topology.link-name-twice",
-                "two links are named {link!r} (key=…); each needs a name of its own",
-                link=twice[0],
+                "topology.link-name-twice", f"two links are named {twice[0]!r} (key=…); each needs a name of its own"
             ),
         )
     if not names:
         if len(links) != total:
             said = Message(
                 "topology.number-of-links",
-                "{described} links for the {links} of the topology, which are matched in order: {shown}",
-                described=len(links),
-                links=total,
-                shown=shown,
+                f"{len(links)} links for the {total} of the topology, which are matched in order: {shown}",
             )
             raise _unfit("links", said)
         return tuple(Edge(link.name, a, b) for link, (_, a, b) in zip(links, graph.links, strict=True))
     ends = {name: (a, b) for name, a, b in graph.links}
     for link in links:
         if link.name not in ends:
-            said = Message(
-                "topology.no-such-link",
-                "the topology has no link {link!r}; it has {known}",
-                link=link.name,
-                known=shown,
-            )
+            said = Message("topology.no-such-link", f"the topology has no link {link.name!r}; it has {shown}")
             raise _unfit(f"links.{link.name}", said)
     if missing := ", ".join(name for name in names if name not in {link.name for link in links}):
         raise _unfit(
             "links",
             Message(
-                "topology.link-not-described",
-                "the topology's {links} is not described; give it a rate and a delay",
-                links=missing,
+                "topology.link-not-described", f"the topology's {missing} is not described; give it a rate and a delay"
             ),
         )
     return tuple(Edge(link.name, *ends[link.name]) for link in links)
@@ -227,29 +203,14 @@ def _break(names: Sequence[str], sender: str, receiver: str, edges: dict[str, Ed
         a, b = edges[name].a, edges[name].b
         if at not in (a, b):
             here = ", ".join(known.name for known in edges.values() if at in (known.a, known.b))
-            return Message(
-                "topology.path-broken",
-                "{link} is between {a} and {b}, and the path is at {at}: {here}",
-                link=name,
-                a=a,
-                b=b,
-                at=at,
-                here=here,
-            )
+            return Message("topology.path-broken", f"{name} is between {a} and {b}, and the path is at {at}: {here}")
         at = b if at == a else a
         if at in been:
-            return Message(
-                "topology.path-loops",
-                "{link} leads back to {at}; a path may visit each node only once",
-                link=name,
-                at=at,
-            )
+            return Message("topology.path-loops", f"{name} leads back to {at}; a path may visit each node only once")
         been.append(at)
     if at == receiver:
         return None
-    return Message(
-        "topology.path-ends-elsewhere", "it ends at {at}, and the receiver is {receiver}", at=at, receiver=receiver
-    )
+    return Message("topology.path-ends-elsewhere", f"it ends at {at}, and the receiver is {receiver}")
 
 
 def _layout(scenario: Scenario, graph: Graph, edges: tuple[Edge, ...], paths: list[Path]) -> Layout:
@@ -275,9 +236,8 @@ def _link(link: Link, paths: Sequence[Path], layout: Layout, file: FilePath) -> 
         if inner := [node for node in _inside(path, layout) if node not in forwards]:
             said = Message(
                 "topology.path-through-host",
-                "the path {path} goes through {host}, which sends or receives itself; only other nodes pass packets on",
-                path=", ".join(path.edges),
-                host=inner[0],
+                f"the path {', '.join(path.edges)} goes through {inner[0]}, which sends or receives itself; only "
+                "other nodes pass packets on",
             )
             raise _unfit("sessions", said)
     at_senders = all(path.edges[0] == link.name for path in crossing)

@@ -53,27 +53,15 @@ def section_of(loaded: LoadedScenario) -> model.Program:
     awaited = not folder.is_dir() and PEERS in folder.parents
     if not folder.is_dir() and not awaited:
         raise BadInput(
-            "program.no-folder",
-            "{where}: there is no folder {folder}; it is relative to the scenario's file",
-            where=where,
-            folder=folder,
+            "program.no-folder", f"{where}: there is no folder {folder}; it is relative to the scenario's file"
         )
     if not awaited and folder.stat().st_mode & 0o5 != 0o5:
         raise BadInput(
-            "program.folder-not-readable",
-            "{where}: the program's user can't read {folder}; try chmod o+rx {folder}",
-            where=where,
-            folder=folder,
+            "program.folder-not-readable", f"{where}: the program's user can't read {folder}; try chmod o+rx {folder}"
         )
     first = requested.command[0]
     if not awaited and "/" in first and not (folder / first).is_file():
-        raise BadInput(
-            "program.no-command",
-            "{path}: program.command: there is no {command!r} in {folder}",
-            path=loaded.path,
-            command=first,
-            folder=folder,
-        )
+        raise BadInput("program.no-command", f"{loaded.path}: program.command: there is no {first!r} in {folder}")
     return {
         "name": name_of(requested),
         "command": requested.command,
@@ -176,12 +164,8 @@ def _digest(folder: Path, where: str) -> str:
         if number >= MOST_FILES or total > MOST_FOLDER_BYTES:
             raise BadInput(
                 "program.folder-too-large",
-                "{where}: {folder} has more than {most_files:,} files or {most_folder_bytes} MiB; give the program "
-                "a folder of its own",
-                where=where,
-                folder=folder,
-                most_files=MOST_FILES,
-                most_folder_bytes=MOST_FOLDER_BYTES >> 20,
+                f"{where}: {folder} has more than {MOST_FILES:,} files or {MOST_FOLDER_BYTES >> 20} MiB; give the "
+                "program a folder of its own",
             )
         mode = "x" if path.stat().st_mode & 0o100 else "-"
         found.update(f"{path.relative_to(folder)}\0{mode}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())

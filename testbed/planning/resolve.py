@@ -142,11 +142,8 @@ def _refuse_unfit_files(loaded: LoadedScenario, links: Sequence[Link]) -> None:
             if file and (unfit := why_unfit(confine.file(Path(file), f"{loaded.path}: {where}"))):
                 raise BadInput(
                     "link.bad-file",
-                    "{path}: {field}: {file}: {error}",
-                    path=loaded.path,
+                    f"{loaded.path}: links.{link['name']}.{key.removesuffix('_file')}: {file}: {unfit}",
                     field=f"links.{link['name']}.{key.removesuffix('_file')}",
-                    file=file,
-                    error=unfit,
                 )
 
 
@@ -155,9 +152,7 @@ def _traces(requested: Traces, plan: Plan) -> Traces:
     if requested["qlog"] and not traffic_of(plan).windows:
         raise BadInput(
             "run.qlog-without-ncp",
-            "--qlog: it records NCP's sessions, and {scenario} sends by {traffic}",
-            scenario=plan["scenario"],
-            traffic=plan["traffic"],
+            f"--qlog: it records NCP's sessions, and {plan['scenario']} sends by {plan['traffic']}",
         )
     names = [link["name"] for link in plan["links"]]
     for name in requested["pcap"]:
@@ -171,12 +166,9 @@ def _refuse_events_after(limit_s: float, loaded: LoadedScenario) -> None:
         if event.at_s > limit_s:
             raise BadInput(
                 "timeline.after-the-end",
-                "{path}: {field}: {at_s:g} s never comes: the transfer is given up after "
-                "{limit_s:g} s; let it transfer more, or set limits.transfer_time",
-                path=loaded.path,
+                f"{loaded.path}: timeline.{number} ({event.do}).at: {event.at_s:g} s never comes: the transfer is "
+                f"given up after {limit_s:g} s; let it transfer more, or set limits.transfer_time",
                 field=f"timeline.{number} ({event.do}).at",
-                at_s=event.at_s,
-                limit_s=limit_s,
             )
 
 

@@ -62,11 +62,9 @@ class Resolver:
         if planned["queue"]["packets"] > MOST_QUEUED_PACKETS:
             raise BadInput(
                 "link.queue-too-long",
-                "{file}: {field}: at this rate and delay it holds {packets} packets; {most_queued_packets} at most",
-                file=self.file,
+                f"{self.file}: links.{link.name}.queue: at this rate and delay it holds {planned['queue']['packets']} "
+                f"packets; {MOST_QUEUED_PACKETS} at most",
                 field=f"links.{link.name}.queue",
-                packets=planned["queue"]["packets"],
-                most_queued_packets=MOST_QUEUED_PACKETS,
             )
         return planned
 
@@ -83,8 +81,7 @@ def queued_in_the_middle(link: Link, where: str) -> Link:
     if "mode" in link.queue.model_fields_set:
         raise BadInput(
             "link.backpressure-at-router",
-            "{where}.queue.mode: 'backpressure' is a sender's own queue, and a router can't hold back the senders; "
+            f"{where}.queue.mode: 'backpressure' is a sender's own queue, and a router can't hold back the senders; "
             "use droptail, drophead or codel",
-            where=where,
         )
     return link.model_copy(update={"queue": link.queue.model_copy(update={"mode": "droptail"})})

@@ -53,10 +53,8 @@ def unfold(
             if isinstance(event, SetLink) and event.jitter_ms is not None and link.get("jitter") == "samples":
                 raise NoSuchTarget(
                     "timeline.jitter-from-file",
-                    "{where}.jitter: link {link!r} has its jitter from a file, which no event changes; give the "
-                    "link jitter: {{uniform: 5ms}} or {{normal: 5ms}} instead",
-                    where=where,
-                    link=event.link,
+                    f"{where}.jitter: link {event.link!r} has its jitter from a file, which no event changes; give "
+                    "the link jitter: {uniform: 5ms} or {normal: 5ms} instead",
                 )
         elif event.connection > connections:
             known = range(1, connections + 1)

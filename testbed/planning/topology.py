@@ -48,9 +48,8 @@ def _relays(scenario: Scenario, resolver: Resolver) -> Topology:
         if link.trace:
             raise BadInput(
                 "link.trace-through-relay",
-                "{file}: {field}: a path through a relay has one constant rate on both of its hops; give "
-                "a rate alone, or use topology: parallel",
-                file=resolver.file,
+                f"{resolver.file}: links.{link.name}.trace: a path through a relay has one constant rate on both of "
+                "its hops; give a rate alone, or use topology: parallel",
                 field=f"links.{link.name}.trace",
             )
     shape = relays([link.name for link in scenario.links])
@@ -91,8 +90,7 @@ def _dumbbell(scenario: Scenario, resolver: Resolver) -> Topology:
     if bottleneck.name.startswith("access-"):
         raise BadInput(
             "topology.reserved-link-name",
-            "{where}.name: access- begins the access links' names; use another, like core",
-            where=where,
+            f"{where}.name: access- begins the access links' names; use another, like core",
         )
     sessions = len(scenario.sessions) or 1
     shape = dumbbell(bottleneck.name, sessions, len(scenario.cross_traffic))
@@ -107,12 +105,9 @@ def _access(scenario: Scenario, resolver: Resolver, core: Link, shape: Layout) -
     if rate.to_bps(core["frame_bytes"]) < core["rate_bps"]:
         raise BadInput(
             "topology.access-too-slow",
-            "{file}: {field}: {access_mbit_per_s:g} Mbit/s is below the bottleneck's {bottleneck_mbit_per_s:g} "
-            "Mbit/s; the bottleneck has to be the slowest link",
-            file=resolver.file,
+            f"{resolver.file}: access.rate: {rate.to_bps(core['frame_bytes']) / 1000000.0:g} Mbit/s is below the "
+            f"bottleneck's {core['rate_bps'] / 1000000.0:g} Mbit/s; the bottleneck has to be the slowest link",
             field="access.rate",
-            access_mbit_per_s=rate.to_bps(core["frame_bytes"]) / 1000000.0,
-            bottleneck_mbit_per_s=core["rate_bps"] / 1000000.0,
         )
     return [
         resolve_link(

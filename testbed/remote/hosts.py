@@ -136,9 +136,7 @@ class InventoryHosts(RemoteHosts):
         for from_here in (True, False):
             self._measure([path for path in self._paths.values() if (path.origin is None) == from_here])
         if short := too_short(self.plan, self.underlays):
-            raise CannotRun(
-                "host.link-too-short", "{links}", "Lengthen the link, or place its hosts nearer.", links=Lines(short)
-            )
+            raise CannotRun("host.link-too-short", f"{Lines(short)}", "Lengthen the link, or place its hosts nearer.")
         self._lay_tunnels()
 
     def _measure(self, paths: Sequence[UnderlayPath]) -> None:
@@ -179,12 +177,9 @@ class InventoryHosts(RemoteHosts):
                 return min(LINK_MTU_BYTES, mtu - VXLAN_BYTES)
         raise CannotRun(
             "host.packets-too-large",
-            "{machine}: packets of {packet_bytes} bytes, which frames of {frame_bytes} bytes take, don't get there "
-            "in one piece",
+            f"{path.machine.name}: packets of {needed_bytes + VXLAN_BYTES} bytes, which frames of "
+            f"{needed_bytes + ETHERNET_BYTES} bytes take, don't get there in one piece",
             "Let the network between the machines have a larger MTU, or send smaller packets (ncp.mtu).",
-            machine=path.machine.name,
-            packet_bytes=needed_bytes + VXLAN_BYTES,
-            frame_bytes=needed_bytes + ETHERNET_BYTES,
         )
 
     def _mtu_of(self, link: Link) -> int:
@@ -432,9 +427,7 @@ def _answer(machine: Machine, method: str, path: str, body: object = None) -> An
     try:
         return machine.ask(method, path, body)
     except OSError as error:
-        raise RunFailed(
-            "host.does-not-answer", "{machine} does not answer: {error}", machine=machine.name, error=error
-        ) from error
+        raise RunFailed("host.does-not-answer", f"{machine.name} does not answer: {error}") from error
 
 
 def _stop_quietly(fetching: FetchedTelemetry) -> None:

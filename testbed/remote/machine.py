@@ -102,15 +102,10 @@ class Machine:
         while not all(local.exists() for local in forwards):
             if self._ssh.has_ended():
                 said = last_words(self.log)
-                raise CannotRun(
-                    "host.no-ssh", "{host}: no SSH{said}", "Try: ssh {to}", host=self.name, said=said, to=address
-                )
+                raise CannotRun("host.no-ssh", f"{self.name}: no SSH{said}", f"Try: ssh {address}")
             if time.monotonic() > deadline:
                 raise CannotRun(
-                    "host.ssh-timeout",
-                    "{machine.name}: no SSH connection within {timeout_s:g} s; see {machine.log}",
-                    machine=self,
-                    timeout_s=CONNECT_S,
+                    "host.ssh-timeout", f"{self.name}: no SSH connection within {CONNECT_S:g} s; see {self.log}"
                 )
             time.sleep(0.05)
         try:
@@ -119,18 +114,12 @@ class Machine:
         except (DockerException, OSError) as error:
             raise CannotRun(
                 "host.no-docker",
-                "{machine}: no Docker engine answers at its /var/run/docker.sock ({error})",
+                f"{self.name}: no Docker engine answers at its /var/run/docker.sock ({type(error).__name__})",
                 "Start it there, and let the SSH user be root or of the group docker.",
-                machine=self.name,
-                error=type(error).__name__,
             ) from error
         if there != here:
             raise CannotRun(
-                "host.other-processor",
-                "{machine}: its processor is {there}, and programs are built for {here} here",
-                machine=self.name,
-                there=there,
-                here=here,
+                "host.other-processor", f"{self.name}: its processor is {there}, and programs are built for {here} here"
             )
 
     def start_helper(self, program: Path, key: int) -> None:
@@ -153,10 +142,7 @@ class Machine:
             self._helper.start()
         except APIError as error:
             raise CannotRun(
-                "host.helper-refused",
-                "{machine}: its Docker engine refuses the helper: {error}",
-                machine=self.name,
-                error=error.explanation,
+                "host.helper-refused", f"{self.name}: its Docker engine refuses the helper: {error.explanation}"
             ) from error
         deadline = time.monotonic() + CONNECT_S
         while True:
@@ -170,11 +156,8 @@ class Machine:
                     taken = self._helper.attrs["State"]["ExitCode"] == Exit.CANNOT_RUN
                     raise CannotRun(
                         "host.helper-not-running",
-                        "{machine}: the helper does not run there: {said}",
-                        "{hint}",
-                        machine=self.name,
-                        said=said or "it says nothing",
-                        hint="Another run has hosts there: wait for it." if taken else "",
+                        f"{self.name}: the helper does not run there: {said or 'it says nothing'}",
+                        f"{'Another run has hosts there: wait for it.' if taken else ''}",
                     ) from None
                 time.sleep(0.1)
 
@@ -235,9 +218,7 @@ class Machine:
             return control_socket.request(self.own / at, method, path, body, timeout_s=ANSWER_S)
         except control_socket.Refused as refusal:
             request = f"{method} {path}"
-            raise RunFailed(
-                "host.refused", "{machine} refused {request}: {said}", machine=self.name, request=request, said=refusal
-            ) from refusal
+            raise RunFailed("host.refused", f"{self.name} refused {request}: {refusal}") from refusal
         except OSError as error:
             raise OSError(f"{self.name}: {error}") from error
 
@@ -246,7 +227,7 @@ class Machine:
         if self._ssh is None or not self._ssh.has_ended():
             return None
         name, said = self.name, last_words(self.log)
-        return Message("host.connection-gone", "the connection to {machine} is gone{said}", machine=name, said=said)
+        return Message("host.connection-gone", f"the connection to {name} is gone{said}")
 
     def stop(self) -> None:
         """Remove all that the run made there, and end the connection; the rest is left to
@@ -334,9 +315,7 @@ def _in_folders(client: Any, helper: str, *command: str) -> bytes:
         ended = container.wait(timeout=ANSWER_S)["StatusCode"]
         if ended:
             logs = container.logs().decode(errors="replace").strip()
-            raise RunFailed(
-                "container.ended", "{command} ended with {ended}: {logs}", command=command[0], ended=ended, logs=logs
-            )
+            raise RunFailed("container.ended", f"{command[0]} ended with {ended}: {logs}")
         said: bytes = container.logs(stderr=False)
     finally:
         container.remove(force=True)  # one that did not start as well: its engine may have had no room
@@ -347,9 +326,7 @@ def _address_of(name: str, host: object) -> str:
     try:
         return str(socket.getaddrinfo(str(host), None, socket.AF_INET, socket.SOCK_DGRAM)[0][4][0])
     except OSError as error:
-        raise CannotRun(
-            "host.no-address", "{machine}: {host}: no IPv4 address ({error})", machine=name, host=host, error=error
-        ) from error
+        raise CannotRun("host.no-address", f"{name}: {host}: no IPv4 address ({error})") from error
 
 
 def address_towards(other: str) -> str:

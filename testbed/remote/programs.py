@@ -23,9 +23,7 @@ def files_of(name: str) -> dict[str, bytes]:
     """A program and the libraries that it is linked with, by their paths below the root."""
     path = shutil.which(name)
     if path is None:
-        raise CannotRun(
-            "program.not-installed", "{name} is not installed here, from where it goes to the machines", name=name
-        )
+        raise CannotRun("program.not-installed", f"{name} is not installed here, from where it goes to the machines")
     said = subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout
     return {file.lstrip("/"): Path(file).read_bytes() for file in (path, *_LIBRARY.findall(said))}
 
@@ -45,11 +43,7 @@ class RemoteProgram:
             machine.ask("POST", f"/program?{urllib.parse.urlencode(where)}", [path, *command[1:]])
         except OSError as error:
             raise RunFailed(
-                "program.does-not-answer",
-                "{program} on {machine}: it does not answer: {error}",
-                program=name,
-                machine=machine.name,
-                error=error,
+                "program.does-not-answer", f"{name} on {machine.name}: it does not answer: {error}"
             ) from error
 
     def lines(self) -> Iterator[tuple[int, str]]:

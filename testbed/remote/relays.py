@@ -72,9 +72,7 @@ class RemoteRelay:
 
     def _silent(self, error: OSError) -> RunFailed:
         name = self.machine.name
-        return RunFailed(
-            "relay.does-not-answer", "the link relay on {machine} does not answer: {error}", machine=name, error=error
-        )
+        return RunFailed("relay.does-not-answer", f"the link relay on {name} does not answer: {error}")
 
     def change(self, link: Link, direction: str, properties: Mapping[str, Any], at_unix_ns: int) -> Applied:
         """Change a link as :meth:`topologies.relay_middle.RelayMiddle.change`; it keeps the time by its own clock."""
@@ -95,9 +93,7 @@ class RemoteRelay:
             if not self._runs():
                 self.keep_log()
                 said, name = last_words(self._log), self.machine.name
-                self._error = Message(
-                    "relay.ended-elsewhere", "the link relay on {machine} ended{said}", machine=name, said=said
-                )
+                self._error = Message("relay.ended-elsewhere", f"the link relay on {name} ended{said}")
         return self._error
 
     def _runs(self) -> bool:

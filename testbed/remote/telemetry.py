@@ -47,13 +47,7 @@ class FetchedTelemetry(Background):
         except OSError as error:
             for_s, name = time.monotonic() - self._answered_s, self._machine.name
             if for_s > GIVEN_UP_S or self._machine.failure():
-                self._error = Message(
-                    "host.silent",
-                    "{machine} has not answered for {for_s:.0f} s: {error}",
-                    machine=name,
-                    for_s=for_s,
-                    error=error,
-                )
+                self._error = Message("host.silent", f"{name} has not answered for {for_s:.0f} s: {error}")
             return False
         except RunFailed as error:
             self._error = error.said

@@ -48,15 +48,10 @@ class UnderlayPath:
         if came < LEAST_SAMPLES:
             raise CannotRun(
                 "host.packets-lost",
-                "{machine.name}: {came} of {sent} UDP packets{sender} to {machine.address} came back{said}",
-                "The UDP ports {vxlan_port} and {echo_port} must be open between the machines.",
-                machine=self.machine,
-                came=came,
-                sent=len(samples),
-                sender=f" from {self.origin.name}" if self.origin else "",
-                said=f": {said}" if said else "",
-                vxlan_port=VXLAN_PORT,
-                echo_port=ECHO_PORT,
+                f"{self.machine.name}: {came} of {len(samples)} UDP "
+                f"packets{f' from {self.origin.name}' if self.origin else ''} to {self.machine.address} came "
+                f"back{f': {said}' if said else ''}",
+                f"The UDP ports {VXLAN_PORT} and {ECHO_PORT} must be open between the machines.",
             )
         return samples
 

@@ -106,13 +106,7 @@ def control(agent: Answering, method: str, path: str) -> dict[str, Any]:
         body = control_socket.request(agent.place.control / "control.sock", method, path)
     except control_socket.Refused as refusal:
         text = f"{method} {path}"
-        raise RunFailed(
-            "agent.refused",
-            "agent {agent} refused {request}: {said}",
-            agent=agent.place.name,
-            request=text,
-            said=refusal,
-        ) from refusal
+        raise RunFailed("agent.refused", f"agent {agent.place.name} refused {text}: {refusal}") from refusal
     document: dict[str, Any] = json.loads(body) if body.strip() else {}
     if agent.place.ahead_ns and document.get("started_unix_ns"):
         document["started_unix_ns"] -= agent.place.ahead_ns
@@ -182,10 +176,8 @@ class ContainerAgent:
         except NO_ANSWER as error:
             raise RunFailed(
                 "agent.docker-does-not-answer",
-                "agent {agent.name} on {agent.host}: the Docker engine does not answer ({error})",
+                f"agent {self.place.name} on {self.place.host}: the Docker engine does not answer ({error})",
                 "When it does again, ./run.sh clean removes what is left of this run.",
-                agent=self.place,
-                error=error,
             ) from error
         state = self.container.attrs["State"]
         return None if state["Running"] else int(state["ExitCode"])
@@ -281,10 +273,4 @@ def why_it_ended(agent: Agent) -> Message:
     result, code = agent.place.result() or {}, agent.exit_code()
     said = f": {result['error']}" if result.get("error") else last_words(agent.place.log)
     said = agent.out_of_memory() or said
-    return Message(
-        "agent.ended",
-        "agent {agent.name} on {agent.host} ended with {status}{said}",
-        agent=agent.place,
-        status=code,
-        said=said,
-    )
+    return Message("agent.ended", f"agent {agent.place.name} on {agent.place.host} ended with {code}{said}")

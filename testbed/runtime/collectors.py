@@ -61,7 +61,7 @@ class Collectors:
             if process and (said := process.failure()):
                 return said
         if why := self.host_load.failure:
-            return Message("collectors.host-load-failed", "{why}", why=why)
+            return Message("collectors.host-load-failed", f"{why}")
         return None
 
     def stop_sampling(self) -> None:

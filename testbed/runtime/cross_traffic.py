@@ -149,18 +149,14 @@ class Iperf3(Background):
             if not self._stopped.is_set():
                 name, log = self.name, self._json
                 self._error = Message(
-                    "cross-traffic.timeout",
-                    "{flow} did not end {s:g} s after its time; see {log}",
-                    flow=name,
-                    s=END_S,
-                    log=log,
+                    "cross-traffic.timeout", f"{name} did not end {END_S:g} s after its time; see {log}"
                 )
             return
         client.keep(self._json)
         try:
             iperf3.read_result(self._json, self.name)
         except RunFailed as error:
-            self._error = Message("cross-traffic.failed", "{error} and {log}", error=error.said, log=self._log)
+            self._error = Message("cross-traffic.failed", f"{error.said} and {self._log}")
 
     def _whole(self) -> Point | None:
         """The client's result of the whole flow; None where it was stopped so hard that it left none."""

@@ -65,4 +65,4 @@ def _set(namespace: str, command: list[str], what: str) -> None:
     try:
         run(in_namespace(namespace, command))
     except CommandFailed as error:
-        raise Unsupported("kernel.refuses", "this kernel refuses {what}: {error}", what=what, error=error) from error
+        raise Unsupported("kernel.refuses", f"this kernel refuses {what}: {error}") from error

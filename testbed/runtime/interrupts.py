@@ -49,7 +49,6 @@ def _handled_by(handler: Any) -> Iterator[None]:
 def _raise(number: int, _frame: FrameType | None) -> None:
     raise Interrupted(
         "run.stopped",
-        "stopped by {signal}",
+        f"stopped by {signal.Signals(number).name}",
         "What was measured so far is kept; ./run.sh report draws it.",
-        signal=signal.Signals(number).name,
     )

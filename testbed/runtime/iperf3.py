@@ -29,11 +29,7 @@ def read_result(path: Path, name: str = "iperf3") -> dict[str, Any]:
     try:
         document: dict[str, Any] = json.loads(path.read_text())
     except (OSError, ValueError) as error:
-        raise RunFailed(
-            "iperf3.no-result", "{name} left no result ({error}); see {path}", name=name, error=error, path=path
-        ) from error
+        raise RunFailed("iperf3.no-result", f"{name} left no result ({error}); see {path}") from error
     if document.get("error"):
-        raise RunFailed(
-            "iperf3.failed-in-run", "{name}: {error}; see {path}", name=name, error=document["error"], path=path
-        )
+        raise RunFailed("iperf3.failed-in-run", f"{name}: {document['error']}; see {path}")
     return document

@@ -88,9 +88,7 @@ class Ledger:
     def will_make(self, kind: Kind, name: str) -> None:
         """Note a thing before it is made. Raises :class:`RunFailed` where somebody else has made it."""
         if (kind == "namespace" and name in leftover_namespaces()) or (kind == "folder" and os.path.lexists(name)):
-            raise RunFailed(
-                "run.object-exists", "{kind} {name} exists already, and is not this run's", kind=kind, name=name
-            )
+            raise RunFailed("run.object-exists", f"{kind} {name} exists already, and is not this run's")
         self._write({"kind": kind, "name": name})
 
     def entries(self) -> Iterator[tuple[Kind, str]]:

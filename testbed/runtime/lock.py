@@ -22,9 +22,8 @@ def take(lock: IO[str]) -> None:
     except BlockingIOError:
         raise CannotRun(
             "run.machine-busy",
-            "{run} is running; two runs at once would disturb each other's links",
+            f"{_holder(lock)} is running; two runs at once would disturb each other's links",
             "Wait for it, or stop it with Ctrl-C.",
-            run=_holder(lock),
         ) from None
 
 
@@ -53,11 +52,6 @@ def wait_for_others(tell: Callable[[str], object]) -> None:
     while (name := holder()) is not None:
         if time.monotonic() - since_s > WAIT_FOR_OTHERS_S:
             minutes = WAIT_FOR_OTHERS_S / 60
-            raise CannotRun(
-                "run.machine-still-busy",
-                "{run} is still running after {minutes:.0f} minutes",
-                run=name,
-                minutes=minutes,
-            )
+            raise CannotRun("run.machine-still-busy", f"{name} is still running after {minutes:.0f} minutes")
         tell(name)
         time.sleep(2)

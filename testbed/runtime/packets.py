@@ -64,5 +64,5 @@ def dropped(said: str) -> int:
     counts = {name: int(number) for number, name in _COUNTS.findall(said)}
     if "dropped by kernel" not in counts:
         text = said.strip()[-300:]
-        raise RunFailed("tcpdump.no-count", "tcpdump did not say how many frames it missed: {said}", said=text)
+        raise RunFailed("tcpdump.no-count", f"tcpdump did not say how many frames it missed: {text}")
     return counts["dropped by kernel"]

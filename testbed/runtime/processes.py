@@ -82,7 +82,7 @@ class Supervised:
         while not ready():
             if self.has_ended() or time.monotonic() > deadline:
                 name, said = self.name, last_words(self.log)
-                raise RunFailed("process.not-started", "{process} did not start{said}", process=name, said=said)
+                raise RunFailed("process.not-started", f"{name} did not start{said}")
             time.sleep(0.02)
 
     def failure(self) -> Message | None:
@@ -91,7 +91,7 @@ class Supervised:
         if code is None:
             return None
         said = last_words(self.log)
-        return Message("process.ended", "{name} ended with {status}{said}", name=self.name, status=code, said=said)
+        return Message("process.ended", f"{self.name} ended with {code}{said}")
 
     def ask_to_end(self) -> None:
         """SIGTERM, without waiting."""
@@ -116,16 +116,11 @@ class Supervised:
                 self.process.kill()
                 self.process.wait()
                 raise RunFailed(
-                    "process.does-not-end",
-                    "{process.name} did not end within {timeout_s:g} s; see {process.log}",
-                    process=self,
-                    timeout_s=timeout_s,
+                    "process.does-not-end", f"{self.name} did not end within {timeout_s:g} s; see {self.log}"
                 ) from None
         elif already:
             name, said = self.name, last_words(self.log)
-            raise RunFailed(
-                "process.ended-early", "{name} ended with {code} in the run{said}", name=name, code=already, said=said
-            )
+            raise RunFailed("process.ended-early", f"{name} ended with {already} in the run{said}")
 
     def end_whatever_it_does(self, *, timeout_s: float = 2.0) -> None:
         """SIGTERM to the process and all that it forked, then SIGKILL: a program of somebody else's may take no notice

@@ -44,14 +44,7 @@ def congestion_controls(spools: Path, session: str) -> set[str]:
 def assert_sent_with(expected: str, seen: Collection[str]) -> None:
     """Raise :class:`RunFailed` where data was not sent with the requested congestion control, or nobody saw it."""
     if not seen:
-        raise RunFailed(
-            "tcp.congestion-control-not-seen", "no sample shows that the sender sent with {expected}", expected=expected
-        )
+        raise RunFailed("tcp.congestion-control-not-seen", f"no sample shows that the sender sent with {expected}")
     if set(seen) != {expected}:
         others = ", ".join(sorted(seen))
-        raise RunFailed(
-            "tcp.congestion-control-differs",
-            "the sender sent with {seen}, not {expected}",
-            seen=others,
-            expected=expected,
-        )
+        raise RunFailed("tcp.congestion-control-differs", f"the sender sent with {others}, not {expected}")

@@ -35,9 +35,7 @@ def await_ready(agents: Sequence[Agent], *, timeout_s: float) -> None:
                 waiting.remove(agent)
         if waiting and time.monotonic() > deadline:
             late = ", ".join(f"agent {one.place.name} on {one.place.host} (see {one.place.log})" for one in waiting)
-            raise RunFailed(
-                "agent.not-ready", "not ready after {timeout_s:g} s: {agents}", agents=late, timeout_s=timeout_s
-            )
+            raise RunFailed("agent.not-ready", f"not ready after {timeout_s:g} s: {late}")
         time.sleep(POLL_S / 2)
 
 
@@ -94,9 +92,7 @@ def watch_transfer(
         limit_s=plan["limits"]["transfer_s"] + DRAIN_S,
         too_long=lambda: Message(
             "run.timeout",
-            "the transfer is not over after {elapsed_s:.0f} s ({expected_s:.0f} s at full rate); it was stopped",
-            elapsed_s=step.elapsed_s,
-            expected_s=expected_s,
+            f"the transfer is not over after {step.elapsed_s:.0f} s ({expected_s:.0f} s at full rate); it was stopped",
         ),
         tell=tell,
         every_s=POLL_S,
@@ -118,10 +114,7 @@ def tell_to_start(agent: Agent) -> None:
         control(agent, "POST", "/start")
     except OSError as error:
         raise RunFailed(
-            "agent.not-started",
-            "agent {agent.name} on {agent.host} can't be started: {error}",
-            agent=agent.place,
-            error=error,
+            "agent.not-started", f"agent {agent.place.name} on {agent.place.host} can't be started: {error}"
         ) from error
 
 
@@ -143,10 +136,8 @@ class Heard:
             elif now_s - self._last_s.setdefault(agent.place.name, now_s) >= SILENT_S:
                 raise RunFailed(
                     "agent.silent",
-                    "agent {agent.name} on {agent.host} has not answered for {seconds:g} s: it hangs, or this machine "
-                    "leaves it no time; see {agent.log}",
-                    agent=agent.place,
-                    seconds=SILENT_S,
+                    f"agent {agent.place.name} on {agent.place.host} has not answered for {SILENT_S:g} s: it hangs, "
+                    f"or this machine leaves it no time; see {agent.place.log}",
                 )
 
     def stalled(self, states: Sequence[dict[str, Any]], now_s: float) -> bool:

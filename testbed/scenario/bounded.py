@@ -45,7 +45,7 @@ def _pickled(text: str, lines: bool, most_characters: int) -> bytes:
 
 def _read(text: str, lines: bool, most_characters: int) -> Any:
     if len(text) > most_characters:
-        raise NotYaml("yaml.too-long", "longer than {most_characters} characters", most_characters=most_characters)
+        raise NotYaml("yaml.too-long", f"longer than {most_characters} characters")
     yaml = YAML(typ="rt" if lines else "safe", pure=True)
     yaml.Composer = _Plain
     try:
@@ -53,13 +53,13 @@ def _read(text: str, lines: bool, most_characters: int) -> Any:
     except NotYaml:
         raise
     except MarkedYAMLError as error:
-        wrong = NotYaml("yaml.invalid", "not valid YAML: {error}", error=error.problem)
+        wrong = NotYaml("yaml.invalid", f"not valid YAML: {error.problem}")
         wrong.line = error.problem_mark.line + 1 if error.problem_mark else None
         raise wrong from error
     except YAMLError as error:
-        raise NotYaml("yaml.invalid", "not valid YAML: {error}", error=error) from error
+        raise NotYaml("yaml.invalid", f"not valid YAML: {error}") from error
     except Exception as error:  # ruamel's own parser has others for what it can't make of a scalar or a key
-        raise NotYaml("yaml.invalid", "not valid YAML: {error}", error=error) from error
+        raise NotYaml("yaml.invalid", f"not valid YAML: {error}") from error
     _values(document, {})
     return document
 
@@ -72,10 +72,10 @@ class _Plain(Composer):
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self._depth > DEEPEST:
-            raise NotYaml("yaml.too-deep", "lists and mappings are nested deeper than {deepest}", deepest=DEEPEST)
+            raise NotYaml("yaml.too-deep", f"lists and mappings are nested deeper than {DEEPEST}")
         event = self.parser.peek_event()
         if tag := getattr(event, "tag", None):
-            tagged = NotYaml("yaml.tag", "the tag {tag!r:.60}: leave it out; values are plain", tag=tag)
+            tagged = NotYaml("yaml.tag", f"the tag {tag!r:.60}: leave it out; values are plain")
             tagged.line = event.start_mark.line + 1
             raise tagged
         self._depth += 1
@@ -88,12 +88,7 @@ class _Plain(Composer):
 def _values(node: Any, known: dict[int, int]) -> int:
     """The number of values that a node stands for. ``known`` are those counted before; 0: being counted."""
     if isinstance(node, int) and node.bit_length() > MOST_BITS:
-        raise NotYaml(
-            "yaml.integer-too-long",
-            "an integer of {bits} bits; {most_bits} at most",
-            bits=node.bit_length(),
-            most_bits=MOST_BITS,
-        )
+        raise NotYaml("yaml.integer-too-long", f"an integer of {node.bit_length()} bits; {MOST_BITS} at most")
     if not isinstance(node, (dict, list, tuple, set)):
         return 1
     if known.get(id(node)) == 0:
@@ -103,7 +98,5 @@ def _values(node: Any, known: dict[int, int]) -> int:
         children = node.values() if isinstance(node, dict) else node
         known[id(node)] = 1 + sum(_values(child, known) for child in children)
     if known[id(node)] > MOST_VALUES:
-        raise NotYaml(
-            "yaml.too-many-values", "aliases (*) expand to more than {most_values} values", most_values=MOST_VALUES
-        )
+        raise NotYaml("yaml.too-many-values", f"aliases (*) expand to more than {MOST_VALUES} values")
     return known[id(node)]

@@ -41,9 +41,7 @@ def extended(
         return document
     if "name" not in document:
         raise BadInput(
-            "scenario.no-name",
-            "{path}: name: is missing; a scenario that extends another has a name of its own",
-            path=path,
+            "scenario.no-name", f"{path}: name: is missing; a scenario that extends another has a name of its own"
         )
     chain = [(path, document)]
     while KEY in chain[-1][1]:
@@ -54,18 +52,16 @@ def extended(
             if not isinstance(requested, str):
                 raise BadInput(
                     "scenario.bad-extends",
-                    "{value!r} is not right: write a scenario's name, or a file beside this one",
-                    value=requested,
+                    f"{requested!r} is not right: write a scenario's name, or a file beside this one",
                 )
             found = read(requested, last)
             if any(found[0].resolve() == other.resolve() for other, _ in chain):
                 raise BadInput(
                     "scenario.extends-itself",
-                    "{name} extends this one in turn; one of them has to stand by itself",
-                    name=requested,
+                    f"{requested} extends this one in turn; one of them has to stand by itself",
                 )
             if len(chain) == MOST_FILES:
-                raise BadInput("scenario.extends-too-deep", "more than {most} files in a row", most=MOST_FILES)
+                raise BadInput("scenario.extends-too-deep", f"more than {MOST_FILES} files in a row")
         except BadInput as error:
             raise error.at(where) from error
         chain.append(found)

@@ -83,7 +83,7 @@ def find(name: str, what: str, known: Sequence[Path]) -> Path:
     if is_path(name):
         path = Path(name)
         if not path.is_file():
-            raise BadInput("scenario.no-file", "{name}: there is no such {what} file", name=name, what=what)
+            raise BadInput("scenario.no-file", f"{name}: there is no such {what} file")
         return confine.file(path, what)
     for path in known:
         if path.stem == name:
@@ -98,11 +98,9 @@ def read(path: Path) -> str:
         with path.open(encoding="utf-8") as file:
             return file.read(bounded.MOST_CHARACTERS + 1)  # one more is too much, and is reported
     except UnicodeDecodeError as error:
-        raise BadInput("file.not-utf8", "{path}: not UTF-8 text", path=path) from error
+        raise BadInput("file.not-utf8", f"{path}: not UTF-8 text") from error
     except OSError as error:
-        raise BadInput(
-            "file.not-readable", "{path}: can't be read: {reason}", path=path, reason=error.strerror
-        ) from error
+        raise BadInput("file.not-readable", f"{path}: can't be read: {error.strerror}") from error
 
 
 def heading(path: Path) -> dict[str, str]:
@@ -121,5 +119,5 @@ def heading(path: Path) -> dict[str, str]:
                 break
             found[key.value] = value.value
     except YAMLError as error:
-        raise BadInput("file.not-yaml", "{path}: not valid YAML", path=path) from error
+        raise BadInput("file.not-yaml", f"{path}: not valid YAML") from error
     return found

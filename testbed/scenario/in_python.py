@@ -47,15 +47,10 @@ def document_of(path: Path) -> CommentedMap:
         if not without_rights:
             refuse_what_others_may_write(path)
     except OthersMayWrite as error:
-        raise BadInput("scenario.python-not-readable", "{path}: {error}", path=path, error=error) from error
+        raise BadInput("scenario.python-not-readable", f"{path}: {error}") from error
     program = read(path)
     if len(program) > bounded.MOST_CHARACTERS:
-        raise BadInput(
-            "scenario.python-too-long",
-            "{path}: longer than {most_characters} characters",
-            path=path,
-            most_characters=bounded.MOST_CHARACTERS,
-        )
+        raise BadInput("scenario.python-too-long", f"{path}: longer than {bounded.MOST_CHARACTERS} characters")
     return _as_read(path, _agreed(path, program, without_rights))
 
 
@@ -66,10 +61,9 @@ def _agreed(path: Path, program: str, without_rights: bool) -> str:
     if first != second:
         raise BadInput(
             "scenario.python-differs",
-            "{path}: {difference} when scenario() is called again, so no run could be repeated",
+            f"{path}: {_difference(json.loads(first), json.loads(second))} when scenario() is called again, so no run "
+            "could be repeated",
             "Leave out the time, chance without a seed, and the order of sets.",
-            path=path,
-            difference=_difference(json.loads(first), json.loads(second)),
         )
     return first
 
@@ -92,29 +86,23 @@ def _returned(path: Path, program: str, call: int, without_rights: bool) -> str:
     except subprocess.TimeoutExpired as error:
         raise BadInput(
             "scenario.python-timeout",
-            "{path}: scenario() has not returned after {timeout_s:g} s; what does it wait for?",
-            path=path,
-            timeout_s=LIMIT_S,
+            f"{path}: scenario() has not returned after {LIMIT_S:g} s; what does it wait for?",
         ) from error
     if done.returncode == -signal.SIGXCPU:
         raise BadInput(
             "scenario.python-cpu-limit",
-            "{path}: scenario() has not returned after {cpu_s} s of computing; does it loop for ever?",
-            path=path,
-            cpu_s=MOST_CPU_S,
+            f"{path}: scenario() has not returned after {MOST_CPU_S} s of computing; does it loop for ever?",
         )
     try:
         said = json.loads(done.stdout)
         if "wrong" in said:
-            raise BadInput("scenario.python-failed", "{path}{error}", path=path, error=said["wrong"])
+            raise BadInput("scenario.python-failed", f"{path}{said['wrong']}")
         return json.dumps(said["returned"])
     except (ValueError, TypeError, KeyError) as error:
         raise BadInput(
             "scenario.python-ended",
-            "{path}: its process ended before scenario() returned (exit code {exit_code})",
+            f"{path}: its process ended before scenario() returned (exit code {done.returncode})",
             "Leave out what ends a process, and let scenario() return a dict.",
-            path=path,
-            exit_code=done.returncode,
         ) from error
 
 
@@ -140,9 +128,7 @@ def _as_read(path: Path, returned: str) -> CommentedMap:
     if len(returned) > bounded.MOST_CHARACTERS:
         raise BadInput(
             "scenario.python-result-too-long",
-            "{path}: what scenario() returned is longer than {most_characters} characters",
-            path=path,
-            most_characters=bounded.MOST_CHARACTERS,
+            f"{path}: what scenario() returned is longer than {bounded.MOST_CHARACTERS} characters",
         )
     text = io.StringIO()
     YAML().dump(json.loads(returned), text)

@@ -114,21 +114,15 @@ class Link(Section):
     def _fits_together(self) -> Link:
         if self.ends and self.ends[0] == self.ends[1]:
             raise InvalidValue(
-                "link.leads-to-itself",
-                "link {link!r} leads from {node} to itself; name two nodes",
-                link=self.name,
-                node=self.ends[0],
+                "link.leads-to-itself", f"link {self.name!r} leads from {self.ends[0]} to itself; name two nodes"
             )
         if self.burst_loss and self.loss:
-            raise InvalidValue(
-                "link.loss-twice", "link {link!r} has loss and burst_loss; give one of them", link=self.name
-            )
+            raise InvalidValue("link.loss-twice", f"link {self.name!r} has loss and burst_loss; give one of them")
         if self.trace and self.queue.mode == "backpressure":
             raise InvalidValue(
                 "link.trace-and-backpressure",
-                "link {link!r} has a trace, which paces frames in the middle of the link, and a queue at the "
-                "sender; set queue to {{limit: …, mode: droptail}}",
-                link=self.name,
+                f"link {self.name!r} has a trace, which paces frames in the middle of the link, and a queue at the "
+                "sender; set queue to {limit: …, mode: droptail}",
             )
         return self
 

@@ -98,7 +98,7 @@ def _read(path: Path) -> CommentedMap:
 def _base(name: str, file: Path) -> tuple[Path, CommentedMap]:
     """The file that a scenario extends: one that is shipped, or a file beside it. None is run for another file."""
     if in_python.is_in_python(Path(name)):
-        raise BadInput("scenario.python-extended", "{name} is in Python, and only YAML can be extended", name=name)
+        raise BadInput("scenario.python-extended", f"{name} is in Python, and only YAML can be extended")
     return _parsed(str(file.parent / name) if files.is_path(name) else name)
 
 
@@ -110,7 +110,7 @@ def parse(path: Path, text: str, should_be: str, most_characters: int = bounded.
         where = f"{path}:{error.line}" if error.line else f"{path}"
         raise BadInput.of(error.said.at(where, file=path, line=error.line)) from error
     if not isinstance(document, CommentedMap):
-        raise BadInput("scenario.not-a-mapping", "{path}: {should_be}", path=path, should_be=should_be)
+        raise BadInput("scenario.not-a-mapping", f"{path}: {should_be}")
     return document
 
 
@@ -126,7 +126,7 @@ def validated(model: type[Model], path: Path, document: CommentedMap, applied: S
         if len(reported) == 1 and len(details) <= 3:
             raise BadInput.of(reported[0]) from error
         more = f"\n(and {len(details) - 3} more)" if len(details) > 3 else ""
-        raise BadInput("input.mistakes", "{mistakes}{more}", mistakes=reported, more=more) from error
+        raise BadInput("input.mistakes", f"{reported}{more}", mistakes=reported) from error
 
 
 def plain(node: Any) -> Any:
@@ -163,21 +163,17 @@ def _mistake(model: type[BaseModel], names: Sequence[str], error: ErrorDetails) 
     if kind == "extra_forbidden":
         known = _sibling_keys(model, error["loc"])
         close = difflib.get_close_matches(names[-1], known, n=1)
-        return Message(
-            "input.unknown-key",
-            "unknown key {key!r}{guess}{known}",
-            key=names[-1],
-            guess=f"; did you mean {close[0]!r}?" if close else "",
-            known=f" (known: {', '.join(known)})" if known else "",
-        )
+        guess = f"; did you mean {close[0]!r}?" if close else ""
+        others = f" (known: {', '.join(known)})" if known else ""
+        return Message("input.unknown-key", f"unknown key {names[-1]!r}{guess}{others}", key=names[-1])
     if kind == "missing":
         return Message("input.missing", "is missing")
     if kind == "value_error":
         wrong = error["ctx"]["error"] if "ctx" in error else error["msg"]
-        return wrong.said if isinstance(wrong, InvalidValue) else Message("input.bad-value", "{error}", error=wrong)
+        return wrong.said if isinstance(wrong, InvalidValue) else Message("input.bad-value", f"{wrong}")
     if isinstance(value, (str, int, float)):
-        return Message("input.wrong-type", "{value!r} is not right: {error}", value=value, error=error["msg"])
-    return Message("input.wrong-shape", "{error}", error=error["msg"])
+        return Message("input.wrong-type", f"{value!r} is not right: {error['msg']}")
+    return Message("input.wrong-shape", f"{error['msg']}")
 
 
 def _locate(document: CommentedMap, loc: Sequence[int | str]) -> tuple[int | None, list[str], Path | None]:

@@ -63,9 +63,7 @@ class NcpSession(Section):
         if self.send_window_bytes < self.mtu_bytes:
             raise InvalidValue(
                 "ncp.send-window-too-small",
-                "send_window ({send_window_bytes} B) is smaller than one packet (mtu {mtu_bytes} B)",
-                send_window_bytes=self.send_window_bytes,
-                mtu_bytes=self.mtu_bytes,
+                f"send_window ({self.send_window_bytes} B) is smaller than one packet (mtu {self.mtu_bytes} B)",
             )
         return self
 
@@ -141,10 +139,7 @@ class Scenario(Section):
         each = [copy for link in links for copy in link.each()]
         if len(each) > MOST_LINKS:
             raise InvalidValue(
-                "scenario.too-many-links",
-                "with their copies there are {links} links; {most_links} at most",
-                links=len(each),
-                most_links=MOST_LINKS,
+                "scenario.too-many-links", f"with their copies there are {len(each)} links; {MOST_LINKS} at most"
             )
         return each
 
@@ -154,10 +149,7 @@ class Scenario(Section):
         count = sum(event.actions for event in timeline)
         if count > MOST_ACTIONS:
             raise InvalidValue(
-                "timeline.too-many-changes",
-                "it has {count} changes, with each step of a ramp; {most_actions} at most",
-                count=count,
-                most_actions=MOST_ACTIONS,
+                "timeline.too-many-changes", f"it has {count} changes, with each step of a ramp; {MOST_ACTIONS} at most"
             )
         return timeline
 
@@ -169,10 +161,7 @@ class Scenario(Section):
         for item in named:
             if item.name in seen:
                 raise InvalidValue(
-                    "scenario.name-twice",
-                    "two {kind}s are named {name!r}; give each {kind} a name of its own",
-                    kind=kind,
-                    name=item.name,
+                    "scenario.name-twice", f"two {kind}s are named {item.name!r}; give each {kind} a name of its own"
                 )
             seen.add(item.name)
         return named
@@ -196,32 +185,21 @@ class Scenario(Section):
             said = " and ".join(given) or "none"
             raise InvalidValue(
                 "scenario.several-traffics",
-                "a scenario has exactly one of {known}, which says what is sent; here is {said}",
-                known=", ".join(TRAFFIC),
-                said=said,
+                f"a scenario has exactly one of {', '.join(TRAFFIC)}, which says what is sent; here is {said}",
             )
         for check in self.checks:
             if self.traffic not in check.of_traffic:
                 kinds = " or ".join(check.of_traffic)
                 raise InvalidValue(
-                    "check.of-other-traffic",
-                    "checks.{check}: {judge} is about {kinds}, not {traffic}",
-                    check=check.name,
-                    judge=check.judge,
-                    kinds=kinds,
-                    traffic=self.traffic,
+                    "check.of-other-traffic", f"checks.{check.name}: {check.judge} is about {kinds}, not {self.traffic}"
                 )
             if why := check.unfit(getattr(self, self.traffic)):
-                raise InvalidValue(
-                    "check.does-not-fit", "checks.{check}: {judge} {why}", check=check.name, judge=check.judge, why=why
-                )
+                raise InvalidValue("check.does-not-fit", f"checks.{check.name}: {check.judge} {why}")
         if (self.traffic == "ndn") != self.topology.shape.agents_everywhere:
             raise InvalidValue(
                 "topology.not-for-traffic",
-                "topology: {traffic} over {topology}; ndn needs topology chain, which has an agent on every host, "
-                "and nothing else can use that",
-                traffic=self.traffic,
-                topology=self.topology.kind,
+                f"topology: {self.traffic} over {self.topology.kind}; ndn needs topology chain, which has an agent on "
+                "every host, and nothing else can use that",
             )
         if self.traffic != "ncp":
             self._nothing_of_ncp()
@@ -239,19 +217,13 @@ class Scenario(Section):
             )
         if len(many) > 1 and self.traffic != "ndn":
             raise InvalidValue(
-                "traffic.one-path",
-                "{key} has {number}; {traffic} sends over one path, so give one",
-                key=key,
-                number=len(many),
-                traffic=self.traffic,
+                "traffic.one-path", f"{key} has {len(many)}; {self.traffic} sends over one path, so give one", key=key
             )
         for session in self.sessions:
             if max(session.connections, len(session.paths)) > 1:
                 raise InvalidValue(
                     "traffic.one-connection",
-                    "sessions.{session}: {traffic} has one connection; give one path",
-                    session=session.name,
-                    traffic=self.traffic,
+                    f"sessions.{session.name}: {self.traffic} has one connection; give one path",
                 )
 
     def _nothing_of_ncp(self) -> None:
@@ -259,16 +231,12 @@ class Scenario(Section):
             for name in ("policy", "transfer_bytes", "send_window_bytes", "initial_windows"):
                 if getattr(session, name) is not None:
                     raise InvalidValue(
-                        "traffic.ncp-only",
-                        "sessions.{session}: {key} is NCP's; leave it out",
-                        session=session.name,
-                        key=name,
+                        "traffic.ncp-only", f"sessions.{session.name}: {name} is NCP's; leave it out", key=name
                     )
             if self.traffic == "program" and session.connections > 1:
                 raise InvalidValue(
                     "program.connections-given",
-                    "sessions.{session}.connections: a program gets addresses, one for each path; leave it out",
-                    session=session.name,
+                    f"sessions.{session.name}.connections: a program gets addresses, one for each path; leave it out",
                 )
         for event in self.timeline:
             if event.do == "pause_read":
@@ -284,21 +252,14 @@ class Scenario(Section):
                 others = " or ".join(name for name, other in KINDS.items() if key in other.keys)
                 raise InvalidValue(
                     "topology.key-not-taken",
-                    "{key}: topology {topology} has none; use topology {others}, or leave it out",
+                    f"{key}: topology {kind} has none; use topology {others}, or leave it out",
                     key=key,
-                    topology=kind,
-                    others=others,
                 )
         if not shape.least_links <= len(self.links) <= (shape.most_links or MOST_LINKS):
             least = shape.least_links
             expected = f"at least {least}" if len(self.links) < least else f"at most {shape.most_links}"
             raise InvalidValue(
-                "topology.links-do-not-fit",
-                "links has {links}; a {topology} has {expected}: {description}",
-                links=len(self.links),
-                topology=kind,
-                expected=expected,
-                description=shape.links_are,
+                "topology.links-do-not-fit", f"links has {len(self.links)}; a {kind} has {expected}: {shape.links_are}"
             )
         if self.topology.is_own and not self.sessions:
             raise InvalidValue(
@@ -308,7 +269,7 @@ class Scenario(Section):
         for link in self.links:
             if (kind == "graph") != (link.ends is not None):
                 does = "is missing; name its two nodes" if kind == "graph" else "topology graph has it"
-                raise InvalidValue("topology.bad-ends", "links.{link}.ends: {error}", link=link.name, error=does)
+                raise InvalidValue("topology.bad-ends", f"links.{link.name}.ends: {does}")
         return self
 
     @model_validator(mode="after")
@@ -320,10 +281,7 @@ class Scenario(Section):
                     self._check_host(f"{where}.{role}", getattr(entry, role))
                 if entry.sender is not None and entry.sender == entry.receiver:
                     raise InvalidValue(
-                        "topology.sends-to-itself",
-                        "{where}: {sender} sends to itself; give two hosts",
-                        where=where,
-                        sender=entry.sender,
+                        "topology.sends-to-itself", f"{where}: {entry.sender} sends to itself; give two hosts"
                     )
                 self._check_paths(where, entry)
         return self
@@ -332,57 +290,39 @@ class Scenario(Section):
         if not self.topology.shape.hosts_are_named:
             if host is not None:
                 raise InvalidValue(
-                    "topology.hosts-chosen",
-                    "{where}: topology {topology} chooses the hosts; leave it out",
-                    where=where,
-                    topology=self.topology.kind,
+                    "topology.hosts-chosen", f"{where}: topology {self.topology.kind} chooses the hosts; leave it out"
                 )
             return
         if self.topology.is_own:
             if host is None:
                 raise InvalidValue(
-                    "topology.no-end",
-                    "{where}: is missing; name a host of {owner}",
-                    where=where,
-                    owner=self.topology.class_name or "the links",
+                    "topology.no-end", f"{where}: is missing; name a host of {self.topology.class_name or 'the links'}"
                 )
             return
         hosts = [f"h{number}" for number in range(1, len(self.links) + 1)]
         if host not in hosts:
             said = "is missing" if host is None else f"there is no host {host!r}"
-            raise InvalidValue(
-                "topology.bad-end",
-                "{where}: {error}; hosts, one per link: {hosts}",
-                where=where,
-                error=said,
-                hosts=", ".join(hosts),
-            )
+            raise InvalidValue("topology.bad-end", f"{where}: {said}; hosts, one per link: {', '.join(hosts)}")
 
     def _check_paths(self, where: str, entry: Session | CrossTraffic) -> None:
         if not self.topology.is_own:
             if entry.paths:
                 raise InvalidValue(
                     "topology.paths-told",
-                    "{where}.{key}: topology {topology} has its own; leave it out",
-                    where=where,
+                    f"{where}.{entry.key_of_paths}: topology {self.topology.kind} has its own; leave it out",
                     key=entry.key_of_paths,
-                    topology=self.topology.kind,
                 )
             return
         names = ", ".join(link.name for link in self.links)
         if not entry.paths:
             raise InvalidValue(
                 "topology.no-paths",
-                "{where}.{key}: is missing; name the links that packets cross, in order, of {names}",
-                where=where,
+                f"{where}.{entry.key_of_paths}: is missing; name the links that packets cross, in order, of {names}",
                 key=entry.key_of_paths,
-                names=names,
             )
         if isinstance(entry, Session) and "connections" in entry.model_fields_set:
             raise InvalidValue(
-                "topology.connections-given",
-                "{where}.connections: there is one for each of its paths; leave it out",
-                where=where,
+                "topology.connections-given", f"{where}.connections: there is one for each of its paths; leave it out"
             )
 
     @model_validator(mode="after")
@@ -397,17 +337,12 @@ class Scenario(Section):
                 if own is not None and len(own) != connections:
                     raise InvalidValue(
                         "ncp.windows-per-connection",
-                        "initial_windows has {windows} values for the {connections} connections of session "
-                        "{session}; give one per connection",
-                        windows=len(own),
-                        connections=connections,
-                        session=session.name,
+                        f"initial_windows has {len(own)} values for the {connections} connections of session "
+                        f"{session.name}; give one per connection",
                     )
         elif windows is not None and len(windows) != len(self.links):
             raise InvalidValue(
                 "ncp.windows-per-link",
-                "ncp.initial_windows has {windows} values for {links} links; give one per link",
-                windows=len(windows),
-                links=len(self.links),
+                f"ncp.initial_windows has {len(windows)} values for {len(self.links)} links; give one per link",
             )
         return self

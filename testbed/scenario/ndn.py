@@ -73,9 +73,7 @@ class Ndn(Section):
         if self.object_bytes < self.segment_bytes:
             raise InvalidValue(
                 "ndn.object-too-small",
-                "object ({object_bytes} B) is smaller than one segment ({segment_bytes} B)",
-                object_bytes=self.object_bytes,
-                segment_bytes=self.segment_bytes,
+                f"object ({self.object_bytes} B) is smaller than one segment ({self.segment_bytes} B)",
             )
         return self
 

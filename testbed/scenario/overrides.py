@@ -25,7 +25,7 @@ def split_assignment(text: str) -> tuple[str, Any]:
     """``policy=previous`` → (``policy``, ``previous``); the value is read as YAML."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise BadInput("set.no-value", "--set {text!r}: write key=value, for example --set policy=previous", text=text)
+        raise BadInput("set.no-value", f"--set {text!r}: write key=value, for example --set policy=previous")
     try:
         return key.strip(), bounded.load(value)
     except bounded.NotYaml as error:
@@ -51,7 +51,7 @@ def _applied(document: dict[str, Any], key: str, value: Any) -> str:
     elif isinstance(node, dict):
         node[last] = value  # whether the key may exist is the model's to say, with its own message
     else:
-        raise BadInput("set.no-parts", "{part!r} has no parts", part=".".join(steps[:-1]))
+        raise BadInput("set.no-parts", f"{'.'.join(steps[:-1])!r} has no parts")
     return ".".join(steps)
 
 
@@ -64,7 +64,7 @@ def _full_path(document: dict[str, Any], key: str) -> list[str]:
         return matches[0]
     if len(matches) > 1:
         options = ", ".join(".".join(path) for path in matches)
-        raise BadInput("set.ambiguous", "several values have that name; write one of {options}", options=options)
+        raise BadInput("set.ambiguous", f"several values have that name; write one of {options}")
     if key in OPTIONAL:
         return OPTIONAL[key].split(".")
     names = sorted({path[-1] for path in paths_of(document)} | set(OPTIONAL))
@@ -93,7 +93,7 @@ def _child(node: Any, step: str) -> Any:
             else:
                 raise BadInput.of(unknown("set.no-such-part", "value", step, node))
         return node[step]
-    raise BadInput("set.no-parts", "{part!r} has no parts", part=step)
+    raise BadInput("set.no-parts", f"{step!r} has no parts")
 
 
 def _index(items: list[Any], step: str) -> int:

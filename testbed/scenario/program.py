@@ -53,9 +53,7 @@ class Program(Section):
     def _not_the_contracts(cls, environment: dict[str, str]) -> dict[str, str]:
         for name in environment:
             if name in SET_BY_THE_TESTBED:
-                raise InvalidValue(
-                    "program.reserved-variable", "{variable} is set by the testbed; choose another name", variable=name
-                )
+                raise InvalidValue("program.reserved-variable", f"{name} is set by the testbed; choose another name")
         return environment
 
     @model_validator(mode="after")

@@ -16,9 +16,7 @@ from topologies.impairments.impairment import SHARE
 
 def _whole(seconds: float) -> float:
     if seconds % 1:
-        raise InvalidValue(
-            "tcp.whole-seconds", "{seconds:g} s: iperf3 counts whole seconds, for example 10s", seconds=seconds
-        )
+        raise InvalidValue("tcp.whole-seconds", f"{seconds:g} s: iperf3 counts whole seconds, for example 10s")
     return seconds
 
 

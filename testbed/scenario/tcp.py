@@ -82,8 +82,7 @@ class TcpSection(Section):
                 if not re.fullmatch(r"net\.(core|ipv4)\.[a-z0-9_]+(\.[A-Za-z0-9_-]+)*", name):
                     raise InvalidValue(
                         "tcp.not-a-namespaces-sysctl",
-                        "{name!r} is not a network namespace's; write for example net.ipv4.tcp_rmem",
-                        name=name,
+                        f"{name!r} is not a network namespace's; write for example net.ipv4.tcp_rmem",
                     )
         return sysctls
 
@@ -95,9 +94,7 @@ class TcpSection(Section):
                 if name not in ROUTE_OPTIONS:
                     raise InvalidValue(
                         "tcp.no-such-route-option",
-                        "{option!r} is not an option here; options: {known}",
-                        option=name,
-                        known=", ".join(ROUTE_OPTIONS),
+                        f"{name!r} is not an option here; options: {', '.join(ROUTE_OPTIONS)}",
                     )
         return routes
 
@@ -141,8 +138,7 @@ class Fetch(TcpSection):
         if not window.isdecimal() or not int(window):
             raise InvalidValue(
                 "tcp.bad-initcwnd",
-                "routes.sender.initcwnd: {window!r} is not a number of segments; write for example 10",
-                window=window,
+                f"routes.sender.initcwnd: {window!r} is not a number of segments; write for example 10",
             )
         return self
 
@@ -151,10 +147,7 @@ class Fetch(TcpSection):
     def _page_fits(cls, objects_bytes: list[int]) -> list[int]:
         if (page_bytes := sum(objects_bytes)) > LARGEST_PAGE_BYTES:
             raise InvalidValue(
-                "tcp.page-too-large",
-                "{page_bytes:,} bytes together; a page has at most {largest_page_bytes:,}",
-                page_bytes=page_bytes,
-                largest_page_bytes=LARGEST_PAGE_BYTES,
+                "tcp.page-too-large", f"{page_bytes:,} bytes together; a page has at most {LARGEST_PAGE_BYTES:,}"
             )
         return objects_bytes
 
@@ -213,8 +206,7 @@ class Download(TcpSection):
         if which_host(capture) not in ("sender", "both"):
             raise InvalidValue(
                 "tcp.capture-without-sender",
-                "{capture!r}: a download is judged from what the sender's host saw; use sender or both",
-                capture=capture,
+                f"{capture!r}: a download is judged from what the sender's host saw; use sender or both",
             )
         return capture
 

@@ -129,15 +129,11 @@ class FromFile:
                         yield number, line
         except FileNotFoundError:
             raise BadInput(
-                "file.not-in-result", "{path}: there is no such file; a result folder has one", path=self.path
+                "file.not-in-result", f"{self.path}: there is no such file; a result folder has one"
             ) from None
         except UnicodeDecodeError as error:
             raise BadInput(
-                "file.bad-utf8",
-                "{path}: not UTF-8 text ({reason} at byte {byte})",
-                path=self.path,
-                reason=error.reason,
-                byte=error.start,
+                "file.bad-utf8", f"{self.path}: not UTF-8 text ({error.reason} at byte {error.start})"
             ) from None
 
     def _take(self, number: int, line: str, head: str) -> None:
@@ -168,16 +164,14 @@ class FromFile:
         try:
             point = parse_line(line) if line.strip() else None
         except LineFormatError as error:
-            raise BadInput("telemetry.bad-line", "not line protocol: {error}", error=error).at(place) from error
+            raise BadInput("telemetry.bad-line", f"not line protocol: {error}").at(place) from error
         if point is None:  # a comment
             return None
         if point["time"] is None:
             raise BadInput("telemetry.no-timestamp", "the point has no timestamp (Unix nanoseconds)").at(place)
         for name, value in point["fields"].items():
             if isinstance(value, float) and not math.isfinite(value):
-                raise BadInput(
-                    "telemetry.bad-value", "{field} is {value}, which can't be a measurement", field=name, value=value
-                ).at(place)
+                raise BadInput("telemetry.bad-value", f"{name} is {value}, which can't be a measurement").at(place)
         return point
 
     def _tagged(self, point: Any, head: str) -> _Tagged:

@@ -82,11 +82,7 @@ def start(endpoint: Endpoint) -> str:
     have_image()
     _run([*compose, "up", "--detach", "--no-build"], START_TIMEOUT_S)
     if not answers_within(HEALTHY_TIMEOUT_S, f"http://127.0.0.1:{grafana.port()}/api/health"):
-        raise NoService(
-            "compose.not-healthy",
-            "it did not answer within {healthy_timeout_s:.0f} s; see `docker logs`",
-            healthy_timeout_s=HEALTHY_TIMEOUT_S,
-        )
+        raise NoService("compose.not-healthy", f"it did not answer within {HEALTHY_TIMEOUT_S:.0f} s; see `docker logs`")
     return grafana.base_url()
 
 
@@ -114,12 +110,7 @@ def _run(arguments: list[str], timeout_s: float) -> None:
             arguments, cwd=paths.CHECKOUT, capture_output=True, text=True, timeout=timeout_s, check=False
         )
     except subprocess.TimeoutExpired:
-        raise NoService(
-            "compose.timeout",
-            "`{command}` did not end within {timeout_s:.0f} s",
-            command=" ".join(arguments),
-            timeout_s=timeout_s,
-        ) from None
+        raise NoService("compose.timeout", f"`{' '.join(arguments)}` did not end within {timeout_s:.0f} s") from None
     if done.returncode:
         why = (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]
-        raise NoService("compose.failed", "`{command}` failed: {why}", command=" ".join(arguments), why=why)
+        raise NoService("compose.failed", f"`{' '.join(arguments)}` failed: {why}")

@@ -44,9 +44,7 @@ def folder_of(*points: str) -> Path:
     """The folder of the runs of the cell at these points, in the study's result folder."""
     place = Path(CELLS, *points)
     if place.parts[0] != CELLS or ".." in place.parts or len(place.parts) != len(points) + 1:
-        raise BadInput(
-            "result.no-cell", "{key!r} names no cell: each part of it is the name of a folder", key=" ".join(points)
-        )
+        raise BadInput("result.no-cell", f"{' '.join(points)!r} names no cell: each part of it is the name of a folder")
     return place
 
 
@@ -207,9 +205,8 @@ def refuse_if_none_can_be_made(cells: Sequence[Cell]) -> None:
     if reasons and "" not in reasons:
         raise Unsupported(
             "run.none-supported",
-            "none of these can be run with --engine {engine}: {reasons}",
-            engine=", ".join(sorted(set(reasons.values()))),
-            reasons="; ".join(sorted(reasons)),
+            f"none of these can be run with --engine {', '.join(sorted(set(reasons.values())))}: "
+            f"{'; '.join(sorted(reasons))}",
         )
 
 
@@ -217,7 +214,7 @@ def refuse_unsupported(cells: Sequence[Cell]) -> None:
     """Raise :class:`Unsupported` where it is known of a cell that it can't be made here: for studies that need all."""
     for cell in cells:
         if cell.unsupported:
-            raise Unsupported("run.unsupported", "{name}: {why}", name=cell.label, why=cell.unsupported)
+            raise Unsupported("run.unsupported", f"{cell.label}: {cell.unsupported}")
 
 
 def ready(

@@ -113,7 +113,7 @@ def differences_of(folder: Path) -> Iterator[Message]:
                 f"{LEDGER}: {line.folder}", recorded, again and again.model_dump(mode="json", exclude=NOT_IN_FOLDERS)
             )
         elif not line.sha256:
-            yield Message("ledger.no-run", "{file}: {run} is not there", file=LEDGER, run=line.folder)
+            yield Message("ledger.no-run", f"{LEDGER}: {line.folder} is not there")
 
 
 def is_plain_name(text: str) -> bool:
@@ -124,21 +124,14 @@ def is_plain_name(text: str) -> bool:
 def _resume(base: Path, request: Mapping[str, Any], resume: str) -> Path:
     if not is_plain_name(resume):
         raise BadInput(
-            "resume.bad-id",
-            "--resume {resume}: should be a study's id, or latest: a folder in {base}",
-            resume=_short(resume),
-            base=base,
+            "resume.bad-id", f"--resume {_short(resume)}: should be a study's id, or latest: a folder in {base}"
         )
     folder = (base / resume).resolve()
     if not (folder / STUDY).is_file():
         old.refuse_to_resume(folder, resume)
         raise BadInput(
             "resume.no-such-result",
-            "--resume {resume}: {folder} is not a result folder of {base}: it has no {document}",
-            resume=resume,
-            folder=folder,
-            base=base.name,
-            document=STUDY,
+            f"--resume {resume}: {folder} is not a result folder of {base.name}: it has no {STUDY}",
         )
     confine.inside(base, resume)
     confine.refuse_links(folder)
@@ -147,12 +140,8 @@ def _resume(base: Path, request: Mapping[str, Any], resume: str) -> Path:
         if before.get(key) != value:
             raise BadInput(
                 "resume.other-options",
-                "--resume {resume}: that one was begun with another value of {key} ({before}, not {value}); give "
-                "the same options, or start a new one",
-                resume=resume,
-                key=key,
-                before=_short(before.get(key)),
-                value=_short(value),
+                f"--resume {resume}: that one was begun with another value of {key} ({_short(before.get(key))}, not "
+                f"{_short(value)}); give the same options, or start a new one",
             )
     return folder
 

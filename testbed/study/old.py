@@ -40,9 +40,6 @@ def refuse_to_resume(folder: Path, resume: str) -> None:
         if (folder / name).is_file():
             raise BadInput(
                 "resume.older-version",
-                "--resume {resume}: {folder} was made by an earlier version, which has {document} and no study.json: "
-                "it can be verified, and not resumed; start a new one",
-                resume=resume,
-                folder=folder,
-                document=name,
+                f"--resume {resume}: {folder} was made by an earlier version, which has {name} and no study.json: it "
+                "can be verified, and not resumed; start a new one",
             )

@@ -68,10 +68,7 @@ class Child(Generic[Found]):
         except EOFError:
             self.process.join()
             raise RunFailed(
-                "run.process-ended",
-                "{job}: its process ended ({exitcode}) without a message",
-                job=self.name,
-                exitcode=self.process.exitcode,
+                "run.process-ended", f"{self.name}: its process ended ({self.process.exitcode}) without a message"
             ) from None
         self.process.join()
         if error is not None:
@@ -186,5 +183,5 @@ def _picklable(error: BaseException) -> BaseException:
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:
-        return RunFailed("run.broke", "{error}", error=repr(error))
+        return RunFailed("run.broke", f"{error!r}")
     return error

@@ -57,9 +57,7 @@ def build_missing(programs: Programs) -> None:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if _git("cat-file", "-e", f"{programs.commit}^{{commit}}").returncode:
                 raise CannotRun(
-                    "commit.not-here",
-                    "commit {commit}: this machine's checkout has no such commit",
-                    commit=programs.commit[:12],
+                    "commit.not-here", f"commit {programs.commit[:12]}: this machine's checkout has no such commit"
                 )
             sources = sources_of(programs.commit)
             build.build_programs(*missing, source=sources, into=sources / ".build" / "bin")
@@ -77,9 +75,8 @@ def _full_name(revision: str) -> str:
     if done.returncode:
         raise BadInput(
             "commit.unknown",
-            "commit {revision!r}: this checkout has no such commit",
+            f"commit {revision!r}: this checkout has no such commit",
             "A branch, tag or commit; a dot is the checkout as it is.",
-            revision=revision,
         )
     return done.stdout.decode().strip()
 

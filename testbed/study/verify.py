@@ -104,7 +104,7 @@ def _of_document(name: str, read: Callable[[Path], Any], request: VerifyRequest)
     if not again.is_file():
         return  # the kind has told why
     if not there.is_file():
-        yield Message("file.not-there", "{file}: is not there", file=name)
+        yield Message("file.not-there", f"{name}: is not there")
         return
     recorded, made = read(there), read(again)
     if isinstance(recorded, str):

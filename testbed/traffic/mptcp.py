@@ -147,9 +147,7 @@ class Mptcp(Traffic):
                 look=lambda: _sample(client, subflows),
                 failures=failures,
                 limit_s=self.site.plan["limits"]["transfer_s"] + BEYOND_BYTES / 1e5,
-                too_long=lambda: Message(
-                    "mptcp.timeout", "iperf3 over MPTCP did not end in time; see {log}", log=client_json
-                ),
+                too_long=lambda: Message("mptcp.timeout", f"iperf3 over MPTCP did not end in time; see {client_json}"),
                 tell=lambda: self.site.progress.update(step, "MPTCP"),
                 every_s=SAMPLE_S,
             )
@@ -171,9 +169,7 @@ def _prepare(client: str, server: str, session: Session) -> dict[str, Any]:
     if others >= MOST_LINKS:
         raise RunFailed(
             "mptcp.too-many-links",
-            "the kernel's path manager keeps {most_links} addresses; {links} links are too many",
-            most_links=MOST_LINKS,
-            links=others + 1,
+            f"the kernel's path manager keeps {MOST_LINKS} addresses; {others + 1} links are too many",
         )
     for namespace in (client, server):
         run(in_namespace(namespace, ["sysctl", "-qw", "net.mptcp.enabled=1", *SETTINGS]))
@@ -235,9 +231,7 @@ def _results(
     duration_s = completion_s(intervals, expected)
     if duration_s is None:
         got = sum(int(interval["bytes"]) for interval in intervals)
-        raise RunFailed(
-            "mptcp.bytes-missing", "{got:,} of {expected:,} bytes arrived over MPTCP", got=got, expected=expected
-        )
+        raise RunFailed("mptcp.bytes-missing", f"{got:,} of {expected:,} bytes arrived over MPTCP")
     connections = []
     for number, connection in enumerate(session["connections"]):
         local = _address(session, "sender", number)

@@ -44,11 +44,9 @@ def frames(path: Path) -> Iterator[Frame]:
         try:
             reader = dpkt.pcap.Reader(file)
         except (ValueError, dpkt.UnpackError) as error:
-            raise NotACapture(
-                "capture.not-pcap", "{path} is not a readable capture: {error}", path=path, error=error
-            ) from error
+            raise NotACapture("capture.not-pcap", f"{path} is not a readable capture: {error}") from error
         try:
             for time_s, data in reader:
                 yield Frame(time_s, data, reader.datalink())
         except dpkt.UnpackError as error:
-            raise CutOff("capture.cut-off", "{path} ends within a frame", path=path) from error
+            raise CutOff("capture.cut-off", f"{path} ends within a frame") from error

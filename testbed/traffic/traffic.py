@@ -36,9 +36,7 @@ class Traffic(ABC):
     @classmethod
     def in_place_of_ncp(cls, plan: Plan, congestion_control: str | None) -> Plan:  # noqa: ARG003 (of a kernel's)
         """The plan of an NCP run as one of its own, over the same links: what a table's column has as ``carrier``."""
-        raise BadInput(
-            "traffic.not-a-carrier", "carrier: {traffic} does not take the place of NCP", traffic=cls.__name__
-        )
+        raise BadInput("traffic.not-a-carrier", f"carrier: {cls.__name__} does not take the place of NCP")
 
     @classmethod
     def sockets(cls, plan: Plan) -> Iterator[dict[str, str]]:

@@ -206,7 +206,7 @@ def resumed(tmp_path: Any, monkeypatch: Any) -> Any:
 
 def test_a_network_that_came_to_its_end_is_kept_and_a_stopped_one_made_again(resumed: Any, tmp_path: Any) -> None:
     with pytest.raises(Interrupted):
-        resumed(TRUSTED, Interrupted("run.stopped", "stopped by {signal}", signal="SIGINT")).execute()
+        resumed(TRUSTED, Interrupted("run.stopped", "stopped by SIGINT")).execute()
     document = json.loads((tmp_path / "interop.json").read_text())
     assert (document["verdict"], len(document["cells"])) == ("fail", 3), "finished cells are told"
     assert "stopped by SIGINT" in document["broken"]

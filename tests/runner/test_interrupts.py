@@ -45,7 +45,7 @@ def test_what_nohup_ignores_stays_ignored() -> None:
 
 
 def test_the_last_line_says_interrupted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended_early(Interrupted("run.stopped", "stopped by {signal}", signal="SIGINT"), "startup x", tmp_path) == 130
+    assert ended_early(Interrupted("run.stopped", "stopped by SIGINT"), "startup x", tmp_path) == 130
     said = capsys.readouterr()
     assert said.out == "INTERRUPTED startup x\n"
     assert "stopped by SIGINT" in said.err

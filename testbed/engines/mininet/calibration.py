@@ -98,9 +98,8 @@ def calibrate(
             return readings
     off = LinksOff(
         "calibration.links-off",
-        "the links differ from the plan, so nothing was run over them:\n{reasons}",
+        f"the links differ from the plan, so nothing was run over them:\n{Lines(f'  {reason}' for reason in reasons)}",
         "Free the machine of other load and run again.",
-        reasons=Lines(f"  {reason}" for reason in reasons),
     )
     off.reasons = reasons
     raise off
@@ -120,15 +119,10 @@ def _measure(
             )
     except subprocess.TimeoutExpired:
         raise RunFailed(
-            "calibration.timeout",
-            "the links could not be measured within {seconds:.0f} s; see {log}",
-            seconds=timeout_s,
-            log=log,
+            "calibration.timeout", f"the links could not be measured within {timeout_s:.0f} s; see {log}"
         ) from None
     if done.returncode:
-        raise RunFailed(
-            "calibration.probe-failed", "the probe of links ended with {code}; see {log}", code=done.returncode, log=log
-        )
+        raise RunFailed("calibration.probe-failed", f"the probe of links ended with {done.returncode}; see {log}")
     measured: dict[str, Any] = json.loads(done.stdout)
     return measured
 
@@ -143,8 +137,8 @@ def _reading(link: Link, measured: dict[str, Any]) -> LinkReading:
     if measured["delay_ms"] is None or measured["rate_bps"] is None:
         raise RunFailed(
             "calibration.too-few-packets",
-            "link {probe[link]} {probe[direction]}: {probe[received]} of {probe[sent]} packets arrived, too few",
-            probe=measured,
+            f"link {measured['link']} {measured['direction']}: {measured['received']} of {measured['sent']} packets "
+            "arrived, too few",
         )
     values = measured | {
         "rate_bps_asked": whole_bps(link["rate_bps"]),
@@ -162,31 +156,24 @@ def off_limits(readings: list[LinkReading], limits: Limits) -> list[Message]:
             reasons.append(
                 Message(
                     "calibration.rate-off",
-                    "link {link.link} {link.direction}: rate {mbps:g} Mbit/s is {link.rate_error:+.1%} off "
-                    "the planned {planned_mbps:g} Mbit/s (limit ±{limit:.1%})",
-                    link=one,
-                    mbps=one.rate_bps / 1e6,
-                    planned_mbps=one.rate_bps_asked / 1e6,
-                    limit=limit,
+                    f"link {one.link} {one.direction}: rate {one.rate_bps / 1e6:g} Mbit/s is {one.rate_error:+.1%} "
+                    f"off the planned {one.rate_bps_asked / 1e6:g} Mbit/s (limit ±{limit:.1%})",
                 )
             )
         if abs(one.delay_error_ms) > (limit := limits["delay_error_ms"]):
             reasons.append(
                 Message(
                     "calibration.delay-off",
-                    "link {link.link} {link.direction}: delay {link.delay_ms:.2f} ms is {link.delay_error_ms:+.2f} ms "
-                    "off the planned {link.delay_ms_asked:g} ms (limit ±{limit:g} ms)",
-                    link=one,
-                    limit=limit,
+                    f"link {one.link} {one.direction}: delay {one.delay_ms:.2f} ms is {one.delay_error_ms:+.2f} ms "
+                    f"off the planned {one.delay_ms_asked:g} ms (limit ±{limit:g} ms)",
                 )
             )
         if one.loss_asked and abs(one.loss - one.loss_asked) > one.loss_allowance:
             reasons.append(
                 Message(
                     "calibration.loss-off",
-                    "link {link.link} {link.direction}: loss {link.loss:.2%} of {link.sent} packets, planned "
-                    "{link.loss_asked:.2%} (±{link.loss_allowance:.2%} is what chance allows)",
-                    link=one,
+                    f"link {one.link} {one.direction}: loss {one.loss:.2%} of {one.sent} packets, planned "
+                    f"{one.loss_asked:.2%} (±{one.loss_allowance:.2%} is what chance allows)",
                 )
             )
     return reasons

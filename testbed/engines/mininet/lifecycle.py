@@ -333,9 +333,7 @@ class EmulatedRun:
             result: dict[str, Any] = json.loads((self.site.spools / "relay" / "result.json").read_text())
         except (OSError, ValueError) as error:
             log = self.site.logs / "relay.log"
-            raise RunFailed(
-                "relay.no-result", "the link relay left no result ({error}); see {log}", error=error, log=log
-            ) from error
+            raise RunFailed("relay.no-result", f"the link relay left no result ({error}); see {log}") from error
         return result
 
     def _tear_down(self, parts: ExitStack) -> None:

@@ -57,7 +57,7 @@ class Timeline(Background):
             self._target.prepare()
             self._carry_out_all()
         except Exception as error:  # the run ends with this message, whatever part could not do it
-            self._error = Message("timeline.failed", "timeline: {error}", error=error)
+            self._error = Message("timeline.failed", f"timeline: {error}")
         finally:
             self._target.close()
 
@@ -72,13 +72,7 @@ class Timeline(Background):
                 self._record(action, self._carry_out(action, due_ns), start_ns)
             except Exception as error:  # the run ends with this message, whatever part could not do it
                 text, at_s = action["text"], action["at_s"]
-                self._error = Message(
-                    "timeline.action-failed",
-                    "timeline at {at_s:g} s ({action}): {error}",
-                    at_s=at_s,
-                    action=text,
-                    error=error,
-                )
+                self._error = Message("timeline.action-failed", f"timeline at {at_s:g} s ({text}): {error}")
                 return
 
     def _carry_out(self, action: Action, at_unix_ns: int) -> int:

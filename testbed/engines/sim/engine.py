@@ -43,15 +43,13 @@ class Simulator(Engine):
         if options.runtime is not None:
             raise CannotRun(
                 "sim.runtime-given",
-                "--runtime {runtime}: in virtual time agents are neither containers nor processes",
-                runtime=options.runtime,
+                f"--runtime {options.runtime}: in virtual time agents are neither containers nor processes",
             )
         if options.link != "auto":
             raise CannotRun(
                 "sim.link-given",
-                "--link {link}: in virtual time links are the model itself",
+                f"--link {options.link}: in virtual time links are the model itself",
                 "Leave --link out.",
-                link=options.link,
             )
 
     def choices(self, options: Options) -> Choices:

@@ -64,7 +64,7 @@ def simulate(folder: Path, simulator: Path) -> dict[str, Any]:
     log.write_text(text)
     if status := done.returncode:
         said = (text.strip().splitlines() or ["it said nothing"])[-1]
-        ended = Message("sim.ended", "the simulator ended with {status}: {said}", status=status, said=said)
+        ended = Message("sim.ended", f"the simulator ended with {status}: {said}")
         if status < 0 or status == Exit.CANNOT_RUN:
             raise CannotRun.of(ended, "Make room, in memory or on the disk, and give the same command.")
         raise RunFailed.of(ended, f"Its log: {log}")

@@ -41,9 +41,7 @@ def build(progress: Progress) -> Path:
         said = process.stderr.read().strip()[-300:]
         if process.wait():
             log = target.with_suffix(".log")
-            raise RunFailed(
-                "vkernel.build-failed", "the guest kernel does not build: {said}", "Its log: {log}", said=said, log=log
-            )
+            raise RunFailed("vkernel.build-failed", f"the guest kernel does not build: {said}", f"Its log: {log}")
         step.note = f"{target} ({target.stat().st_size / 2**20:.1f} MiB)"
     return target
 

@@ -72,7 +72,7 @@ def _compile(chosen: Kernel, out: Path) -> None:
     ended = guest.boot(chosen, job, command, out=out, seed=1, limit_s=COMPILED_S, checkout=mounts())
     if ended.code:
         said = (job / "stderr").read_text()[-300:]
-        raise RunFailed("vkernel.runner-not-loaded", "the guest can't load the runner: {said}", said=said)
+        raise RunFailed("vkernel.runner-not-loaded", f"the guest can't load the runner: {said}")
 
 
 def digest() -> str:

@@ -80,14 +80,7 @@ class GuestKernel(Engine):
         there, here = str(recorded.get("engine", {}).get("kernel_sha256", "")), kernel.chosen().identity()
         if there == here:
             return []
-        return [
-            Message(
-                "rerun.other-kernel",
-                "the guest kernel is another build: {there:.12} there, {here:.12} here",
-                there=there,
-                here=here,
-            )
-        ]
+        return [Message("rerun.other-kernel", f"the guest kernel is another build: {there:.12} there, {here:.12} here")]
 
     def unsupported(self, plan: Plan) -> list[str]:
         """The checks and links that need real time, or a machine of more than one core."""

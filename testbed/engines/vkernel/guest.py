@@ -123,11 +123,9 @@ def boot(
         wall_s = time.monotonic() - begun_s
     if not (job / "exit-code").exists():
         if wall_s >= limit_s:
-            raise RunFailed(
-                "vkernel.timeout", "the guest was ended after {limit_s:.0f} s; see {job}", limit_s=limit_s, job=job
-            )
+            raise RunFailed("vkernel.timeout", f"the guest was ended after {limit_s:.0f} s; see {job}")
         log_file = job / "kernel.log"
-        raise RunFailed("vkernel.ended-early", "the guest ended before its command did; see {log}", log=log_file)
+        raise RunFailed("vkernel.ended-early", f"the guest ended before its command did; see {log_file}")
     code, spins, uptime_s = ((job / name).read_text() for name in ("exit-code", "spins", "uptime"))
     return Ended(int(code), len(spins.splitlines()), float(uptime_s), wall_s, _children_cpu_s() - before_s)
 

@@ -102,18 +102,12 @@ class GuestRun(VirtualRun[Kernel]):
         file = self.folder / "guest.json"
         if not file.exists():
             said = ((job / "stderr").read_text(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
-            raise RunFailed(
-                "vkernel.runner-failed",
-                "the guest's runner ended with {code}: {said} ({log})",
-                code=code,
-                said=said,
-                log=job,
-            )
+            raise RunFailed("vkernel.runner-failed", f"the guest's runner ended with {code}: {said} ({job})")
         document: dict[str, Any] = json.loads(file.read_text())
         file.unlink()
         message = Message("vkernel.run-failed", "the run broke down in the guest")
         if "error" in document:
-            message = Message.restored(document.get("code", "vkernel.program-error"), document["error"])
+            message = Message(document.get("code", "vkernel.program-error"), document["error"])
         if document.get("unsupported"):
             raise Unsupported.of(message)
         if "trust" not in document:

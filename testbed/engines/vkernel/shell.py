@@ -53,5 +53,5 @@ def _interactive(kernel: Kernel, job: Path, out: Path) -> int:
         subprocess.run(kernel_command, cwd=job, env=guest.environment(kernel, memory), check=False)
     code = job / "exit-code"  # the kernel's own exit code is another
     if not code.exists():
-        raise RunFailed("shell.guest-ended", "the guest ended before its shell did; see {job}", job=job)
+        raise RunFailed("shell.guest-ended", f"the guest ended before its shell did; see {job}")
     return int(code.read_text())

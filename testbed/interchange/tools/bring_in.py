@@ -34,9 +34,7 @@ def bring_in(file: Path, class_name: str | None, folder: Path) -> tuple[str, str
     _name(links)
     if not links:
         left_out = "Left out: " + "; ".join(lost) if lost else ""
-        raise BadInput(
-            "import.no-link", "{file}: there is no link between two nodes", "{left_out}", file=file, left_out=left_out
-        )
+        raise BadInput("import.no-link", f"{file}: there is no link between two nodes", f"{left_out}")
     sender, receiver = _ends(links)
     ways = _paths(links, sender, receiver)
     crossed = {name for way in ways for name in way}
@@ -63,9 +61,8 @@ def _network(file: Path, class_name: str | None) -> Network:
         return from_netlab(document, name)
     raise BadInput(
         "import.unknown-format",
-        "{file}: neither containerlab's (topology: with nodes and links) nor netlab's (nodes and links)",
+        f"{file}: neither containerlab's (topology: with nodes and links) nor netlab's (nodes and links)",
         "./run.sh import also takes a Python file with a Mininet Topo.",
-        file=file,
     )
 
 

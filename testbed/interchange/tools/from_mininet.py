@@ -14,11 +14,7 @@ def from_mininet(file: Path, class_name: str | None) -> Network:
         from topologies.custom import TopoError, read_topo, topo_classes
     except ImportError as error:
         raise CannotRun(
-            "import.needs-mininet",
-            "{file}: a Mininet topology needs Mininet: {error}",
-            "See ./run.sh doctor.",
-            file=file,
-            error=error,
+            "import.needs-mininet", f"{file}: a Mininet topology needs Mininet: {error}", "See ./run.sh doctor."
         ) from error
     try:
         if class_name is None:
@@ -27,14 +23,12 @@ def from_mininet(file: Path, class_name: str | None) -> Network:
                 known = ", ".join(classes) or "none"
                 raise BadInput(
                     "import.which-class",
-                    "{file}: which class is the topology? Name it with --class; its Topo classes: {classes}",
-                    file=file,
-                    classes=known,
+                    f"{file}: which class is the topology? Name it with --class; its Topo classes: {known}",
                 )
             class_name = classes[0]
         graph = read_topo(file, class_name, {})
     except TopoError as error:
-        raise BadInput("import.bad-topology", "{file}: {error}", file=file, error=error) from error
+        raise BadInput("import.bad-topology", f"{file}: {error}") from error
     network = Network(file.stem)
     for number, ((name, a, b), options) in enumerate(zip(graph.links, graph.options, strict=True), start=1):
         reported = dict(options)

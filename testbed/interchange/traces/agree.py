@@ -102,9 +102,7 @@ def data_packets(path: Path) -> Counter[tuple[str, str]]:
                 if udp.data.startswith(DATA):
                     found[_end(packet.src, udp.sport), _end(packet.dst, udp.dport)] += 1
     except (ValueError, dpkt.UnpackError) as error:
-        raise BadInput(
-            "capture.not-readable", "{path}: not a readable capture: {error}", path=path, error=error
-        ) from error
+        raise BadInput("capture.not-readable", f"{path}: not a readable capture: {error}") from error
     return found
 
 

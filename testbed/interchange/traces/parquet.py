@@ -43,14 +43,10 @@ def _table(where: str, points: list[Point]) -> pa.Table:
             if types.setdefault(name, type(value)) is not type(value):
                 raise BadInput(
                     "export.column-types",
-                    "{where}: {column} is {first} and {second}; a column has one type",
-                    where=where,
-                    column=name,
-                    first=types[name].__name__,
-                    second=type(value).__name__,
+                    f"{where}: {name} is {types[name].__name__} and {type(value).__name__}; a column has one type",
                 )
     if both := set(tags) & types.keys() | {"time"} & {*tags, *types}:
-        raise BadInput("export.column-twice", "{where}: {column} names two columns", where=where, column=both.pop())
+        raise BadInput("export.column-twice", f"{where}: {both.pop()} names two columns")
     text = pa.dictionary(pa.int32(), pa.string())
     fields = [TIME, *(pa.field(name, text, metadata={ROLE: b"tag"}) for name in tags)]
     fields += [pa.field(name, TYPES[types[name]], metadata={ROLE: b"field"}) for name in sorted(types)]

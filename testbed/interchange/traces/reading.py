@@ -42,35 +42,22 @@ def read_trace(path: Path) -> Trace:
     try:
         before, *texts = path.read_text(encoding="utf-8").split(SEPARATOR)
     except UnicodeDecodeError as error:
-        raise BadInput(
-            "file.bad-utf8",
-            "{path}: not UTF-8 text ({reason} at byte {byte})",
-            path=path,
-            reason=error.reason,
-            byte=error.start,
-        ) from None
+        raise BadInput("file.bad-utf8", f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
     if before or not texts:
         raise BadInput(
-            "qlog.no-separator", "{path}: not a JSON text sequence: it should begin with the separator 0x1E", path=path
+            "qlog.no-separator", f"{path}: not a JSON text sequence: it should begin with the separator 0x1E"
         )
     for number, text in enumerate(texts, start=1):
         try:
             record = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise BadInput(
-                "qlog.bad-record",
-                "{path}: record {number} is not JSON; perhaps the run was cut off: {error}",
-                path=path,
-                number=number,
-                error=error,
+                "qlog.bad-record", f"{path}: record {number} is not JSON; perhaps the run was cut off: {error}"
             ) from error
         if not isinstance(record, dict) or (number > 1 and not {"time", "name", "data"} <= record.keys()):
             raise BadInput(
                 "qlog.record-not-an-event",
-                "{path}: record {number} should be an object with time, name and data: {text:.80}",
-                path=path,
-                number=number,
-                text=text.strip(),
+                f"{path}: record {number} should be an object with time, name and data: {text.strip():.80}",
             )
         records.append(record)
     return Trace(records[0], records[1:])

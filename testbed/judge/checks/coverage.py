@@ -49,31 +49,19 @@ def cover(evidence: Evidence, samples: Mapping[str, Timed], from_s: float, to_s:
     gap = None
     if shortened and not evidence.plan.get("quick"):
         gap = Message(
-            "coverage.ends-early",
-            "the samples end at {end_s:.1f} s, {from_s:g} s to {to_s:g} s were requested",
-            end_s=covered_to,
-            from_s=from_s,
-            to_s=to_s,
+            "coverage.ends-early", f"the samples end at {covered_to:.1f} s, {from_s:g} s to {to_s:g} s were requested"
         )
     elif shortened and found.span_s < at_least_s - 1.5 * evidence.interval_s:
         gap = Message(
             "coverage.too-short",
-            "this quick run covers {covered_s:.1f} s of it, {from_s:g} s to {to_s:g} s were requested and "
-            "{at_least_s:g} s are the least to judge by",
-            covered_s=found.span_s,
-            from_s=from_s,
-            to_s=to_s,
-            at_least_s=at_least_s,
+            f"this quick run covers {found.span_s:.1f} s of it, {from_s:g} s to {to_s:g} s were requested and "
+            f"{at_least_s:g} s are the least to judge by",
         )
     else:
         promised = int(found.span_s / evidence.interval_s)
         counts = {connection: s.between(from_s, covered_to).t_s.size for connection, s in samples.items()}
         if few := next((connection for connection, count in counts.items() if count < promised / 2), None):
             gap = Message(
-                "coverage.too-few-samples",
-                "connection {connection} has only {samples} of about {promised} samples there",
-                connection=few,
-                samples=counts[few],
-                promised=promised,
+                "coverage.too-few-samples", f"connection {few} has only {counts[few]} of about {promised} samples there"
             )
     return replace(found, gap=gap)

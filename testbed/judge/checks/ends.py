@@ -52,35 +52,24 @@ class PayloadIntact(CheckParameters):
         }
         problems = Messages()
         if receiver["bytes"] != wanted:
-            problems.add_message(
-                "payload.received",
-                "the receiver got {count:,} of {wanted:,} bytes",
-                count=receiver["bytes"],
-                wanted=wanted,
-            )
+            problems.add_message("payload.received", f"the receiver got {receiver['bytes']:,} of {wanted:,} bytes")
         if sender["bytes"] != wanted:
-            problems.add_message(
-                "payload.sent", "the sender sent {count:,} of {wanted:,} bytes", count=sender["bytes"], wanted=wanted
-            )
+            problems.add_message("payload.sent", f"the sender sent {sender['bytes']:,} of {wanted:,} bytes")
         if sender["sha256"] != receiver["sha256"]:
             problems.add_message(
                 "payload.sha256-differ",
-                "the SHA-256 differ: sent {of[sent_sha256]:.12}…, received {of[received_sha256]:.12}…",
-                of=figures,
+                f"the SHA-256 differ: sent {figures['sent_sha256']:.12}…, received {figures['received_sha256']:.12}…",
             )
         elif sender["sha256"] != receiver.get("payload_sha256", sender["sha256"]):
             problems.add_message(
-                "payload.sha256-wrong",
-                "both ends tell the SHA-256 {sent:.12}…, which the payload has not",
-                sent=sender["sha256"],
+                "payload.sha256-wrong", f"both ends tell the SHA-256 {sender['sha256']:.12}…, which the payload has not"
             )
         said = Message(
             "payload.intact",
-            "{of[sent_bytes]:,} bytes arrived with the sender's SHA-256 ({of[sent_sha256]:.12}…).",
-            of=figures,
+            f"{figures['sent_bytes']:,} bytes arrived with the sender's SHA-256 ({figures['sent_sha256']:.12}…).",
         )
         if problems:
-            said = Message("payload.differs", "Not intact: {problems}.", problems=Listed(problems))
+            said = Message("payload.differs", f"Not intact: {Listed(problems)}.", problems=Listed(problems))
         got = receiver["bytes"]
         return self.conclude(not problems, said, measured=got, expected=wanted, tolerance=0.0, **figures)
 
@@ -89,18 +78,12 @@ def _finished(evidence: Evidence, session: str, role: str) -> Mapping[str, Any]:
     result = evidence.result_of(session, role)
     if result is None:
         raise CannotJudge(
-            "payload.no-result",
-            "there is no result of the {role} of session {session}; the agent left none",
-            role=role,
-            session=session,
+            "payload.no-result", f"there is no result of the {role} of session {session}; the agent left none"
         )
     if not isinstance(result.get("bytes"), int) or not result.get("sha256"):
         raise CannotJudge(
             "payload.not-finished",
-            "the {role} of session {session} did not finish: {error}",
-            role=role,
-            session=session,
-            error=result.get("error") or "it has no bytes and SHA-256",
+            f"the {role} of session {session} did not finish: {result.get('error') or 'it has no bytes and SHA-256'}",
         )
     return result
 
@@ -143,30 +126,26 @@ class PayloadCaptured(CheckParameters):
             problems.add_message("captured.nothing-counted", "iperf3 got nothing")
         if sent < counted:
             fewer = counted - sent
-            problems.add_message("captured.sender-counted-fewer", "its sender counted {fewer:,} fewer", fewer=fewer)
+            problems.add_message("captured.sender-counted-fewer", f"its sender counted {fewer:,} fewer")
         if captured < counted:
             missing = counted - captured
-            problems.add_message("captured.in-no-packet", "{missing:,} of them were in no packet", missing=missing)
+            problems.add_message("captured.in-no-packet", f"{missing:,} of them were in no packet")
         if captured > counted + window:
             problems.add_message(
                 "captured.beyond-the-window",
-                "{more:,} more were captured, and the receiver never offered more than {window:,}",
-                more=captured - counted,
-                window=window,
+                f"{captured - counted:,} more were captured, and the receiver never offered more than {window:,}",
             )
         figures = {"counted_bytes": counted, "captured_bytes": captured, "largest_window_bytes": window}
         said = Message(
             "captured.as-counted",
-            "iperf3 counted {of[counted_bytes]:,} bytes at the receiver, packets there had {of[captured_bytes]:,}, at "
-            "most a window of {of[largest_window_bytes]:,} more.",
-            of=figures,
+            f"iperf3 counted {figures['counted_bytes']:,} bytes at the receiver, packets there had "
+            f"{figures['captured_bytes']:,}, at most a window of {figures['largest_window_bytes']:,} more.",
         )
         if problems:
             said = Message(
                 "captured.not-as-counted",
-                "iperf3 counted {of[counted_bytes]:,} bytes at the receiver, packets there had "
-                "{of[captured_bytes]:,}: {problems}.",
-                of=figures,
+                f"iperf3 counted {figures['counted_bytes']:,} bytes at the receiver, packets there had "
+                f"{figures['captured_bytes']:,}: {Listed(problems)}.",
                 problems=Listed(problems),
             )
         expected = f"{counted:,} to {counted + window:,}"
@@ -202,17 +181,12 @@ class PointsStored(CheckParameters):
         counts = f"{in_file:,} points in telemetry.lp, {in_database:,} in InfluxDB when the run ended"
         if in_file > in_database:
             missing = in_file - in_database
-            said = Message("points.missing", "{counts}: {missing:,} did not get there.", counts=counts, missing=missing)
+            said = Message("points.missing", f"{counts}: {missing:,} did not get there.")
         elif in_file < in_database:
             more = in_database - in_file
-            said = Message(
-                "points.not-in-the-file",
-                "{counts}: {more:,} in the database are not in the file.",
-                counts=counts,
-                more=more,
-            )
+            said = Message("points.not-in-the-file", f"{counts}: {more:,} in the database are not in the file.")
         else:
-            said = Message("points.stored", "{counts}.", counts=counts)
+            said = Message("points.stored", f"{counts}.")
         figures = {"file_points": in_file, "database_points": in_database}
         holds = in_file == in_database
         return self.conclude(holds, said, measured=in_database, expected=in_file, tolerance=0.0, **figures)
@@ -241,13 +215,11 @@ class MptcpCarried(CheckParameters):
         acked |= {c["link"]: int(c["acked_bytes"]) for c in sender["connections"]}
         idle = [link for link, count in acked.items() if count < self.min_bytes]
         each = ", ".join(f"{link} {count:,}" for link, count in acked.items())
-        said = Message("mptcp.carried", "Bytes acknowledged at the last sample, by link: {each}.", each=each)
+        said = Message("mptcp.carried", f"Bytes acknowledged at the last sample, by link: {each}.")
         if idle:
             said = Message(
                 "mptcp.idle",
-                "Nothing to speak of over {idle}. Bytes acknowledged at the last sample, by link: {each}.",
-                idle=", ".join(idle),
-                each=each,
+                f"Nothing to speak of over {', '.join(idle)}. Bytes acknowledged at the last sample, by link: {each}.",
             )
         return self.conclude(
             not idle, said, measured=len(acked) - len(idle), expected=len(session["connections"]), acked_bytes=acked
@@ -270,10 +242,7 @@ class WindowEdges(CheckParameters):
     def _rises_in_order(self) -> WindowEdges:
         if self.max_rise < self.min_rise:
             raise InvalidValue(
-                "check.rise-below-min",
-                "max_rise ({max_rise:g}) has to be at least min_rise ({min_rise:g})",
-                max_rise=self.max_rise,
-                min_rise=self.min_rise,
+                "check.rise-below-min", f"max_rise ({self.max_rise:g}) has to be at least min_rise ({self.min_rise:g})"
             )
         return self
 
@@ -302,5 +271,5 @@ class WindowEdges(CheckParameters):
         if self.count > 1:
             expected += f", rising {self.min_rise:g} to {self.max_rise:g} times"
         count = len(met)
-        said = Message("edges.met", "The sender waited at {met} edges{where}{rose}.", met=count, where=where, rose=rose)
+        said = Message("edges.met", f"The sender waited at {count} edges{where}{rose}.")
         return self.conclude(fine, said, measured=count, expected=expected, edges_met_bytes=met, rises=rises)

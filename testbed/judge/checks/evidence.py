@@ -24,12 +24,7 @@ class CannotJudge(InvalidValue):
 
 def none_of(series: str, missing: Sequence[str]) -> CannotJudge:
     """The values of connections without samples of a series."""
-    return CannotJudge(
-        "samples.none",
-        "there are no samples of {series} for connection {connections}",
-        series=series,
-        connections=", ".join(missing),
-    )
+    return CannotJudge("samples.none", f"there are no samples of {series} for connection {', '.join(missing)}")
 
 
 @dataclass(frozen=True)
@@ -67,9 +62,7 @@ class Evidence:
         start = start_of(self.events, session)
         if start is None:
             raise CannotJudge(
-                "session.never-started",
-                "session {session} has no transfer_start event, so it has no t = 0",
-                session=session,
+                "session.never-started", f"session {session} has no transfer_start event, so it has no t = 0"
             )
         return start
 
@@ -127,10 +120,8 @@ def agent_results(folder: Path) -> list[dict[str, Any]]:
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
-            raise BadInput("result.not-json", "{path}: not JSON: {error}", path=path, error=error) from error
+            raise BadInput("result.not-json", f"{path}: not JSON: {error}") from error
         if not isinstance(document, dict):
-            raise BadInput(
-                "result.agent-not-an-object", "{path}: should be a JSON object, the result of one agent", path=path
-            )
+            raise BadInput("result.agent-not-an-object", f"{path}: should be a JSON object, the result of one agent")
         results.append(document)
     return results

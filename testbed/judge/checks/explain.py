@@ -30,28 +30,21 @@ def _pinned_windows(evidence: Evidence, session: Session, from_s: float, to_s: f
     if len(values) == 1 and set(pinned) == set(planned.connections(session)):
         sentences.add_message(
             "windows.unchanged",
-            "{who} at {packets:g} packets, unchanged since {since_s:.1f} s.",
-            who={1: "The window is", 2: "Both windows are"}.get(len(pinned), f"All {len(pinned)} windows are"),
-            packets=next(iter(values)),
-            since_s=max(start for start, _ in pinned.values()),
+            f"{ {1: 'The window is', 2: 'Both windows are'}.get(len(pinned), f'All {len(pinned)} windows are') } at "
+            f"{next(iter(values)):g} packets, unchanged since {max(start for start, _ in pinned.values()):.1f} s.",
         )
     else:
         for connection, (since_s, value) in pinned.items():
             sentences.add_message(
                 "window.unchanged",
-                "The window of connection {connection} is at {packets:g} packets, unchanged since {since_s:.1f} s.",
-                connection=connection,
-                packets=value,
-                since_s=since_s,
+                f"The window of connection {connection} is at {value:g} packets, unchanged since {since_s:.1f} s.",
             )
     cap = session["policy_facts"].get("cap_packets")
     if cap is not None and any(value >= cap for value in values):
         sentences.add_message(
             "windows.capped",
-            "The policy {policy} caps each connection's window at {cap_packets:g} packets, so the windows can't "
+            f"The policy {session['policy']} caps each connection's window at {cap:g} packets, so the windows can't "
             "follow the ratio of the connections' throughputs.",
-            policy=session["policy"],
-            cap_packets=cap,
         )
     return sentences
 
@@ -73,11 +66,8 @@ def _underused_links(evidence: Evidence, session: Session, from_s: float, to_s: 
         if measured < _SLOW_LINK * rates[connection]:
             sentences.add_message(
                 "link.underused",
-                "Connection {connection} had {acknowledged_pps:.0f} packets/s acknowledged on a link of "
-                "{link_pps:.0f} packets/s.",
-                connection=connection,
-                acknowledged_pps=measured,
-                link_pps=rates[connection],
+                f"Connection {connection} had {measured:.0f} packets/s acknowledged on a link of "
+                f"{rates[connection]:.0f} packets/s.",
             )
     return sentences
 

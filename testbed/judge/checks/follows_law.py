@@ -67,9 +67,7 @@ class FollowsLaw(CheckParameters):
             status = Status.FAIL if outside else Status.PASS
             said = self._said(law, worst, f"{coverage.from_s:g} s to {coverage.to_s:.4g} s")
             if coverage.shortened:
-                shortened = Message(
-                    "law.shortened", "Judged over the {covered_s:.1f} s that the run covers.", covered_s=coverage.span_s
-                )
+                shortened = Message("law.shortened", f"Judged over the {coverage.span_s:.1f} s that the run covers.")
                 said = said.followed_by(shortened)
             if outside:
                 said = said.followed_by(*explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s))
@@ -93,28 +91,14 @@ class FollowsLaw(CheckParameters):
     def _said(self, law: Law, worst: Worst, span: str) -> Message:
         tolerance = self.tolerance
         if abs(worst.error) <= tolerance:
-            return Message(
-                "law.within",
-                "Within ±{tolerance:g} of the law from {span}: {worst}.",
-                tolerance=tolerance,
-                span=span,
-                worst=worst,
-            )
-        said = Message(
-            "law.outside",
-            "Not within ±{tolerance:g} of the law from {span}: {worst}.",
-            tolerance=tolerance,
-            span=span,
-            worst=worst,
-        )
+            return Message("law.within", f"Within ±{tolerance:g} of the law from {span}: {worst}.")
+        said = Message("law.outside", f"Not within ±{tolerance:g} of the law from {span}: {worst}.")
         if len(law.limit) != 2:
             return said
         first, second = law.limit.values()
         return said.followed_by(
             Message(
-                "law.ratio-in-the-end",
-                "The links' rates ask for a window ratio of {ratio:.2f} in the end.",
-                ratio=first / second,
+                "law.ratio-in-the-end", f"The links' rates ask for a window ratio of {first / second:.2f} in the end."
             )
         )
 

@@ -54,10 +54,7 @@ class Goodput(CheckParameters):
         known = {connection["link"] for connection in session["connections"]}
         if unknown := set(self.links or ()) - known:
             raise CannotJudge(
-                "goodput.no-link",
-                "no connection has link {link!r}; links: {links}",
-                link=unknown.pop(),
-                links=", ".join(sorted(known)),
+                "goodput.no-link", f"no connection has link {unknown.pop()!r}; links: {', '.join(sorted(known))}"
             )
         expected = f"at least {self.min:g}"
         bound_bps = planned.bound_bps(evidence.plan, session, self.links)
@@ -67,21 +64,15 @@ class Goodput(CheckParameters):
             acknowledged = explain.acknowledged_pps(evidence, session, self.from_s, self.to_s)
             end_s = evidence.end_s(session["name"])
             if not acknowledged or end_s is None or end_s < self.to_s:
-                said = Message(
-                    "goodput.not-so-long", "Not decided: the transfer was not on until {to_s:g} s.", to_s=self.to_s
-                )
+                said = Message("goodput.not-so-long", f"Not decided: the transfer was not on until {self.to_s:g} s.")
                 return self.conclude(Status.INSUFFICIENT_DATA, said, expected=expected)
             measured_bps = sum(acknowledged.values()) * session["mtu_bytes"] * 8
             when = f"from {self.from_s:g} s to {self.to_s:g} s"
         share = measured_bps / bound_bps
         said = Message(
             "goodput.share",
-            "{mib_s:.3f} MiB/s {when} is {share:.1%} of {bound_mib_s:.3f} MiB/s; expected at least {min:.0%}.",
-            mib_s=measured_bps / 8 / 2**20,
-            when=when,
-            share=share,
-            bound_mib_s=bound_bps / 8 / 2**20,
-            min=self.min,
+            f"{measured_bps / 8 / 2**20:.3f} MiB/s {when} is {share:.1%} of {bound_bps / 8 / 2**20:.3f} MiB/s; "
+            f"expected at least {self.min:.0%}.",
         )
         figures: dict[str, Any] = {"session": session["name"], "goodput_bps": measured_bps, "bound_bps": bound_bps}
         return self.conclude(share >= self.min, said, measured=share, expected=expected, **figures)
@@ -91,11 +82,7 @@ def goodput_bps(evidence: Evidence, session: Session) -> float:
     """Payload bits per second from the session's start to the last byte at the receiver."""
     result = evidence.result_of(session["name"], "receiver")
     if result is None:
-        raise CannotJudge(
-            "receiver.no-result", "the receiver of session {session} left no result", session=session["name"]
-        )
+        raise CannotJudge("receiver.no-result", f"the receiver of session {session['name']} left no result")
     if not result.get("goodput_bps"):
-        raise CannotJudge(
-            "receiver.not-finished", "the receiver of session {session} did not finish", session=session["name"]
-        )
+        raise CannotJudge("receiver.not-finished", f"the receiver of session {session['name']} did not finish")
     return float(result["goodput_bps"])

@@ -67,17 +67,11 @@ class Level(CheckParameters):
             status = Status.PASS if self.min <= value <= self.max else Status.FAIL
             said = Message(
                 "level.value",
-                "{check.series} of connection {connection} is {value:.4g} at {t_s:.1f} s; expected {check.min:g} to "
-                "{check.max:g}.",
-                check=self,
-                connection=connection,
-                value=value,
-                t_s=t_s,
+                f"{self.series} of connection {connection} is {value:.4g} at {t_s:.1f} s; expected {self.min:g} to "
+                f"{self.max:g}.",
             )
             if len(points) > 1:
-                said = said.followed_by(
-                    Message("level.farthest", "That is the farthest of {samples} samples.", samples=len(points))
-                )
+                said = said.followed_by(Message("level.farthest", f"That is the farthest of {len(points)} samples."))
             if status == Status.FAIL and self.at_s is None:
                 said = said.followed_by(*explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s))
         return self.conclude(
@@ -98,12 +92,7 @@ class Level(CheckParameters):
         for connection, s in samples.items():
             index = s.nearest(at_s, within_s=evidence.interval_s)
             if index is None:
-                gap = Message(
-                    "level.no-sample",
-                    "connection {connection} has no sample at {at_s:g} s",
-                    connection=connection,
-                    at_s=at_s,
-                )
+                gap = Message("level.no-sample", f"connection {connection} has no sample at {at_s:g} s")
                 return Coverage(at_s, at_s, gap), {}
             nearest[connection] = s.between(float(s.t_s[index]), float(s.t_s[index]))
         return Coverage(at_s, at_s), nearest
@@ -151,12 +140,8 @@ class RoundTrip(CheckParameters):
             status = Status.PASS if worst <= self.max else Status.FAIL
             said = Message(
                 "rtt.times",
-                "The mean RTT is at most {times:.2f} times that without a queue; expected at most {max:g}. From "
-                "{span.from_s:g} s to {span.to_s:g} s, by connection: {each}.",
-                times=worst,
-                max=self.max,
-                span=coverage,
-                each=", ".join(each_rtt),
+                f"The mean RTT is at most {worst:.2f} times that without a queue; expected at most {self.max:g}. From "
+                f"{coverage.from_s:g} s to {coverage.to_s:g} s, by connection: {', '.join(each_rtt)}.",
             )
         expected = f"at most {self.max:g}"
         return self.conclude(status, said, measured=worst, expected=expected, session=session["name"], times=times)

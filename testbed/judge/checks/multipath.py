@@ -81,11 +81,8 @@ class Multipath(CheckParameters):
             figures["rival_share"] = _rival_share(evidence, self.rival, self.from_s, self.to_s)
         said = Message(
             "multipath.of-optimum",
-            "{mib_s:.3f} MiB/s is {part:.1%} of the optimum, {best_mib_s:.3f} MiB/s; expected at least {min:.0%}.",
-            mib_s=measured_bps / 8 / 2**20,
-            part=part,
-            best_mib_s=best_bps / 8 / 2**20,
-            min=self.min,
+            f"{measured_bps / 8 / 2**20:.3f} MiB/s is {part:.1%} of the optimum, {best_bps / 8 / 2**20:.3f} MiB/s; "
+            f"expected at least {self.min:.0%}.",
         )
         holds = part >= self.min and measured_bps <= most_bps
         if measured_bps > most_bps:
@@ -149,9 +146,7 @@ def _reused_s(evidence: Evidence, session: Session, connection: str, at_s: float
     rate = rate_pps(planned.link_of(evidence.plan, session, connection))
     after = found[connection].between(at_s, float("inf")) if connection in found else None
     if after is None or not after.t_s.size:
-        raise CannotJudge(
-            "multipath.over-before", "the transfer was over before {at_s:g} s, when the path came back", at_s=at_s
-        )
+        raise CannotJudge("multipath.over-before", f"the transfer was over before {at_s:g} s, when the path came back")
     used = after.t_s[after.values >= IN_USE * rate]
     return {"reused_s": float(used[0] if used.size else after.t_s[-1]) - at_s}
 

@@ -91,14 +91,9 @@ class Ratio(OfTwo):
             status = Status.PASS if self.min <= median <= self.max else Status.FAIL
             said = Message(
                 "ratio.median",
-                "{check.series} of connection {check.connections[0]} is {ratio:.2f} times that of connection "
-                "{check.connections[1]} (median of {samples} samples, {span.from_s:.1f} s to {span.to_s:.1f} s); "
-                "expected {expected}.",
-                check=self,
-                ratio=median,
-                samples=values.size,
-                span=coverage,
-                expected=expected,
+                f"{self.series} of connection {self.connections[0]} is {median:.2f} times that of connection "
+                f"{self.connections[1]} (median of {values.size} samples, {coverage.from_s:.1f} s to "
+                f"{coverage.to_s:.1f} s); expected {expected}.",
             )
             if status == Status.FAIL:
                 said = said.followed_by(*explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s))
@@ -121,10 +116,7 @@ class Ratio(OfTwo):
             from_s = max(0.0, to_s - (self.last_s or 0.0))
         if from_s < self.not_before_s:
             early = Message(
-                "ratio.too-early",
-                "the judged time would start at {from_s:.1f} s, before {not_before_s:g} s",
-                from_s=from_s,
-                not_before_s=self.not_before_s,
+                "ratio.too-early", f"the judged time would start at {from_s:.1f} s, before {self.not_before_s:g} s"
             )
             return Coverage(from_s, to_s, early)
         return cover(evidence, pair, from_s, to_s, self.at_least_s)
@@ -150,10 +142,7 @@ class Settles(OfTwo):
         least_s = self.from_s + self.within_s + self.at_least_s
         if self.to_s < least_s:
             raise InvalidValue(
-                "check.to-too-early",
-                "to ({to_s:g} s) has to be {least_s:g} s or later: from + within + at_least",
-                to_s=self.to_s,
-                least_s=least_s,
+                "check.to-too-early", f"to ({self.to_s:g} s) has to be {least_s:g} s or later: from + within + at_least"
             )
         return self
 
@@ -189,20 +178,14 @@ class Settles(OfTwo):
             if after_s is None:
                 said = Message(
                     "settles.never",
-                    "Not within ±{check.tolerance:.0%} of {target:.3g} at {to_s:.1f} s: the ratio is {ratio:.3g}.",
-                    check=self,
-                    target=target,
-                    to_s=coverage.to_s,
-                    ratio=values[-1],
+                    f"Not within ±{self.tolerance:.0%} of {target:.3g} at {coverage.to_s:.1f} s: the ratio is "
+                    f"{values[-1]:.3g}.",
                 )
             else:
                 said = Message(
                     "settles.for-good",
-                    "Settled within ±{check.tolerance:.0%} of {target:.3g} after {after_s:.1f} s, counted from "
-                    "{check.from_s:g} s; expected at most {check.within_s:g} s.",
-                    check=self,
-                    target=target,
-                    after_s=after_s,
+                    f"Settled within ±{self.tolerance:.0%} of {target:.3g} after {after_s:.1f} s, counted from "
+                    f"{self.from_s:g} s; expected at most {self.within_s:g} s.",
                 )
             if status == Status.FAIL:
                 said = said.followed_by(*explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s))

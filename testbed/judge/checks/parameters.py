@@ -109,16 +109,9 @@ class CheckParameters(BaseModel):
         """Parameters of checks about a span of time, or with bounds."""
         from_s, to_s, low, high = (getattr(self, key, None) for key in ("from_s", "to_s", "min", "max"))
         if from_s is not None and to_s is not None and to_s <= from_s:
-            raise InvalidValue(
-                "check.to-before-from",
-                "to ({to_s:g} s) has to be later than from ({from_s:g} s)",
-                to_s=to_s,
-                from_s=from_s,
-            )
+            raise InvalidValue("check.to-before-from", f"to ({to_s:g} s) has to be later than from ({from_s:g} s)")
         if low is not None and high is not None and high < low:
-            raise InvalidValue(
-                "check.max-below-min", "max ({max:g}) has to be at least min ({min:g})", max=high, min=low
-            )
+            raise InvalidValue("check.max-below-min", f"max ({high:g}) has to be at least min ({low:g})")
         return self
 
     def in_words(self) -> str:

@@ -31,9 +31,7 @@ def session_of(plan: Plan, name: str | None) -> Session:
         if name in (None, session["name"]):
             return session
     known = ", ".join(session["name"] for session in plan["sessions"])
-    raise NoSuchSession(
-        "plan.no-session", "the plan has no session {session!r}; it has {sessions}", session=name, sessions=known
-    )
+    raise NoSuchSession("plan.no-session", f"the plan has no session {name!r}; it has {known}")
 
 
 def session_window_packets(session: Session) -> float:

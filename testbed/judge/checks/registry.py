@@ -59,10 +59,4 @@ def _parameters(check: Mapping[str, Any]) -> CheckParameters:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(step) for step in first["loc"])
-        raise BadInput(
-            "plan.bad-check",
-            "plan.json: check {check!r}: {where}: {error}",
-            check=check.get("name"),
-            where=where,
-            error=first["msg"],
-        ) from error
+        raise BadInput("plan.bad-check", f"plan.json: check {check.get('name')!r}: {where}: {first['msg']}") from error

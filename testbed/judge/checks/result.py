@@ -71,7 +71,7 @@ class CheckResult(BaseModel):
 
     def model_post_init(self, context: Any, /) -> None:
         """The message; of a result that was read it has only code and text."""
-        self._said = Message.restored(self.code, self.reason)
+        self._said = Message(self.code, self.reason)
 
     @model_serializer(mode="wrap")
     def _serialize(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -155,27 +155,20 @@ class CheckResult(BaseModel):
         changed: dict[str, Any]
         if self.status == Status.PASS:
             changed = {"outcome": "xpass"}
-            said = Message(
-                "expected-failure.passes",
-                "Holds, although it is known not to (claim {expected.claim}).",
-                expected=expected,
-            )
+            said = Message("expected-failure.passes", f"Holds, although it is known not to (claim {expected.claim}).")
         elif where == Status.PASS:
             changed = {"outcome": "xfail"}
-            said = Message("expected-failure.fails", "Fails as is known (claim {expected.claim}).", expected=expected)
+            said = Message("expected-failure.fails", f"Fails as is known (claim {expected.claim}).")
         elif where == Status.INCONCLUSIVE:
             changed = {"status": where}
             said = Message(
                 "expected-failure.partly",
-                "Known to fail (claim {expected.claim}), and only partly within what is measured: {expected}.",
-                expected=expected,
+                f"Known to fail (claim {expected.claim}), and only partly within what is measured: {expected}.",
             )
         else:
             changed = {"outcome": "fail"}
             said = Message(
-                "expected-failure.outside",
-                "Known to fail (claim {expected.claim}), but not like this: {expected}.",
-                expected=expected,
+                "expected-failure.outside", f"Known to fail (claim {expected.claim}), but not like this: {expected}."
             )
         return self.saying(said.followed_by(self.said), xfail=expected, **changed)
 
@@ -194,7 +187,7 @@ class Trust(BaseModel):
     def model_post_init(self, context: Any, /) -> None:
         """The reasons; of results that were read they have only codes and texts."""
         codes = self.codes or [""] * len(self.reasons)
-        self._said = tuple(Message.restored(code, text) for code, text in zip(codes, self.reasons, strict=False))
+        self._said = tuple(Message(code, text) for code, text in zip(codes, self.reasons, strict=False))
 
     @classmethod
     def of(cls, said: Iterable[Message], *, trusted: bool = True) -> Trust:

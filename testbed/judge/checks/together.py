@@ -67,10 +67,7 @@ class FairShare(CheckParameters):
         if self.sessions is not None:
             if unknown := set(self.sessions) - set(rates):
                 raise CannotJudge(
-                    "fairness.no-session",
-                    "there is no session {session!r}; sessions: {sessions}",
-                    session=unknown.pop(),
-                    sessions=", ".join(rates),
+                    "fairness.no-session", f"there is no session {unknown.pop()!r}; sessions: {', '.join(rates)}"
                 )
             rates = {name: rates[name] for name in self.sessions}
         if self.cross_traffic:
@@ -83,14 +80,9 @@ class FairShare(CheckParameters):
         part = rates[poorest] / even_bps if even_bps else 0.0
         said = Message(
             "fairness.index",
-            "Jain's index is {index:.3f}; expected at least {check.min:g}. {poorest} has {part:.2f} of an even share; "
-            "expected at least {check.least:g}. Mean goodputs from {check.from_s:g} s to {check.to_s:g} s, Mbit/s: "
-            "{each}.",
-            check=self,
-            index=index,
-            poorest=poorest,
-            part=part,
-            each=_mbit_s(rates),
+            f"Jain's index is {index:.3f}; expected at least {self.min:g}. {poorest} has {part:.2f} of an even share; "
+            f"expected at least {self.least:g}. Mean goodputs from {self.from_s:g} s to {self.to_s:g} s, Mbit/s: "
+            f"{_mbit_s(rates)}.",
         )
         holds = index >= self.min and part >= self.least
         expected = f"at least {self.min:g}"
@@ -129,13 +121,8 @@ class LinkFilled(CheckParameters):
         expected = f"{self.min:g} to {self.max:g}"
         said = Message(
             "link.filled",
-            "What arrived over link {check.link} is {share:.3f} of its {link_mbit_s:.3f} Mbit/s; expected {expected}. "
-            "On the wire from {check.from_s:g} s to {check.to_s:g} s, Mbit/s: {each}.",
-            check=self,
-            share=share,
-            link_mbit_s=link_bps / 1e6,
-            expected=expected,
-            each=_mbit_s(rates),
+            f"What arrived over link {self.link} is {share:.3f} of its {link_bps / 1e6:.3f} Mbit/s; expected "
+            f"{expected}. On the wire from {self.from_s:g} s to {self.to_s:g} s, Mbit/s: {_mbit_s(rates)}.",
         )
         holds = self.min <= share <= self.max
         return self.conclude(holds, said, measured=share, expected=expected, wire_bps=rates)
@@ -182,8 +169,7 @@ class Bottleneck(CheckParameters):
         if not carried_bps:
             raise CannotJudge(
                 "bottleneck.carries-nothing",
-                "link {check.link} carries nothing from {check.from_s:g} s to {check.to_s:g} s",
-                check=self,
+                f"link {self.link} carries nothing from {self.from_s:g} s to {self.to_s:g} s",
             )
         crossing = {session["name"]: session for session in plan["sessions"] if self._connection(session)}
         payload = session_rates_bps(evidence, from_s, to_s)
@@ -203,13 +189,9 @@ class Bottleneck(CheckParameters):
             figures["converged_s"] = self._converged_s(evidence, self.late, crossing, capacity, len(everyone))
         said = Message(
             "bottleneck.utilization",
-            "What arrived over link {check.link} is {used:.1%} of the {carried_mbit_s:.3f} Mbit/s that it carries; "
-            "expected at least {check.min:.0%}. On the wire from {check.from_s:g} s to {check.to_s:g} s, Mbit/s: "
-            "{each}.",
-            check=self,
-            used=used,
-            carried_mbit_s=carried_bps / 1e6,
-            each=_mbit_s(everyone),
+            f"What arrived over link {self.link} is {used:.1%} of the {carried_bps / 1e6:.3f} Mbit/s that it carries; "
+            f"expected at least {self.min:.0%}. On the wire from {self.from_s:g} s to {self.to_s:g} s, Mbit/s: "
+            f"{_mbit_s(everyone)}.",
         )
         if used > MOST:
             said = said.followed_by(Message("bottleneck.beyond", "The link doesn't carry that much."))
@@ -238,10 +220,7 @@ class Bottleneck(CheckParameters):
     ) -> float:
         if late not in crossing:
             raise CannotJudge(
-                "bottleneck.no-session",
-                "no session {session!r} crosses the link; sessions: {sessions}",
-                session=late,
-                sessions=", ".join(crossing),
+                "bottleneck.no-session", f"no session {late!r} crosses the link; sessions: {', '.join(crossing)}"
             )
         start_s = _started_s(evidence, crossing[late])
         # Its rate was taken from them before.
@@ -336,9 +315,7 @@ def _link(evidence: Evidence, name: str) -> Link:
     """The link of that name; CannotJudge if there is none."""
     links = {link["name"]: link for link in evidence.plan["links"]}
     if name not in links:
-        raise CannotJudge(
-            "plan.no-link", "there is no link {link!r}; links: {links}", link=name, links=", ".join(links)
-        )
+        raise CannotJudge("plan.no-link", f"there is no link {name!r}; links: {', '.join(links)}")
     return links[name]
 
 
@@ -346,7 +323,7 @@ def _between(evidence: Evidence, samples: Samples | None, from_s: float, to_s: f
     """The samples in that time; CannotJudge where they do not reach from its start to its end."""
     start_ns = _first_ns(evidence)
     if samples is None:
-        raise CannotJudge("samples.none-of", "there are no samples of {who}", who=who)
+        raise CannotJudge("samples.none-of", f"there are no samples of {who}")
     t_s = samples.since(start_ns)
     part = Timed(t_s, samples.values).between(from_s, to_s)
     # iperf3 tells its goodput every half second, the agents every tenth.
@@ -354,11 +331,6 @@ def _between(evidence: Evidence, samples: Samples | None, from_s: float, to_s: f
     if part.t_s.size < 2 or part.t_s[0] > from_s + slack_s or part.t_s[-1] < to_s - slack_s:
         raise CannotJudge(
             "samples.do-not-cover",
-            "{who} does not cover {from_s:g} s to {to_s:g} s: it has samples from {first_s:.1f} s to {last_s:.1f} s",
-            who=who,
-            from_s=from_s,
-            to_s=to_s,
-            first_s=t_s[0],
-            last_s=t_s[-1],
+            f"{who} does not cover {from_s:g} s to {to_s:g} s: it has samples from {t_s[0]:.1f} s to {t_s[-1]:.1f} s",
         )
     return part

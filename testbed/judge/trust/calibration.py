@@ -49,19 +49,11 @@ def _of_direction(link: Link, row: Mapping[str, str] | None) -> Iterator[Message
         return
     lost = int(row["sent"]) - int(row["received"])
     if lost > MOST_LOST and not any(link.get(key) for key in LOSING):
-        yield Message(
-            "link.lost-before",
-            "lost {lost} of {sent} packets before the run, and is to lose none",
-            lost=lost,
-            sent=row["sent"],
-        )
+        yield Message("link.lost-before", f"lost {lost} of {row['sent']} packets before the run, and is to lose none")
     for column, key in CONFIGURED.items():
         planned = as_configured(key, link[key])
         if abs(float(row[column]) - planned) > 1e-6 * max(1.0, planned):
             yield Message(
                 "link.measured-for-another-plan",
-                "was measured as if {key} {measured_for} had been planned; the plan has {planned:g}",
-                key=key,
-                measured_for=row[column],
-                planned=planned,
+                f"was measured as if {key} {row[column]} had been planned; the plan has {planned:g}",
             )

@@ -65,40 +65,30 @@ def violations(
         found += [said.at(f"link {link['link']} {link['direction']}") for said in _of_relayed(limits, link)]
     if ring := (relay or {}).get("ring_drops"):
         found.add_message(
-            "relay.too-slow",
-            "the relay was too slow for what arrived: the kernel dropped {frames} frames before it",
-            frames=ring,
+            "relay.too-slow", f"the relay was too slow for what arrived: the kernel dropped {ring} frames before it"
         )
     for qdisc in qdiscs:
         if qdisc.get("drops") and not _may_drop(qdisc, lossy):
             found.add_message(
                 "queue.dropped",
-                "{qdisc[host]} {qdisc[dev]}: the {qdisc[kind]} queue dropped {qdisc[drops]} packets",
-                qdisc=qdisc,
+                f"{qdisc['host']} {qdisc['dev']}: the {qdisc['kind']} queue dropped {qdisc['drops']} packets",
             )
     if idle and (mean := statistics.fmean(idle)) < limits["cpu_idle"]:
         found.add_message(
             "machine.starved",
-            "the machine was starved: {idle:.1%} of its CPU time was idle (limit {limit:.0%})",
-            idle=mean,
-            limit=limits["cpu_idle"],
+            f"the machine was starved: {mean:.1%} of its CPU time was idle (limit {limits['cpu_idle']:.0%})",
         )
     if busy_s > limits["cpu_busy_s"]:
         found.add_message(
             "machine.busy",
-            "the machine was starved: for {busy_s:.1f} s in a row less than {idle:.0%} of its CPU time was idle "
-            "(limit {limit_s:g} s)",
-            busy_s=busy_s,
-            idle=BUSY,
-            limit_s=limits["cpu_busy_s"],
+            f"the machine was starved: for {busy_s:.1f} s in a row less than {BUSY:.0%} of its CPU time was idle "
+            f"(limit {limits['cpu_busy_s']:g} s)",
         )
     if clock_step_s:
         found.add_message(
             "machine.clock-set",
-            "this machine's clock was set {way} by {by_s:.1f} s during the run, so its points are not at the times "
-            "at which they were sampled",
-            way="forward" if clock_step_s > 0 else "back",
-            by_s=abs(clock_step_s),
+            f"this machine's clock was set {'forward' if clock_step_s > 0 else 'back'} by {abs(clock_step_s):.1f} s "
+            "during the run, so its points are not at the times at which they were sampled",
         )
     return found
 
@@ -108,19 +98,15 @@ def _of_relayed(limits: Limits, link: Mapping[str, Any]) -> Iterator[Message]:
     if late_ms > limits["lateness_p99_ms"]:
         yield Message(
             "link.late",
-            "1% of the frames left more than {late_ms:.2f} ms late (limit {limit_ms:g} ms)",
-            late_ms=late_ms,
-            limit_ms=limits["lateness_p99_ms"],
+            f"1% of the frames left more than {late_ms:.2f} ms late (limit {limits['lateness_p99_ms']:g} ms)",
         )
     elif longest_ms > limits["lateness_max_ms"]:
         yield Message(
             "machine.stopped",
-            "the machine stopped: a frame left {late_ms:.0f} ms late (limit {limit_ms:g} ms)",
-            late_ms=longest_ms,
-            limit_ms=limits["lateness_max_ms"],
+            f"the machine stopped: a frame left {longest_ms:.0f} ms late (limit {limits['lateness_max_ms']:g} ms)",
         )
     if lost := sum(link["unasked_drops"].values()):
-        yield Message("relay.lost", "the relay lost {frames} frames beyond the configured loss", frames=lost)
+        yield Message("relay.lost", f"the relay lost {lost} frames beyond the configured loss")
 
 
 def lateness_lines(plan: Plan, relay_file: Path, at_ns: int) -> list[str]:

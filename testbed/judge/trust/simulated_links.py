@@ -92,10 +92,7 @@ def _direction(evidence: Evidence, link: Link, direction: Direction, found: Mapp
         if delays.size and abs(off := float(np.median(delays)) - planned["delay_ms"]) > limits["delay_error_ms"]:
             yield Message(
                 "link.delay-off",
-                "delay {delay_ms:.2f} ms is {off_ms:+.2f} ms off the planned {planned_ms:g}",
-                delay_ms=planned["delay_ms"] + off,
-                off_ms=off,
-                planned_ms=planned["delay_ms"],
+                f"delay {planned['delay_ms'] + off:.2f} ms is {off:+.2f} ms off the planned {planned['delay_ms']:g}",
             )
         yield from _loss(planned, settled, evidence.interval_s)
         yield from _queue(planned, part)
@@ -131,13 +128,7 @@ def _configured(planned: Mapping[str, Any], part: Mapping[str, Array]) -> Iterat
         expected = as_configured(key, planned[key])
         farthest = max(part[name].tolist(), key=lambda reported: abs(reported - expected), default=expected)
         if abs(farthest - expected) > 1e-6 * max(1.0, expected):
-            yield Message(
-                "link.told-otherwise",
-                "it reports {key} {reported:g}, planned {planned:g}",
-                key=key,
-                reported=farthest,
-                planned=expected,
-            )
+            yield Message("link.told-otherwise", f"it reports {key} {farthest:g}, planned {expected:g}")
 
 
 def _rate(
@@ -154,10 +145,7 @@ def _rate(
     most = expected * (1 + limits["rate_error"]) + 8 * float(planned.get("burst_bytes", 0)) + frame_bits
     if (fast := float(np.median(seconds))) > most:
         yield Message(
-            "link.rate-too-high",
-            "rate {mbps:.3f} Mbit/s is more than the planned {planned_mbps:.3f}",
-            mbps=fast / 1e6,
-            planned_mbps=expected / 1e6,
+            "link.rate-too-high", f"rate {fast / 1e6:.3f} Mbit/s is more than the planned {expected / 1e6:.3f}"
         )
     if backlog is None or backlog.size != rates.size or planned["loss"]:
         return
@@ -168,9 +156,7 @@ def _rate(
         slow = float(np.median(seconds[waits]))
         yield Message(
             "link.rate-too-low",
-            "rate {mbps:.3f} Mbit/s, though packets wait, is less than the planned {planned_mbps:.3f}",
-            mbps=slow / 1e6,
-            planned_mbps=expected / 1e6,
+            f"rate {slow / 1e6:.3f} Mbit/s, though packets wait, is less than the planned {expected / 1e6:.3f}",
         )
 
 
@@ -197,13 +183,7 @@ def _loss(planned: Mapping[str, Any], settled: Mapping[str, Timed], interval_s: 
     lost = too_much if too_much > expected else min(too_little, expected)
     allowed = 2 * CHANCE * math.sqrt(expected * (1 - expected) / packets) + 2 / packets if expected else 0.0
     if abs(lost - expected) > allowed:
-        yield Message(
-            "link.loss-off",
-            "loss {loss:.2%} of about {packets:,.0f} packets, expected {planned:.2%}",
-            loss=lost,
-            packets=packets,
-            planned=expected,
-        )
+        yield Message("link.loss-off", f"loss {lost:.2%} of about {packets:,.0f} packets, expected {expected:.2%}")
 
 
 def _queue(planned: Mapping[str, Any], part: Mapping[str, Array]) -> Iterator[Message]:
@@ -211,8 +191,7 @@ def _queue(planned: Mapping[str, Any], part: Mapping[str, Array]) -> Iterator[Me
     if queue["mode"] == "backpressure" and drops.size and drops[-1] > drops[0] and not planned["loss"]:
         yield Message(
             "link.queue-dropped",
-            "its queue dropped {packets:.0f} packets that it should have held back",
-            packets=float(drops[-1] - drops[0]),
+            f"its queue dropped {float(drops[-1] - drops[0]):.0f} packets that it should have held back",
         )
     if queue.get("packets") and backlog.size:
         on_the_way = float(planned["rate_bps"]) / 8 * planned["delay_ms"] / 1000 / planned["frame_bytes"]
@@ -220,7 +199,6 @@ def _queue(planned: Mapping[str, Any], part: Mapping[str, Array]) -> Iterator[Me
         if (held := float(np.median(backlog))) > most:
             yield Message(
                 "link.holds-too-much",
-                "it holds {packets:.0f} packets, and queue and line have room for {room:.0f}",
-                packets=held / planned["frame_bytes"],
-                room=most / planned["frame_bytes"],
+                f"it holds {held / planned['frame_bytes']:.0f} packets, and queue and line have room for "
+                f"{most / planned['frame_bytes']:.0f}",
             )

@@ -63,7 +63,7 @@ def violations(evidence: Evidence) -> list[Message]:
             for said in of_program(evidence, name) if sent.captured else _of_session(evidence, session):
                 found.append(said.at(f"session {name}", session=name))
         except LookupError as error:
-            said = Message("telemetry.unknown", "plan or results say nothing of {error}", error=error)
+            said = Message("telemetry.unknown", f"plan or results say nothing of {error}")
             found.append(said.at(f"session {name}", session=name))
     return [*_of_others(evidence), *found, *_events(evidence)]
 
@@ -74,9 +74,7 @@ def _of_others(evidence: Evidence) -> Iterator[Message]:
     if others:
         yield Message(
             "telemetry.of-other-runs",
-            "telemetry: has points of run {others}, and this is run {run}",
-            others=", ".join(sorted(others)),
-            run=evidence.plan["run"],
+            f"telemetry: has points of run {', '.join(sorted(others))}, and this is run {evidence.plan['run']}",
         )
 
 
@@ -95,38 +93,28 @@ def of_program(evidence: Evidence, session: str) -> Iterator[Message]:
         return
     if missed := int(captured["frames_not_captured"]):
         yield Message(
-            "program.frames-not-captured",
-            "{frames:,} frames were not captured, so that nothing is held against them",
-            frames=missed,
+            "program.frames-not-captured", f"{missed:,} frames were not captured, so that nothing is held against them"
         )
         return
     sent, got, arrived = int(sender["bytes"]), int(receiver["bytes"]), sum(captured["payload_bytes"].values())
     if got > arrived:
         yield Message(
             "program.receiver-claims-more",
-            "its receiver says that it got {claimed:,} bytes, and packets brought {arrived:,}",
-            claimed=got,
-            arrived=arrived,
+            f"its receiver says that it got {got:,} bytes, and packets brought {arrived:,}",
         )
     if sent > max(arrived, got):
         yield Message(
             "program.sender-claims-more",
-            "its sender says that it sent {claimed:,} bytes, and packets brought {arrived:,}",
-            claimed=sent,
-            arrived=arrived,
+            f"its sender says that it sent {sent:,} bytes, and packets brought {arrived:,}",
         )
     if receiver["sha256"] != receiver["payload_sha256"]:
         yield Message(
-            "program.other-payload",
-            "its receiver has not the SHA-256 of the {count:,} bytes that were to be sent",
-            count=got,
+            "program.other-payload", f"its receiver has not the SHA-256 of the {got:,} bytes that were to be sent"
         )
     if (before := int(captured["payload_bytes_when_finished"])) < got:
         yield Message(
             "program.finished-too-early",
-            "when its receiver says that it had {claimed:,} bytes, packets had brought {arrived:,}",
-            claimed=got,
-            arrived=before,
+            f"when its receiver says that it had {got:,} bytes, packets had brought {before:,}",
         )
     if int(reported["finished_unix_ns"]) > int(receiver["finished_unix_ns"]) + CLOCK_S * 1e9:
         yield Message("program.ended-after-its-result", "its receiver says that it ended after its result was there")
@@ -164,19 +152,13 @@ def _times(evidence: Evidence, samples: Timed | None, end_s: float) -> Iterator[
         limit_s = max(MOST_GAP_S, limit_s)
     if gaps.max() > limit_s:
         at_s = float(np.concatenate(([0.0], samples.t_s))[int(np.argmax(gaps))])
-        yield Message(
-            "telemetry.gap", "says nothing for {gap_s:.1f} s from {at_s:.1f} s on", gap_s=float(gaps.max()), at_s=at_s
-        )
+        yield Message("telemetry.gap", f"says nothing for {float(gaps.max()):.1f} s from {at_s:.1f} s on")
     found, promised = samples.t_s.size, int(end_s / evidence.interval_s) - 2
     if found < 0.8 * promised:
-        yield Message(
-            "telemetry.too-few-samples", "has {samples} of about {promised} samples", samples=found, promised=promised
-        )
+        yield Message("telemetry.too-few-samples", f"has {found} of about {promised} samples")
     close = int((np.diff(samples.t_s) < LEAST_APART * evidence.interval_s).sum())
     if close > max(2, MOST_CLOSE * found):
-        yield Message(
-            "telemetry.samples-too-close", "{close} samples follow another within half an interval", close=close
-        )
+        yield Message("telemetry.samples-too-close", f"{close} samples follow another within half an interval")
 
 
 def _windows(evidence: Evidence, session: Session) -> Iterator[Message]:
@@ -187,16 +169,12 @@ def _windows(evidence: Evidence, session: Session) -> Iterator[Message]:
     total = windows.sum(axis=0)
     off = float(np.nanmax(np.abs(shares - windows / np.where(total > 0, total, np.nan))))
     if off > SHARE_OFF:
-        yield Message(
-            "telemetry.share-off", "a window's share is {off:.3f} off the window over the sum of all", off=off
-        )
+        yield Message("telemetry.share-off", f"a window's share is {off:.3f} off the window over the sum of all")
     whole, largest = planned.session_window_packets(session), float(np.median(total))
     if session["policy_facts"].get("normalised") and largest > ANOTHER_UNIT * whole:
         yield Message(
             "telemetry.windows-in-another-unit",
-            "its windows sum to {largest:,.0f} packets, and it may send {whole:,.0f}",
-            largest=largest,
-            whole=whole,
+            f"its windows sum to {largest:,.0f} packets, and it may send {whole:,.0f}",
         )
 
 
@@ -219,9 +197,7 @@ def _rates(evidence: Evidence, session: Session) -> Iterator[OfConnection]:
         if off > RATE_OFF * max(1.0, float(rose.max())):
             yield (
                 connection,
-                Message(
-                    "telemetry.rate-off-its-counter", "its rate is {off:.0f} packets/s off its own counter", off=off
-                ),
+                Message("telemetry.rate-off-its-counter", f"its rate is {off:.0f} packets/s off its own counter"),
             )
 
 
@@ -238,9 +214,7 @@ def _deliveries(evidence: Evidence, session: Session) -> Iterator[OfConnection]:
                 connection,
                 Message(
                     "telemetry.deliveries-off",
-                    "its delivery rates sum to {brought:,.0f} packets, it got {delivered:,}",
-                    brought=brought,
-                    delivered=delivered,
+                    f"its delivery rates sum to {brought:,.0f} packets, it got {delivered:,}",
                 ),
             )
 
@@ -260,9 +234,7 @@ def _rtts(evidence: Evidence, session: Session) -> Iterator[OfConnection]:
                 str(connection["index"]),
                 Message(
                     "telemetry.rtt-too-short",
-                    "its RTT of {rtt_ms:.3g} ms is less than the {least_ms:g} ms that its links take",
-                    rtt_ms=rtt_ms,
-                    least_ms=least,
+                    f"its RTT of {rtt_ms:.3g} ms is less than the {least:g} ms that its links take",
                 ),
             )
 
@@ -279,12 +251,7 @@ def _arrivals(evidence: Evidence, session: Session) -> Iterator[OfConnection]:
         if left is not None and came is not None and came > left:
             yield (
                 index,
-                Message(
-                    "telemetry.more-arrived-than-sent",
-                    "{came:,} packets arrived, and {left:,} were sent",
-                    came=came,
-                    left=left,
-                ),
+                Message("telemetry.more-arrived-than-sent", f"{came:,} packets arrived, and {left:,} were sent"),
             )
 
 
@@ -331,34 +298,18 @@ def _events(evidence: Evidence) -> Iterator[Message]:
             continue
         nearest = min((each for each in done if each[1] == text), key=lambda each: abs(each[0] - at_s), default=None)
         if nearest is None:
-            yield Message(
-                "timeline.not-done",
-                "timeline: nothing tells that “{action}” was done at {at_s:g} s",
-                action=text,
-                at_s=at_s,
-            )
+            yield Message("timeline.not-done", f"timeline: nothing tells that “{text}” was done at {at_s:g} s")
             continue
         done.remove(nearest)
         if abs(nearest[0] - at_s) > late_s:
-            yield Message(
-                "timeline.late",
-                "timeline: “{action}” was done at {done_s:.3f} s, planned at {at_s:g} s",
-                action=text,
-                done_s=nearest[0],
-                at_s=at_s,
-            )
+            yield Message("timeline.late", f"timeline: “{text}” was done at {nearest[0]:.3f} s, planned at {at_s:g} s")
     known = {text for text, _ in planned_s}
     after = {text for text, at_s in planned_s if at_s > end_s}
     for done_s, text in done:
         if text not in known:
-            yield Message("timeline.unasked", "timeline: “{action}” was done and is not in the plan", action=text)
+            yield Message("timeline.unasked", f"timeline: “{text}” was done and is not in the plan")
         elif text not in after:
-            yield Message(
-                "timeline.once-more",
-                "timeline: “{action}” was done once more, at {done_s:.3f} s",
-                action=text,
-                done_s=done_s,
-            )
+            yield Message("timeline.once-more", f"timeline: “{text}” was done once more, at {done_s:.3f} s")
 
 
 def _together(samples: Mapping[str, Timed]) -> Array | None:

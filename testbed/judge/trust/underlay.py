@@ -145,9 +145,7 @@ def _unknown(before: Sequence[Sample], during: Sequence[Sample], span: tuple[int
         if sum(not one.lost for one in part) < LEAST_SAMPLES:
             yield Message(
                 "underlay.too-few-samples",
-                "too few packets came back {when} the run to know it ({sent} were sent)",
-                when=when,
-                sent=len(part),
+                f"too few packets came back {when} the run to know it ({len(part)} were sent)",
             )
             return
     if span is None:
@@ -158,9 +156,8 @@ def _unknown(before: Sequence[Sample], during: Sequence[Sample], span: tuple[int
     if longest_ns > UNMEASURED_S * 1e9:
         yield Message(
             "underlay.not-measured",
-            "it was not measured for {gap_s:.1f} s of the transfer, from {from_s:.1f} s on",
-            gap_s=longest_ns / 1e9,
-            from_s=(from_ns - start) / 1e9,
+            f"it was not measured for {longest_ns / 1e9:.1f} s of the transfer, from {(from_ns - start) / 1e9:.1f} s "
+            "on",
         )
 
 
@@ -171,52 +168,37 @@ def _of_frames(limits: Limits, before: Sequence[Sample], during: Sequence[Sample
         came = sorted(one.sent_unix_ns for one in during if not one.lost)
         yield Message(
             "underlay.lost",
-            "it lost {lost} of {samples} packets, for up to {gap_s:.1f} s, beyond the plan",
-            lost=lost,
-            samples=begun.samples + on.samples,
-            gap_s=max((b - a for a, b in pairwise(came)), default=0) / 1e9,
+            f"it lost {lost} of {begun.samples + on.samples} packets, for up to "
+            f"{max((b - a for a, b in pairwise(came)), default=0) / 1e9:.1f} s, beyond the plan",
         )
     if abs(change_ms := on.one_way_ms - begun.one_way_ms) > limits["delay_error_ms"]:
         yield Message(
             "underlay.delay-changed",
-            "its one-way delay was {one_way_ms:.2f} ms during the run, {change_ms:+.2f} ms off what was subtracted "
-            "from the links' (limit ±{limit_ms:g} ms)",
-            one_way_ms=on.one_way_ms,
-            change_ms=change_ms,
-            limit_ms=limits["delay_error_ms"],
+            f"its one-way delay was {on.one_way_ms:.2f} ms during the run, {change_ms:+.2f} ms off what was "
+            f"subtracted from the links' (limit ±{limits['delay_error_ms']:g} ms)",
         )
     if (late_ms := on.one_way_p99_ms - on.one_way_ms) > limits["lateness_p99_ms"]:
         yield Message(
             "underlay.late",
-            "1% of the packets came more than {late_ms:.2f} ms late (limit {limit_ms:g} ms)",
-            late_ms=late_ms,
-            limit_ms=limits["lateness_p99_ms"],
+            f"1% of the packets came more than {late_ms:.2f} ms late (limit {limits['lateness_p99_ms']:g} ms)",
         )
 
 
 def _of_machine(limits: Limits, machine: str, before: Sequence[Sample], during: Sequence[Sample]) -> Iterator[Message]:
     """Reasons in a machine's spare CPU time, and in the error of its clock."""
     if (idle := idle_share(during)) is None:
-        yield Message(
-            "machine.cpu-unknown", "{machine} does not tell its CPU time, so it may have been starved", machine=machine
-        )
+        yield Message("machine.cpu-unknown", f"{machine} does not tell its CPU time, so it may have been starved")
     elif idle < limits["cpu_idle"]:
         yield Message(
             "machine.elsewhere-starved",
-            "{machine} was starved: {idle:.1%} of its CPU time was idle (limit {limit:.0%})",
-            machine=machine,
-            idle=idle,
-            limit=limits["cpu_idle"],
+            f"{machine} was starved: {idle:.1%} of its CPU time was idle (limit {limits['cpu_idle']:.0%})",
         )
     uncertain_ms = clock_uncertainty_ms([*before, *during])
     if uncertain_ms > CLOCK_LIMIT_MS:
         yield Message(
             "machine.clock-unknown",
-            "{machine}: its clock is known to ±{uncertain_ms:.1f} ms only (limit ±{limit_ms:g} ms), so its points "
-            "are not at the times at which they were sampled",
-            machine=machine,
-            uncertain_ms=uncertain_ms,
-            limit_ms=CLOCK_LIMIT_MS,
+            f"{machine}: its clock is known to ±{uncertain_ms:.1f} ms only (limit ±{CLOCK_LIMIT_MS:g} ms), so its "
+            "points are not at the times at which they were sampled",
         )
 
 

@@ -74,10 +74,7 @@ def link_rows(folder: ResultFolder) -> list[dict[str, Any]]:
         return [_link_row(row, ends[row["link"]], folder.plan["limits"]) for row in folder.links]
     except (KeyError, ValueError) as error:
         raise BadInput(
-            "report.bad-links-file",
-            "{path}: a column is missing or not a number: {error}",
-            path=folder.path / "links.csv",
-            error=error,
+            "report.bad-links-file", f"{folder.path / 'links.csv'}: a column is missing or not a number: {error}"
         ) from error
 
 
@@ -120,6 +117,4 @@ def machine_rows(folder: ResultFolder) -> list[dict[str, str]]:
             for facts in folder.provenance.get("machines", [])
         ]
     except (KeyError, TypeError, ValueError) as error:
-        raise BadInput(
-            "report.bad-machines", "{path}: machines: {error}", path=folder.path / "provenance.json", error=error
-        ) from error
+        raise BadInput("report.bad-machines", f"{folder.path / 'provenance.json'}: machines: {error}") from error

@@ -116,17 +116,8 @@ class Client:
         except requests.RequestException as error:
             raise NoAnswer(
                 "influx.no-answer",
-                "InfluxDB at {url} does not answer: {error} ({request})",
+                f"InfluxDB at {self._url} does not answer: {error} ({request})",
                 "./run.sh doctor tells whether it is there. A run's telemetry.lp has all its points.",
-                url=self._url,
-                error=error,
-                request=request,
             ) from error
         except (InfluxDBClientError, InfluxDBServerError) as error:
-            raise QueryFailed(
-                "influx.request-failed",
-                "InfluxDB at {url}: {error} ({request})",
-                url=self._url,
-                error=error,
-                request=request,
-            ) from error
+            raise QueryFailed("influx.request-failed", f"InfluxDB at {self._url}: {error} ({request})") from error

@@ -69,7 +69,7 @@ def external() -> Endpoint | None:
     except ValueError:  # a port that is not a number
         valid = False
     if not valid:
-        raise BadInput("influx.bad-url", "NCP_TESTBED_INFLUX_URL={url}: should be like http://host:8086", url=url)
+        raise BadInput("influx.bad-url", f"NCP_TESTBED_INFLUX_URL={url}: should be like http://host:8086")
     login = Login(os.environ.get("NCP_TESTBED_INFLUX_USER", ""), os.environ.get("NCP_TESTBED_INFLUX_PASSWORD", ""))
     return Endpoint(url, DATABASE, dict.fromkeys(ROLES, login))
 
@@ -89,12 +89,7 @@ def port_of(variable: str, default: int) -> int:
     """
     text = os.environ.get(variable, str(default))
     if not text.isdecimal() or not 0 < int(text) < 65536:
-        raise BadInput(
-            "service.bad-port",
-            "{variable}={port}: should be a port number from 1 to 65535",
-            variable=variable,
-            port=text,
-        )
+        raise BadInput("service.bad-port", f"{variable}={text}: should be a port number from 1 to 65535")
     return int(text)
 
 

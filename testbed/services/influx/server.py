@@ -169,12 +169,9 @@ def _check_port(port: int) -> None:
     if owner is not None:
         raise PortInUse(
             "influx.port-in-use",
-            "port {port} of 127.0.0.1, needed for InfluxDB, is held by {owner}",
-            "stop it, choose another port (NCP_TESTBED_INFLUX_PORT={other}), "
-            "or use a server of your own (NCP_TESTBED_INFLUX_URL)",
-            port=port,
-            owner=owner,
-            other=port + 1,
+            f"port {port} of 127.0.0.1, needed for InfluxDB, is held by {owner}",
+            f"stop it, choose another port (NCP_TESTBED_INFLUX_PORT={port + 1}), or use a server of your own "
+            "(NCP_TESTBED_INFLUX_URL)",
         )
 
 
@@ -184,11 +181,9 @@ def _refuse_other_line(version: str, what: str) -> None:
     if (line := re.search(r"\bv?(\d+)\.\d+", version)) and line[1] != "1":
         raise InfluxUnavailable(
             "influx.wrong-version",
-            "{what} is InfluxDB {version}: the testbed needs the line 1.x, whose InfluxQL makes databases, "
-            "retention policies and continuous queries",
+            f"{what} is InfluxDB {line[0]}: the testbed needs the line 1.x, whose InfluxQL makes databases, retention "
+            "policies and continuous queries",
             "install the package influxdb (1.x), or name a 1.x server of your own with NCP_TESTBED_INFLUX_URL",
-            what=what,
-            version=line[0],
         )
 
 
@@ -229,12 +224,8 @@ def _wait_until_it_answers(state: State, endpoint: Endpoint) -> None:
     lines = state.log.read_text(errors="replace").splitlines()
     raise InfluxUnavailable(
         "influx.not-up",
-        "influxd did not answer at {url} within {timeout_s:.0f} s: {said}",
-        "its log: {log}",
-        url=endpoint.url,
-        timeout_s=START_TIMEOUT_S,
-        said=(lines or ["no log"])[-1],
-        log=state.log,
+        f"influxd did not answer at {endpoint.url} within {START_TIMEOUT_S:.0f} s: {(lines or ['no log'])[-1]}",
+        f"its log: {state.log}",
     )
 
 
@@ -248,12 +239,8 @@ def _make_users(state: State, endpoint: Endpoint) -> None:
             if error.code != HTTPStatus.FORBIDDEN:  # which a server without users says
                 raise InfluxUnavailable(
                     "influx.login-refused",
-                    "the InfluxDB at {url} refuses the login in {credentials}: {error}",
-                    "if the passwords are lost, end it and remove {folder} (its data goes with it)",
-                    url=endpoint.url,
-                    credentials=state.credentials,
-                    error=error.content,
-                    folder=state.folder,
+                    f"the InfluxDB at {endpoint.url} refuses the login in {state.credentials}: {error.content}",
+                    f"if the passwords are lost, end it and remove {state.folder} (its data goes with it)",
                 ) from error
             client.create_user(admin.username, admin.password, admin=True)
             names = {admin.username}
@@ -280,24 +267,18 @@ def _check_login(endpoint: Endpoint, names: str) -> None:
                 client.create_database(endpoint.database)
             _furnish(client, endpoint.database, shorten=endpoint.database not in present)
     except (InfluxDBClientError, InfluxDBServerError) as error:
-        raise InfluxUnavailable(
-            "influx.refused", "{url} refuses: {error}", "check {names}", url=endpoint.url, error=error, names=names
-        ) from error
+        raise InfluxUnavailable("influx.refused", f"{endpoint.url} refuses: {error}", f"check {names}") from error
     except KeyError as error:  # no version
         raise InfluxUnavailable(
             "influx.not-influx",
-            "NCP_TESTBED_INFLUX_URL={url} answers, but not as InfluxDB does: no header {error}",
+            f"NCP_TESTBED_INFLUX_URL={endpoint.url} answers, but not as InfluxDB does: no header {error}",
             "name a server of InfluxDB 1.x, or unset the variable to use the testbed's own",
-            url=endpoint.url,
-            error=error,
         ) from error
     except requests.RequestException as error:
         raise InfluxUnavailable(
             "influx.does-not-answer",
-            "NCP_TESTBED_INFLUX_URL={url} does not answer: {error}",
+            f"NCP_TESTBED_INFLUX_URL={endpoint.url} does not answer: {error}",
             "start it, or unset the variable to use the testbed's own server",
-            url=endpoint.url,
-            error=error,
         ) from error
 
 

@@ -90,10 +90,8 @@ class State:
         except OSError as error:
             raise CannotRun(
                 "influx.no-state-folder",
-                "InfluxDB's state folder: {reason}: {filename}",
+                f"InfluxDB's state folder: {error.strerror}: {error.filename}",
                 "run as root, or name a folder of your own with NCP_TESTBED_STATE",
-                reason=error.strerror,
-                filename=error.filename,
             ) from error
         user = service_user()
         if user is not None and self.data.owner() != user:

@@ -199,9 +199,7 @@ def _goodput(session: Session, first: Evidence, second: Evidence) -> Deviation:
     name = session["name"]
     ends = [run.end_s(name) for run in (first, second)]
     if None in ends:
-        raise CannotJudge(
-            "session.not-finished-on-both", "session {session} did not finish on both engines", session=name
-        )
+        raise CannotJudge("session.not-finished-on-both", f"session {name} did not finish on both engines")
     a, b = (session["transfer_bytes"] / end / 2**20 for end in ends if end)
     text = f"goodput: {a:.3f} and {b:.3f} MiB/s"
     return Deviation(name, "goodput", a, b, abs(b / a - 1), GOODPUT_TOLERANCE, text)

@@ -82,23 +82,22 @@ def judge_each_run(
         decided = Status.PASS
     else:
         decided = Status.INCONCLUSIVE if held and not is_fact else Status.FAIL
-    said = Message("runs.hold", "Holds in {held} of {runs} runs.", held=held, runs=len(requested))
+    said = Message("runs.hold", f"Holds in {held} of {len(requested)} runs.")
     if others:
         reported = [f"{others[word]} {_IN_WORDS.get(word, word)}" for word in BEST_FIRST if others[word]]
-        said = said.followed_by(Message("runs.others", "Of the others, {others}.", others=", ".join(reported)))
+        said = said.followed_by(Message("runs.others", f"Of the others, {', '.join(reported)}."))
     if values:
         said = said.followed_by(_median(values, interval))
     if len(told_apart) == 1 < len(judged):
         said = said.followed_by(
             Message(
                 "runs.one-observation",
-                "{runs} runs, one observation: nothing is left to chance, its value decides.",
-                runs=len(judged),
+                f"{len(judged)} runs, one observation: nothing is left to chance, its value decides.",
             )
         )
     elif len(judged) < intervals.LEAST_N:
         said = said.followed_by(
-            Message("runs.too-few", "Fewer than {least} runs say nothing of the spread.", least=intervals.LEAST_N)
+            Message("runs.too-few", f"Fewer than {intervals.LEAST_N} runs say nothing of the spread.")
         )
     status = worst([*others, *([decided] if judged else [])])
     figures = {
@@ -114,14 +113,11 @@ def judge_each_run(
 def _median(values: Sequence[float], interval: Interval | None) -> Message:
     median = words.figure(statistics.median(values))
     if interval is None:
-        return Message("runs.median", "Median {median}.", median=median)
+        return Message("runs.median", f"Median {median}.")
     return Message(
         "runs.median-and-interval",
-        "Median {median} [{low}, {high}], a {level} interval.",
-        median=median,
-        low=words.figure(interval.low),
-        high=words.figure(interval.high),
-        level=intervals.levels_in_words([interval.level]),
+        f"Median {median} [{words.figure(interval.low)}, {words.figure(interval.high)}], a "
+        f"{intervals.levels_in_words([interval.level])} interval.",
     )
 
 

@@ -266,9 +266,8 @@ def read_beside(folders: Sequence[Path], engine: str) -> list[dict[str, Any]]:
         if not (folder / "claims.json").is_file():
             raise BadInput(
                 "claims.no-result",
-                "{folder} has no claims.json",
+                f"{folder} has no claims.json",
                 "Give a result folder of all claims, or a reference.",
-                folder=folder,
             )
         confine.refuse_links(folder)
         documents.append(read_claims(folder))
@@ -276,9 +275,8 @@ def read_beside(folders: Sequence[Path], engine: str) -> list[dict[str, Any]]:
     if twice := next((name for name in engines if engines.count(name) > 1), None):
         raise BadInput(
             "claims.engine-twice",
-            "two of these results are of --engine {engine}",
+            f"two of these results are of --engine {twice}",
             "Results of different engines go side by side.",
-            engine=twice,
         )
     return documents
 

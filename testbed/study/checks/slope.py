@@ -86,16 +86,9 @@ def judge(rows: Sequence[Row], requested: LawLine) -> CheckResult:
         Status.PASS if abs(off) <= requested.tolerance else Status.FAIL,
         Message(
             "slope.of-the-law",
-            "{settled} of {runs} runs that the law is about settled; the fitted line is {intercept_s:.2f} s + "
-            "{slope:.3f}·τ (R² {r2:.4f}), the law's slope is {law:.3f}: {off:+.1%}, expected within ±{tolerance:.0%}.",
-            settled=len(found.tau_s),
-            runs=runs,
-            intercept_s=found.measured.intercept,
-            slope=slope,
-            r2=found.measured.r2,
-            law=law,
-            off=off,
-            tolerance=requested.tolerance,
+            f"{len(found.tau_s)} of {runs} runs that the law is about settled; the fitted line is "
+            f"{found.measured.intercept:.2f} s + {slope:.3f}·τ (R² {found.measured.r2:.4f}), the law's slope is "
+            f"{law:.3f}: {off:+.1%}, expected within ±{requested.tolerance:.0%}.",
         ),
         measured=rounded(slope),
         expected=rounded(law),

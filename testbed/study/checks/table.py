@@ -271,12 +271,7 @@ def verdict_over(
     trust = Trust.of(
         Message(
             "run.untrusted",
-            "row {row} {column} #{repetition}, {attempts} attempts: {why}",
-            row=at.row,
-            column=at.column,
-            repetition=at.repetition,
-            attempts=cell.attempts,
-            why=cell.record.reason,
+            f"row {at.row} {at.column} #{at.repetition}, {cell.attempts} attempts: {cell.record.reason}",
         )
         for at, cell in ((Place.of(cell), cell) for cell in cells if cell.status == Status.UNTRUSTED)
     )
@@ -313,9 +308,8 @@ def judge_one(
     if isinstance(check, KnownCheck) and check.cpu_time and named(engine).virtual_time:
         said = Message(
             "known.of-a-machine",
-            "Skipped for a network-only model (--engine {engine}: one core, CPU free): the known values contain the "
+            f"Skipped for a network-only model (--engine {engine}: one core, CPU free): the known values contain the "
             "CPU time of the machine that they are from.",
-            engine=engine,
         )
         return CheckResult.of(check, Status.SKIPPED, said)
     mine = cells_of(check, cells)
@@ -340,13 +334,8 @@ def judge_one(
     at = Place.of(first)
     said = Message(
         "cells.do-not-count",
-        "{apart} of {runs} runs that it is about don't count: row {row} {column} #{repetition}: {why}",
-        apart=len(apart),
-        runs=len(mine),
-        row=at.row,
-        column=at.column,
-        repetition=at.repetition,
-        why=first.record.reason,
+        f"{len(apart)} of {len(mine)} runs that it is about don't count: row {at.row} {at.column} #{at.repetition}: "
+        f"{first.record.reason}",
     )
     return result.saying(said.followed_by(result.said), status=status, outcome=None)
 
@@ -388,14 +377,13 @@ def _judge_rows(check: RowCheck, rows: Sequence[RowSummary], columns: Sequence[s
     said = [_told(found, "; ".join(texts)) for found, texts in reported.items() if texts]
     said += _how_sure(there)
     if absent := [column for column in needed if column not in columns]:
-        said.append(Message("cells.no-column", "Not decided: there is no column {columns}.", columns=", ".join(absent)))
+        said.append(Message("cells.no-column", f"Not decided: there is no column {', '.join(absent)}."))
     elif len(there) < len(places) or not places:
         said.append(
             Message(
                 "cells.no-value",
-                "Not decided for {open} of {cells} cells: no value that counts, too few, or 0.",
-                open=len(places) - len(there) or "all",
-                cells=len(places),
+                f"Not decided for {len(places) - len(there) or 'all'} of {len(places)} cells: no value that counts, "
+                "too few, or 0.",
             )
         )
     return CheckResult.of(
@@ -410,10 +398,10 @@ def _judge_rows(check: RowCheck, rows: Sequence[RowSummary], columns: Sequence[s
 
 def _told(found: Status, places: str) -> Message:
     if found == Status.FAIL:
-        return Message("cells.outside", "Not: {places}.", places=places)
+        return Message("cells.outside", f"Not: {places}.")
     if found == Status.INCONCLUSIVE:
-        return Message("cells.inconclusive", "Inconclusive: {places}.", places=places)
-    return Message("cells.inside", "Holds: {places}.", places=places)
+        return Message("cells.inconclusive", f"Inconclusive: {places}.")
+    return Message("cells.inside", f"Holds: {places}.")
 
 
 def _status(places: Mapping[str, Measured], *, complete: bool) -> Status:
@@ -441,26 +429,24 @@ def _how_sure(places: Mapping[str, Measured]) -> list[Message]:
     if by_interval:
         levels = intervals.levels_in_words(of.interval.level for of in by_interval if of.interval)
         said.append(
-            Message("sure.of-two", "Decided by intervals of at least {levels}.", levels=levels)
+            Message("sure.of-two", f"Decided by intervals of at least {levels}.")
             if any(len(of.behind) > 1 for of in by_interval)
-            else Message("sure.by-intervals", "Decided by {levels} intervals.", levels=levels)
+            else Message("sure.by-intervals", f"Decided by {levels} intervals.")
         )
     if one:
         said.append(
             Message(
                 "sure.one-observation",
-                "{runs} runs, one observation{which}: nothing is left to chance, its value decides.",
-                runs=max(spread.n for name in one for spread in places[name].behind),
-                which=_which(one, places),
+                f"{max(spread.n for name in one for spread in places[name].behind)} runs, one "
+                f"observation{_which(one, places)}: nothing is left to chance, its value decides.",
             )
         )
     if few:
         said.append(
             Message(
                 "sure.too-few",
-                "Judged by the median alone, of fewer than {least} runs, which say nothing of the spread{which}.",
-                least=intervals.LEAST_N,
-                which=_which(few, places),
+                f"Judged by the median alone, of fewer than {intervals.LEAST_N} runs, which say nothing of the "
+                f"spread{_which(few, places)}.",
             )
         )
     return said
@@ -481,15 +467,11 @@ def _judge_row_ratio(check: RowRatioCheck, rows: Sequence[RowSummary], figure: s
     each = ", ".join(found.text for found in there.values())
     said = []
     if there:
-        said = [Message("rows.ratio", "Row {row} over row {over}: {each}.", row=check.row, over=check.over, each=each)]
+        said = [Message("rows.ratio", f"Row {check.row} over row {check.over}: {each}.")]
     said += _how_sure(there)
     if missing := [column for column in check.columns if column not in there]:
         said.append(
-            Message(
-                "rows.no-values",
-                "Not decided: no values that count, or 0, in column {columns}.",
-                columns=", ".join(missing),
-            )
+            Message("rows.no-values", f"Not decided: no values that count, or 0, in column {', '.join(missing)}.")
         )
     figures: dict[str, Any] = {column: rounded(found.value) for column, found in there.items()}
     by_interval = _intervals(there)
@@ -519,9 +501,7 @@ def _judge_slope(check: SlopeCheck, rows: Sequence[RowSummary], figure: str) -> 
     if fitted is None:
         said = Message(
             "slope.too-few-cells",
-            "Not decided: a line takes {least} cells with values, of different {x}.",
-            least=LEAST_POINTS,
-            x=check.x,
+            f"Not decided: a line takes {LEAST_POINTS} cells with values, of different {check.x}.",
         )
         return CheckResult.of(check, Status.INSUFFICIENT_DATA, said, expected=wanted)
     line, points = fitted
@@ -531,16 +511,9 @@ def _judge_slope(check: SlopeCheck, rows: Sequence[RowSummary], figure: str) -> 
         Status.PASS if inside else Status.FAIL,
         Message(
             "slope.fitted",
-            "{figure} = {slope:.4f} × ({x}) {intercept:+.4f} through {cells} cells, which explains {r2:.4f} of the "
-            "variance{r2_asked}; expected {wanted}.",
-            figure=with_unit(figure),
-            slope=line.slope,
-            x=with_unit(check.x),
-            intercept=line.intercept,
-            cells=len(points),
-            r2=line.r2,
-            r2_asked=f" (at least {check.least_r2:g})" if check.least_r2 else "",
-            wanted=wanted,
+            f"{with_unit(figure)} = {line.slope:.4f} × ({with_unit(check.x)}) {line.intercept:+.4f} through "
+            f"{len(points)} cells, which explains {line.r2:.4f} of the "
+            f"variance{f' (at least {check.least_r2:g})' if check.least_r2 else ''}; expected {wanted}.",
         ),
         measured=rounded(line.slope),
         expected=wanted,
@@ -563,28 +536,16 @@ def _judge_rises(check: RisesCheck, rows: Sequence[RowSummary], figure: str) -> 
     missing = len(rows) - len(reported)
     status: Status = Status.INSUFFICIENT_DATA if len(reported) < LEAST_POINTS or missing else Status.PASS
     each = ", ".join(f"row {row.label} {value:.4g}" for row, value in reported)
-    said = Message(
-        "rises.values",
-        "{column} less {over}, {figure}: {each}.",
-        column=check.column,
-        over=check.over,
-        figure=with_unit(figure),
-        each=each,
-    )
+    said = Message("rises.values", f"{check.column} less {check.over}, {with_unit(figure)}: {each}.")
     if falls:
         status = Status.FAIL
-        said = said.followed_by(Message("rises.falls", "It does not rise in row {falls}.", falls="; ".join(falls)))
+        said = said.followed_by(Message("rises.falls", f"It does not rise in row {'; '.join(falls)}."))
     if missing:
         said = said.followed_by(
-            Message(
-                "rises.no-values",
-                "Not decided for {missing} of {rows} rows: no values that count.",
-                missing=missing,
-                rows=len(rows),
-            )
+            Message("rises.no-values", f"Not decided for {missing} of {len(rows)} rows: no values that count.")
         )
     elif len(reported) < LEAST_POINTS:
-        said = said.followed_by(Message("rises.too-few-rows", "A rise takes {least} rows.", least=LEAST_POINTS))
+        said = said.followed_by(Message("rises.too-few-rows", f"A rise takes {LEAST_POINTS} rows."))
     return CheckResult.of(
         check,
         status,
@@ -605,23 +566,14 @@ def judge_runs(
     requested = [cell for cell in cells if cell.status != Status.UNSUPPORTED]
     apart = [cell for cell in requested if cell.standing != Status.PASS]
     held, more = len(requested) - len(apart), len(apart) - MOST_TOLD
-    said = Message(
-        "runs.hold-their-checks", "{held} of {runs} runs {holds}.", held=held, runs=len(requested), holds=holds
-    )
+    said = Message("runs.hold-their-checks", f"{held} of {len(requested)} runs {holds}.")
     said = said.followed_by(*map(_apart, apart[:MOST_TOLD]))
     if more > 0:
-        said = said.followed_by(Message("runs.and-more", "And {more} more.", more=more))
+        said = said.followed_by(Message("runs.and-more", f"And {more} more."))
     status: Status = worst(cell.standing for cell in requested) if requested else Status.UNSUPPORTED
     return CheckResult.of(Named(name, judge), status, said, measured=held, expected=len(requested))
 
 
 def _apart(cell: CellResult) -> Message:
     at, why = Place.of(cell), cell.record.reason
-    return Message(
-        "run.apart",
-        "Row {row} {column} #{repetition}: {why}",
-        row=at.row,
-        column=at.column,
-        repetition=at.repetition,
-        why=why,
-    )
+    return Message("run.apart", f"Row {at.row} {at.column} #{at.repetition}: {why}")

@@ -90,12 +90,11 @@ def read() -> Cluster:
     except FileNotFoundError:
         raise CannotRun(
             "cluster.none",
-            "there is no cluster: {path} does not exist",
+            f"there is no cluster: {path} does not exist",
             "Make one: ./run.sh cluster up INVENTORY (docs/cluster.md)",
-            path=path,
         ) from None
     except ValidationError as error:
-        raise BadInput("cluster.bad-state", "{path}: {why}", path=path, why=explain(error)) from error
+        raise BadInput("cluster.bad-state", f"{path}: {explain(error)}") from error
 
 
 def write(cluster: Cluster) -> None:

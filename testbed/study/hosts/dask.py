@@ -103,13 +103,7 @@ class TaskQueue(Generic[Item]):
         if len(on) >= ALLOWED_FAILURES:
             hosts = ", ".join(on)
             raise RunFailed(
-                "cluster.gave-up",
-                "{name}: tried {times} times, on {hosts}; {why}",
-                "Finished runs are stored.",
-                name=str(job),
-                times=len(on),
-                hosts=hosts,
-                why=why,
+                "cluster.gave-up", f"{job}: tried {len(on)} times, on {hosts}; {why}", "Finished runs are stored."
             )
 
     def took(self, seconds: float) -> None:
@@ -292,9 +286,8 @@ class DaskExecutor(Executor):
             told = "\n".join(f"{name}: {reason}" for name, reason in why)
             raise CannotRun(
                 "cluster.no-fit-host",
-                "no host of the cluster is fit for this study\n{told}",
+                f"no host of the cluster is fit for this study\n{told}",
                 "./run.sh cluster up INVENTORY",
-                told=told,
             )
         else:
             self._be_patient("worker", "no worker is connected")
@@ -313,14 +306,7 @@ class DaskExecutor(Executor):
             return
         elif not self.site.is_pending():
             site = self.site
-            raise CannotRun(
-                "cluster.no-worker",
-                "{why}, for {patience_s:.0f} s",
-                "{hint}",
-                why=why,
-                patience_s=site.patience_s,
-                hint=site.hint,
-            )
+            raise CannotRun("cluster.no-worker", f"{why}, for {site.patience_s:.0f} s", f"{site.hint}")
         self.waiting_for, self.waiting_since_s = awaited, now_s
 
     def _lose(self, host: Host) -> None:

@@ -93,10 +93,8 @@ def up(file: Path, progress: Progress, *, go_on: bool = False, check: bool = Fal
     if off and not (go_on and (hosts or check)):
         raise CannotRun(
             "cluster.hosts-failed",
-            "{hosts}",
-            "--keep-going makes the cluster without them, if any host is left. Log: {log}",
-            hosts=_lines(off),
-            log=LOG,
+            f"{_lines(off)}",
+            f"--keep-going makes the cluster without them, if any host is left. Log: {LOG}",
         )
     if check:
         return Deployed(None, changed, off)
@@ -120,9 +118,7 @@ def down(progress: Progress, *, go_on: bool = False) -> int:
     inventory, authority = own / INVENTORY, own / "tls" / "ca.crt"
     if not inventory.exists():
         clusters.read()  # raises where there is none
-        raise CannotRun(
-            "cluster.no-inventory", "{inventory} does not exist, so the hosts are not known", inventory=inventory
-        )
+        raise CannotRun("cluster.no-inventory", f"{inventory} does not exist, so the hosts are not known")
     variables = {
         "commit": (own / COMMIT).read_text(),
         "authority": fitness.sha256(authority) if authority.exists() else "",
@@ -131,10 +127,8 @@ def down(progress: Progress, *, go_on: bool = False) -> int:
     if off and not go_on:
         raise CannotRun(
             "cluster.hosts-not-cleaned",
-            "{hosts}",
-            "They still have files of `cluster up`: try again, or give them up with --keep-going. Log: {log}",
-            hosts=_lines(off),
-            log=LOG,
+            f"{_lines(off)}",
+            f"They still have files of `cluster up`: try again, or give them up with --keep-going. Log: {LOG}",
         )
     shutil.rmtree(own)
     return changed
@@ -157,7 +151,7 @@ def _play(
     off = {name: said.get(name, "failed") for name, end in played.hosts.items() if end.unreachable or end.failed}
     if played.code and not off:
         words = Lines(played.errors) or f"ansible-playbook ended with {played.code}"
-        raise CannotRun("cluster.playbook-failed", "{said}", "Log: {log}", said=words, log=LOG)
+        raise CannotRun("cluster.playbook-failed", f"{words}", f"Log: {LOG}")
     return off, sum(end.changed for end in played.hosts.values())
 
 
@@ -173,10 +167,7 @@ def _refuse_another(own: Path, inventory: inventories.Inventory, commit: str) ->
     if there != commit or gone:
         what = f"of commit {there[:12]}" if there != commit else f"with {', '.join(gone)}"
         raise CannotRun(
-            "cluster.exists",
-            "there is a cluster {what} already",
-            "Take it down first: ./run.sh cluster down",
-            what=what,
+            "cluster.exists", f"there is a cluster {what} already", "Take it down first: ./run.sh cluster down"
         )
 
 
@@ -202,9 +193,8 @@ def head_commit() -> str:
         names = ", ".join(line.split()[-1] for line in changed.splitlines()[:3])
         raise CannotRun(
             "cluster.uncommitted-changes",
-            "the checkout has uncommitted changes ({names}), and hosts get a commit",
+            f"the checkout has uncommitted changes ({names}), and hosts get a commit",
             "Commit them.",
-            names=names,
         )
     return _git("rev-parse", "HEAD")
 
@@ -225,7 +215,7 @@ def _wheels() -> Path:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             why = done.stderr.strip()[-300:]
-            raise CannotRun("cluster.packages-not-fetched", "the packages could not be fetched: {stderr}", stderr=why)
+            raise CannotRun("cluster.packages-not-fetched", f"the packages could not be fetched: {why}")
         with tarfile.open(packed, "w") as opened:
             opened.add(fetched, arcname="wheels")
         packed.rename(archive)
@@ -237,11 +227,5 @@ def _git(*arguments: str) -> str:
     done = git(*arguments)
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip()[-300:]
-        raise CannotRun(
-            "cluster.git-failed",
-            "git {verb}: {said}",
-            "A cluster is made from a clone with Git.",
-            verb=arguments[0],
-            said=said,
-        )
+        raise CannotRun("cluster.git-failed", f"git {arguments[0]}: {said}", "A cluster is made from a clone with Git.")
     return done.stdout.decode().strip()

@@ -181,10 +181,8 @@ def measurements(folder: Path) -> Measurements:
     except ValidationError as error:
         raise BadInput(
             "cluster.bad-hosts-file",
-            "{file}: {why}",
+            f"{file}: {explain(error)}",
             "It is damaged, or no hosts.json of a cluster's study.",
-            file=file,
-            why=explain(error),
         ) from error
 
 
@@ -201,9 +199,7 @@ def verify_measurements(folder: Path, outcomes: Sequence[Mapping[str, Any]]) -> 
     for host in sorted({str(found["host"]) for found in outcomes if found.get("host")} - fit):
         yield Message(
             "hosts.not-measured",
-            "{file}: {host} made runs, and no measurement there says that its links were fit for them",
-            file=HOSTS_FILE,
-            host=host,
+            f"{HOSTS_FILE}: {host} made runs, and no measurement there says that its links were fit for them",
         )
 
 

@@ -47,15 +47,9 @@ def manifest(
     values = {"parts": parts, "cores": cores, "memory": memory, "claim": claim, "image": image}
     for name, (pattern, expected) in RULES.items():
         if not re.fullmatch(pattern, value := str(values[name])):
-            raise BadInput(
-                "cluster.bad-manifest-value",
-                "--{name}: {value!r} should be {expected}",
-                name=name,
-                value=value,
-                expected=expected,
-            )
+            raise BadInput("cluster.bad-manifest-value", f"--{name}: {value!r} should be {expected}")
     command = shlex.join(["./run.sh", "sweep", sweep, *options])
     if "\n" in command:
-        raise BadInput("cluster.several-lines", "{command!r}: should be one line", command=command)
+        raise BadInput("cluster.several-lines", f"{command!r}: should be one line")
     values |= {"image": json.dumps(image), "sweep": sweep, "commit": commit, "command": command}
     return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(values)

@@ -54,9 +54,8 @@ def parse_request(text: str) -> Request:
     except ValidationError as error:
         raise BadInput(
             "slurm.bad-option",
-            "--cluster slurm: {why}; there should be KEY=VALUE,… with {keys} as keys",
-            why=explain(error),
-            keys=", ".join(Request.model_fields),
+            f"--cluster slurm: {explain(error)}; there should be KEY=VALUE,… with {', '.join(Request.model_fields)} "
+            "as keys",
         ) from error
 
 
@@ -67,9 +66,8 @@ def slurm_executor(request: Request) -> Iterator[DaskExecutor]:
     if missing := [program for program in ("sbatch", "squeue", "scancel") if shutil.which(program) is None]:
         raise CannotRun(
             "slurm.not-here",
-            "--cluster slurm: {missing}: not here",
+            f"--cluster slurm: {', '.join(missing)}: not here",
             "Give the command where jobs are submitted: on a login node of a site with Slurm.",
-            missing=", ".join(missing),
         )
     configure_dask()
     build_programs()
@@ -132,10 +130,7 @@ def _refuse_where_slurm_does(script: str, folder: Path) -> None:
     done = subprocess.run(["sbatch", "--test-only", str(file)], capture_output=True, text=True, check=False)
     if done.returncode:
         raise CannotRun(
-            "slurm.job-refused",
-            "Slurm refuses the job: {stderr}",
-            "sinfo shows what there is.",
-            stderr=done.stderr.strip()[-300:],
+            "slurm.job-refused", f"Slurm refuses the job: {done.stderr.strip()[-300:]}", "sinfo shows what there is."
         )
 
 

@@ -51,7 +51,7 @@ class Failed:
         """Wraps the error that is being handled."""
         trace = str(error.__cause__) if isinstance(error.__cause__, InJob) else traceback.format_exc()
         if not isinstance(error, Exception):
-            return cls(RunFailed("cluster.job-broke", "{error!r}", error=error), trace, of_the_host=True)
+            return cls(RunFailed("cluster.job-broke", f"{error!r}"), trace, of_the_host=True)
         return cls(error, trace, of_the_host or isinstance(error, CannotRun) or bool(of_the_machine(error)))
 
 

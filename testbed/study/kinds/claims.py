@@ -396,7 +396,7 @@ def write_again(request: VerifyRequest) -> Verification:
             else:
                 entry = {**before, **{key: again[key] for key in FROM_THE_RUNS}}
         else:
-            found.unchecked.append(Message("claims.unknown", "{claim}: this checkout has no such claim", claim=name))
+            found.unchecked.append(Message("claims.unknown", f"{name}: this checkout has no such claim"))
         claims.append(judged)
         entries.append(entry)
     if document.get("beside"):

@@ -254,9 +254,8 @@ class Claim(Section):
         if self.xfail and self.kind not in OF_A_SOURCE:
             raise InvalidValue(
                 "claims.xfail-of-a-promise",
-                "xfail is for a sentence of a source (kind: {kinds}); what goes beyond it is this project's own, and "
-                "holds or fails",
-                kinds=" or ".join(OF_A_SOURCE),
+                f"xfail is for a sentence of a source (kind: {' or '.join(OF_A_SOURCE)}); what goes beyond it is this "
+                "project's own, and holds or fails",
             )
         if self.cause and self.kind in OF_A_SOURCE:
             raise InvalidValue(
@@ -292,24 +291,18 @@ class Claims(Section):
             claim.table_check(name)
             if claim.beside and (claim.beside not in self.claims or self.claims[claim.beside].kind != "claim"):
                 raise InvalidValue(
-                    "claims.beside-no-claim",
-                    "claims.{claim}.beside: {beside!r} is no claim of kind claim",
-                    claim=name,
-                    beside=claim.beside,
+                    "claims.beside-no-claim", f"claims.{name}.beside: {claim.beside!r} is no claim of kind claim"
                 )
             keys = {key for difference in claim.differs for key in difference.keys}
             if elsewhere := keys - self.setups[claim.setup].says_of():
                 raise InvalidValue(
                     "claims.differs-elsewhere",
-                    "claims.{claim}.differs: set-up {setup} does not mention {key!r}",
-                    claim=name,
-                    setup=claim.setup,
-                    key=min(elsewhere),
+                    f"claims.{name}.differs: set-up {claim.setup} does not mention {min(elsewhere)!r}",
                 )
         for what, unused in (("runs", set(self.runs)), ("setups", set(self.setups))):
             unused -= {getattr(claim, what.removesuffix("s")) for claim in self.claims.values()}
             if unused:
-                raise InvalidValue("claims.unused", "{what}.{name} decides no claim", what=what, name=min(unused))
+                raise InvalidValue("claims.unused", f"{what}.{min(unused)} decides no claim")
         return self
 
 
@@ -328,7 +321,7 @@ def load(path: Path = FILE, only: Sequence[str] = ()) -> Claims:
     there = {name: _names_in(run) for name, run in claims.runs.items()}
     for name, claim in claims.claims.items():
         if wrong := _dangling(claim, claims.runs[claim.run], there[claim.run]):
-            raise BadInput("claims.bad-claim", "{path}: claims.{claim}: {wrong}", path=path, claim=name, wrong=wrong)
+            raise BadInput("claims.bad-claim", f"{path}: claims.{name}: {wrong}")
     for name in only:
         if name not in claims.claims:
             raise BadInput.of(unknown("claims.no-such-claim", "claim", name, claims.claims)).at("--only")

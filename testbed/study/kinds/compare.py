@@ -58,18 +58,14 @@ def variant(text: str, scenario: str) -> tuple[str, Variant]:
     ``commit=REV`` among the keys chooses the agent. Raises BadInput."""
     name, _, rest = text.partition(":")
     if not name or "=" in name:
-        raise BadInput(
-            "compare.not-a-group", "{text!r}: neither a result folder nor NAME:KEY=VALUE", EXAMPLE, text=text
-        )
+        raise BadInput("compare.not-a-group", f"{text!r}: neither a result folder nor NAME:KEY=VALUE", EXAMPLE)
     # A comma that no key follows belongs to the value before it.
     parts = [part for part in re.split(r",(?=[A-Za-z_][\w.-]*=)", rest) if part]
     commits = [part for part in parts if part.startswith("commit=")]
     if wrong := [*(part for part in parts if "=" not in part), *commits[1:]]:
         raise BadInput(
             "compare.not-a-setting",
-            "{text!r}: {part!r} should be KEY=VALUE, e.g. policy=delivery-rate, and one commit at most",
-            text=text,
-            part=wrong[0],
+            f"{text!r}: {wrong[0]!r} should be KEY=VALUE, e.g. policy=delivery-rate, and one commit at most",
         )
     assignments = tuple(part for part in parts if part not in commits)
     commit = commits[0].removeprefix("commit=") if commits else None
@@ -81,9 +77,7 @@ def named_places(text: str) -> tuple[str, list[str]]:
     name, _, places = text.partition("=")
     if not name or not places:
         raise BadInput(
-            "compare.bad-group",
-            "--group {text}: should be NAME=FOLDER,FOLDER, e.g. old=results/startup/latest",
-            text=text,
+            "compare.bad-group", f"--group {text}: should be NAME=FOLDER,FOLDER, e.g. old=results/startup/latest"
         )
     return name, [place for place in places.split(",") if place]
 
@@ -102,9 +96,7 @@ def recorded(name: str, places: Sequence[str]) -> Group:
         with confine.to_results(*folders):
             here = [read_run(run, case) if run else None for folder in folders for run, case in _runs_in(folder)]
         if not any(here):
-            raise BadInput(
-                "compare.no-result", "{folder}: there is no result folder of a run or table there", folder=place
-            )
+            raise BadInput("compare.no-result", f"{place}: there is no result folder of a run or table there")
         found += here
     return Group.of(name, [run for run in found if run], found.count(None))
 
@@ -207,9 +199,7 @@ def groups(
     sources += [(commit, Variant(scenario, (), commit)) for commit in commits]
     names = [name for name, _ in sources]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise BadInput(
-            "compare.group-twice", "two groups are named {group!r}; give each a name of its own", group=twice[0]
-        )
+        raise BadInput("compare.group-twice", f"two groups are named {twice[0]!r}; give each a name of its own")
     if len(names) < 2:
         raise BadInput("compare.no-group", "name at least two groups to compare", EXAMPLE)
     found = {name: recorded(name, source) for name, source in sources if not isinstance(source, Variant)}
@@ -311,9 +301,7 @@ def _recorded_group(folder: Path, entry: Mapping[str, Any], unchecked: Messages)
         return group
     unchecked.add_message(
         "compare.runs-elsewhere",
-        "{runs} runs of {group} are not in the folder: their figures are as recorded",
-        runs=elsewhere,
-        group=group.name,
+        f"{elsewhere} runs of {group.name} are not in the folder: their figures are as recorded",
     )
     return group.model_copy(update={"facts": {name: str(entry["facts"].get(name, "")) for name in SHOWN}})
 

@@ -107,9 +107,7 @@ def _load(name: str, compared: Compared, *, quick: bool) -> Loaded:
         if (described := _described(document[key], document["quick"], document["overrides"])) != requested:
             raise BadInput(
                 "compare.results-of-another",
-                "--results: {folder} is of {described}: give the same scenario and options",
-                folder=folder,
-                described=described,
+                f"--results: {folder} is of {described}: give the same scenario and options",
             )
     return loaded
 
@@ -226,8 +224,7 @@ def write_again(request: VerifyRequest) -> Verification:
         else:
             unchecked.add_message(
                 "cross-check.runs-elsewhere",
-                "{scenario}: its runs are not in the folder, and what they differ in is as recorded",
-                scenario=scenario,
+                f"{scenario}: its runs are not in the folder, and what they differ in is as recorded",
             )
             recorded[place] = entry
     page.write_cross_check(request.into, found, document["refused"])

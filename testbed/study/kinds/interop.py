@@ -62,7 +62,7 @@ def document_of(
     found = {result.pairing: result for result in results}
     statuses = {pairing: result.judgement.status for pairing, result in found.items()}
     untold = [
-        Message("interop.untrusted", "{cell}: {reasons}", cell=r.pairing.title, reasons=" ".join(r.judgement.reasons))
+        Message("interop.untrusted", f"{r.pairing.title}: {' '.join(r.judgement.reasons)}")
         for r in results
         if r.judgement.status == Status.UNTRUSTED
     ]

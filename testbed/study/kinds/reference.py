@@ -24,9 +24,8 @@ def place_of(name: str) -> Path:
     if not is_plain_name(name):
         raise BadInput(
             "claims.bad-reference-name",
-            "{name!r} is not a valid folder name in {folder}/: use letters, digits, ., _ and -",
-            name=name,
-            folder=FOLDER.relative_to(paths.CHECKOUT),
+            f"{name!r} is not a valid folder name in {FOLDER.relative_to(paths.CHECKOUT)}/: use letters, digits, ., _ "
+            "and -",
         )
     return FOLDER / name
 
@@ -38,17 +37,13 @@ def keep(result: Path, place: Path) -> list[Path]:
     if of_all := (result / "claims.json").is_file():
         files = _of_all(result)
     elif (verdict := read_verdict(result)).verdict == Status.UNTRUSTED or verdict.broken:
-        raise BadInput(
-            "claims.no-reference", "{result}: {why}, so it is no reference", result=result, why=verdict.summary
-        )
+        raise BadInput("claims.no-reference", f"{result}: {verdict.summary}, so it is no reference")
     else:
         files = [result / name for name in OF_A_RUN]
     named = place / ("claims.json" if of_all else "verdict.json")
     if named.is_file() and read_json(named)["run"] != read_json(result / named.name)["run"]:
         raise BadInput(
-            "claims.reference-taken",
-            "{folder} holds the results of another run; give another name, or remove it",
-            folder=place,
+            "claims.reference-taken", f"{place} holds the results of another run; give another name, or remove it"
         )
     copies = []
     for path in filter(Path.is_file, files):
@@ -64,10 +59,8 @@ def _of_all(result: Path) -> list[Path]:
     if not document["complete"]:
         raise BadInput(
             "claims.result-stopped",
-            "{result}: it was stopped before it finished",
-            "Go on with it: ./run.sh all --resume {run}",
-            result=result,
-            run=document["run"],
+            f"{result}: it was stopped before it finished",
+            f"Go on with it: ./run.sh all --resume {document['run']}",
         )
     runs = [confine.inside(result, run["folder"]) for run in document["runs"].values() if run["folder"]]
     runs += [first for run in runs if (run / "table.json").is_file() and (first := first_run(run)) is not None]

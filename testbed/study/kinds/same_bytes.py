@@ -111,9 +111,7 @@ def loaded_of(name: str, assignments: Sequence[str], *, quick: bool) -> LoadedSc
     found = table.select(loaded, table.TableRequest(rows=place[0], columns=place[1]), policies)
     (row, *more), (column, *others) = found.rows.values(), found.columns.values()
     if more or others or column.carrier:
-        raise BadInput(
-            "compare.column-not-a-scenario", "{name}: should be one cell, whose column has no carrier", name=name
-        )
+        raise BadInput("compare.column-not-a-scenario", f"{name}: should be one cell, whose column has no carrier")
     return table_file.scenario_of(loaded, row, column)
 
 
@@ -127,14 +125,7 @@ class RepeatedCell(ScenarioCell):
         found = super().run(study, progress)
         folder = study / found.folder
         if found.status == Status.ERROR:
-            raise RunFailed(
-                "run.broke-down",
-                "{name}: {broken}",
-                "Data and logs so far: {run}",
-                name=self.label,
-                broken=found.reason,
-                run=folder,
-            )
+            raise RunFailed("run.broke-down", f"{self.label}: {found.reason}", f"Data and logs so far: {folder}")
         return found.model_copy(update={"sha256": digests(folder)})
 
 
@@ -187,9 +178,7 @@ def write_again(request: VerifyRequest) -> Verification:
         judged.append(judge(name, data, entry["span"], other))
         if not kept[-1]:
             unchecked.add_message(
-                "same-bytes.runs-elsewhere",
-                "{scenario}: its runs are not in the folder: their hashes are as recorded",
-                scenario=name,
+                "same-bytes.runs-elsewhere", f"{name}: its runs are not in the folder: their hashes are as recorded"
             )
     write_json(request.into / "hashes.json", [asdict(repetition) for repetition in judged])
     verdict = verdict_over(repetition.holds for repetition in judged)

@@ -207,9 +207,7 @@ def _by_the_figures(folder: Path, into: Path, loaded: LoadedSweep | None) -> Ver
         write_json(into / "verdict.json", again.to_json())
         found.unchecked.append(
             Message(
-                "sweep.not-kept",
-                "{file}: a folder of its time has none, so plots and page are not compared",
-                file=SWEEP_REQUEST,
+                "sweep.not-kept", f"{SWEEP_REQUEST}: a folder of its time has none, so plots and page are not compared"
             )
         )
         return found
@@ -217,22 +215,13 @@ def _by_the_figures(folder: Path, into: Path, loaded: LoadedSweep | None) -> Ver
         policies = engines.named(SWEEP).prepare_plans(QuietProgress()).policies
     except (TestbedError, OSError) as error:
         found.unchecked.append(
-            Message(
-                "policies.no-program-of-a-sweep",
-                "no program could be built to ask for its policies: {error}",
-                error=error,
-            )
+            Message("policies.no-program-of-a-sweep", f"no program could be built to ask for its policies: {error}")
         )
         return found
     places = loaded.sweep.places(policies)
     if len(places) != len(rows):
         found.differences.append(
-            Message(
-                "sweep.other-number-of-runs",
-                "table.parquet: has {recorded} rows, {again} by sweep.yaml",
-                recorded=len(rows),
-                again=len(places),
-            )
+            Message("sweep.other-number-of-runs", f"table.parquet: has {len(rows)} rows, {len(places)} by sweep.yaml")
         )
         return found
     results = [_result(loaded.sweep, place, row) for place, row in zip(places, rows, strict=True)]
@@ -243,11 +232,7 @@ def _rerun(folder: Path, loaded: LoadedSweep | None, found: Verification) -> Non
     """Every run again with this checkout's simulator: where its figures are not the recorded ones."""
     if loaded is None:
         found.notes.append(
-            Message(
-                "sweep.not-made-again",
-                "not repeated: it has no {file}, so the request is not known",
-                file=SWEEP_REQUEST,
-            )
+            Message("sweep.not-made-again", f"not repeated: it has no {SWEEP_REQUEST}, so the request is not known")
         )
         return
     progress = QuietProgress()
@@ -255,9 +240,7 @@ def _rerun(folder: Path, loaded: LoadedSweep | None, found: Verification) -> Non
     try:
         runs = list(planned(loaded, programs.policies))
     except BadInput as error:
-        found.unchecked.append(
-            Message("rerun.no-plans", "rerun: the runs can't be planned again: {error}", error=error.said)
-        )
+        found.unchecked.append(Message("rerun.no-plans", f"rerun: the runs can't be planned again: {error.said}"))
         return
     with tempfile.TemporaryDirectory(prefix="ncp-rerun-") as place:
         made = run_cells(cells_of(runs, programs.binaries[engines.named(SWEEP).agent]), Path(place), progress)
@@ -266,7 +249,7 @@ def _rerun(folder: Path, loaded: LoadedSweep | None, found: Verification) -> Non
     found.differences.extend(one.at("rerun") for one in differing)
     if not differing:
         found.notes.append(
-            Message("sweep.made-again", "{runs} runs were repeated: all of their figures are the same", runs=len(rows))
+            Message("sweep.made-again", f"{len(rows)} runs were repeated: all of their figures are the same")
         )
 
 
@@ -310,7 +293,6 @@ def _base(folder: Path, sweep: Sweep) -> str:
     if files.is_path(sweep.scenario):
         raise BadInput(
             "verify.no-scenario",
-            "its scenario, {scenario}, is not in the folder, and no other file is read for a result",
-            scenario=sweep.scenario,
+            f"its scenario, {sweep.scenario}, is not in the folder, and no other file is read for a result",
         )
     return sweep.scenario

@@ -42,9 +42,7 @@ POLICY = "policy"
 def _known_figure(name: str) -> str:
     if name not in FIGURES:
         known = ", ".join(FIGURES)
-        raise InvalidValue(
-            "sweep.no-such-figure", "there is no figure {figure!r}; figures: {known}", figure=name, known=known
-        )
+        raise InvalidValue("sweep.no-such-figure", f"there is no figure {name!r}; figures: {known}")
     return name
 
 
@@ -119,9 +117,9 @@ class Sweep(Section):
     ) -> dict[str, list[Setting | str | int | float]]:
         for key, values in parameters.items():
             if not values:
-                raise InvalidValue("sweep.no-values", "{key} has no values; give at least one", key=key)
+                raise InvalidValue("sweep.no-values", f"{key} has no values; give at least one")
             if len({shown(value) for value in values}) < len(values):
-                raise InvalidValue("sweep.value-twice", "{key} has a value twice; give each once", key=key)
+                raise InvalidValue("sweep.value-twice", f"{key} has a value twice; give each once")
         if POLICY in parameters or "ncp.policy" in parameters:
             raise InvalidValue("sweep.policies-as-parameter", "policies are not a parameter; list them under policies")
         return parameters
@@ -132,10 +130,7 @@ class Sweep(Section):
         runs = prod(len(values) for values in self.parameters.values()) * each * self.seeds
         if runs > MOST_RUNS:
             raise InvalidValue(
-                "sweep.too-many-runs",
-                "parameters: all combinations are {runs} runs; {most_runs} at most",
-                runs=runs,
-                most_runs=MOST_RUNS,
+                "sweep.too-many-runs", f"parameters: all combinations are {runs} runs; {MOST_RUNS} at most"
             )
         return self
 
@@ -150,17 +145,12 @@ class Sweep(Section):
                 if key not in known:
                     raise InvalidValue(
                         "sweep.no-such-parameter",
-                        "plots.{plot}: there is no parameter {parameter!r}; there are {known}",
-                        plot=number,
-                        parameter=key,
-                        known=", ".join(known),
+                        f"plots.{number}: there is no parameter {key!r}; there are {', '.join(known)}",
                     )
             if missing := [key for key in varied if key not in plot.keys]:
                 raise InvalidValue(
                     "sweep.mixed-values",
-                    "plots.{plot}: {parameter} is none of x, lines and panels, so its values would be mixed",
-                    plot=number,
-                    parameter=missing[0],
+                    f"plots.{number}: {missing[0]} is none of x, lines and panels, so its values would be mixed",
                 )
         return self
 
@@ -209,12 +199,7 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
     changes, own = document.get("quick"), Sweep.model_fields.keys() - {"name", "quick"}
     for key in changes if isinstance(changes, dict) else ():
         if key not in own:
-            raise BadInput(
-                "sweep.bad-quick",
-                "{path}: quick.{key}: it replaces keys of the sweep, such as seeds",
-                path=path,
-                key=key,
-            )
+            raise BadInput("sweep.bad-quick", f"{path}: quick.{key}: it replaces keys of the sweep, such as seeds")
     if quick:
         apply_quick(path, document, own)
     sweep = validated(Sweep, path, document)
@@ -243,13 +228,7 @@ def planned(loaded: LoadedSweep, policies: PolicyFacts) -> Iterator[tuple[Place,
         except BadInput as error:
             raise error.at(_where(loaded, rows[place.row], error)) from error
         if refused := engine.unsupported(plan):
-            raise BadInput(
-                "sweep.not-in-virtual-time",
-                "{path}: {why}",
-                "A sweep runs in virtual time.",
-                path=loaded.path,
-                why=refused[0],
-            )
+            raise BadInput("sweep.not-in-virtual-time", f"{loaded.path}: {refused[0]}", "A sweep runs in virtual time.")
         yield place, plan
 
 
@@ -260,8 +239,8 @@ def _plan(loaded: LoadedSweep, assignments: Sequence[str], choices: Choices, pol
 
 def _where(loaded: LoadedSweep, row: Combination, error: BadInput) -> str:
     """The file, with the parameter that an error is about, its line and its value."""
-    mistakes = error.parameters.get("mistakes", [error.said])
-    fields = [f".{one.parameters.get('field') or one.parameters.get('key', '')}." for one in mistakes]
+    mistakes = error.said.details.get("mistakes", [error.said])
+    fields = [f".{one.details.get('field') or one.details.get('key', '')}." for one in mistakes]
     for key, value in loaded.sweep.parameters.items():
         keys = value[0].set if isinstance(value[0], Setting) else [key]
         if any(f".{name}." in field for name in keys for field in fields):

@@ -80,7 +80,7 @@ def read_parquet(path: Path) -> list[Row]:
     try:
         rows: list[Row] = pyarrow.parquet.read_table(path).to_pylist()
     except (OSError, pa.ArrowException) as error:
-        raise BadInput("sweep.table-not-readable", "{path}: can't be read: {error}", path=path, error=error) from error
+        raise BadInput("sweep.table-not-readable", f"{path}: can't be read: {error}") from error
     return [current_run(row) for row in rows]
 
 

@@ -43,10 +43,7 @@ CARRIERS = tuple(facts.name for facts in TRAFFIC.values() if facts.in_place_of_n
 def _carrier(name: str) -> str:
     if name not in CARRIERS:
         raise InvalidValue(
-            "table.bad-carrier",
-            "{carrier!r} does not take the place of NCP; should be {known}",
-            carrier=name,
-            known=", ".join(CARRIERS),
+            "table.bad-carrier", f"{name!r} does not take the place of NCP; should be {', '.join(CARRIERS)}"
         )
     return name
 
@@ -85,8 +82,7 @@ class Column(Section):
         if self.congestion_control and self.carrier is None:
             raise InvalidValue(
                 "table.congestion-control-of-ncp",
-                "congestion_control is for carrier: {carriers}; NCP has its policies",
-                carriers=", ".join(CARRIERS),
+                f"congestion_control is for carrier: {', '.join(CARRIERS)}; NCP has its policies",
             )
         return self
 
@@ -149,9 +145,7 @@ class Table(Section):
     @classmethod
     def _names_differ(cls, rows: list[Row]) -> list[Row]:
         if twice := [name for name, rows_ in Counter(row.name for row in rows).items() if rows_ > 1]:
-            raise InvalidValue(
-                "table.row-twice", "two rows are named {row!r}; give each row a name of its own", row=twice[0]
-            )
+            raise InvalidValue("table.row-twice", f"two rows are named {twice[0]!r}; give each row a name of its own")
         return rows
 
     @model_validator(mode="after")
@@ -165,30 +159,16 @@ class Table(Section):
         of_sources = [(row.name, name) for row in self.rows for name in row.known_as]
         for where, row in of_rows:
             if row not in rows:
-                raise InvalidValue(
-                    "table.no-such-row",
-                    "{where}: there is no row {row!r}; rows: {rows}",
-                    where=where,
-                    row=row,
-                    rows=", ".join(rows),
-                )
+                raise InvalidValue("table.no-such-row", f"{where}: there is no row {row!r}; rows: {', '.join(rows)}")
         for where, figure in of_figures:
             if figure not in self.figures:
                 raise InvalidValue(
-                    "table.no-such-figure",
-                    "{where}: {figure!r} is none of figures: {known}",
-                    where=where,
-                    figure=figure,
-                    known=", ".join(self.figures),
+                    "table.no-such-figure", f"{where}: {figure!r} is none of figures: {', '.join(self.figures)}"
                 )
         for row, name in of_sources:
             if name not in sources:
                 raise InvalidValue(
-                    "table.not-known",
-                    "rows.{row}.known_as: {name!r} is none of known: {known}",
-                    row=row,
-                    name=name,
-                    known=", ".join(sources),
+                    "table.not-known", f"rows.{row}.known_as: {name!r} is none of known: {', '.join(sources)}"
                 )
         return self
 
@@ -267,9 +247,7 @@ def columns_of(table: Table, policies: Sequence[str]) -> dict[str, Column]:
             found.append(column)
     names = [str(column.name) for column in found]
     if twice := {name for name in names if names.count(name) > 1}:
-        raise BadInput(
-            "table.column-twice", "two columns are named {column!r}; give each a name of its own", column=twice.pop()
-        )
+        raise BadInput("table.column-twice", f"two columns are named {twice.pop()!r}; give each a name of its own")
     return dict(zip(names, found, strict=True))
 
 
@@ -277,7 +255,7 @@ def scenario_of(loaded: LoadedTable, row: Row, column: Column) -> LoadedScenario
     """The scenario of a cell; raises :class:`BadInput` that names row and column."""
     document = copy.deepcopy(loaded.document["cells"])
     if not isinstance(document, CommentedMap):
-        raise BadInput("table.bad-cells", "{path}: cells should be a scenario without name and title", path=loaded.path)
+        raise BadInput("table.bad-cells", f"{loaded.path}: cells should be a scenario without name and title")
     row_document = next(r for r in loaded.document["rows"] if str(r["name"]) == row.name)
     origin = f"{loaded.path}: row {row.name}, column {column.name}"
     applied = []
@@ -292,8 +270,7 @@ def scenario_of(loaded: LoadedTable, row: Row, column: Column) -> LoadedScenario
     try:
         scenario = validated(Scenario, loaded.path, document)
     except BadInput as error:
-        cell = {"row": row.name, "column": column.name}
-        raise error.at("", f" (row {row.name}, column {column.name})", **cell) from error
+        raise error.at("", f" (row {row.name}, column {column.name})") from error
     text = io.StringIO()
     YAML(typ="safe").dump(plain(document), text)
     return LoadedScenario(scenario, loaded.path, text.getvalue(), tuple(applied))
@@ -306,11 +283,7 @@ def select(what: str, requested: str, known: Sequence[str]) -> list[str]:
         if name not in known:
             raise BadInput(
                 "table.no-such-part",
-                "--{what}: there is no {kind} {name!r}; {what}: {known}",
-                what=what,
-                kind=what.removesuffix("s"),
-                name=name,
-                known=", ".join(known),
+                f"--{what}: there is no {what.removesuffix('s')} {name!r}; {what}: {', '.join(known)}",
             )
     return [name for name in known if not expected or name in expected]
 

@@ -297,19 +297,13 @@ def read_known(source: Known) -> dict[str, dict[str, str]]:
     if not path.exists():
         path = paths.CHECKOUT / paths.renamed(source.file)
     if not confine.file(path, f"known.{source.name}.file").is_file():
-        raise BadInput(
-            "table.known-no-file", "known.{source}.file: there is no file {file}", source=source.name, file=source.file
-        )
+        raise BadInput("table.known-no-file", f"known.{source.name}.file: there is no file {source.file}")
     rows = read_csv(path)
     for column in (*source.by, *source.columns.values()):
         if rows and column not in rows[0]:
             raise BadInput(
                 "table.known-no-column",
-                "known.{source}.columns: {file} has no column {column!r}; it has {columns}",
-                source=source.name,
-                file=source.file,
-                column=column,
-                columns=", ".join(rows[0]),
+                f"known.{source.name}.columns: {source.file} has no column {column!r}; it has {', '.join(rows[0])}",
             )
     return {"/".join(row[column] for column in source.by): row for row in rows}
 

@@ -50,11 +50,7 @@ def write_again(request: VerifyRequest) -> Verification:
     unchecked = [
         Message(
             "run.unsupported-here",
-            "row {row} {column} #{repetition}: no run is in the folder: {why}",
-            row=at.row,
-            column=at.column,
-            repetition=at.repetition,
-            why=cell.record.reason,
+            f"row {at.row} {at.column} #{at.repetition}: no run is in the folder: {cell.record.reason}",
         )
         for at, cell in ((Place.of(cell), cell) for cell in results)
         if cell.status == Status.UNSUPPORTED and not cell.record.run
@@ -133,10 +129,8 @@ def _requested(folder: Path, document: dict[str, Any]) -> tuple[LoadedTable, Tab
     if not file.is_file():
         raise BadInput(
             "table.no-request",
-            "{folder}: has no {kept_as}, which has the request",
-            "Verify its runs: {folder}/cells/*/*/*/*-*",
-            folder=folder,
-            kept_as=KEPT_AS,
+            f"{folder}: has no {KEPT_AS}, which has the request",
+            f"Verify its runs: {folder}/cells/*/*/*/*-*",
         )
     loaded = replace(table_file.load(str(file)), overrides=tuple(document["overrides"]))
     own = {str(column.name) for column in loaded.table.columns if column.name}

@@ -76,16 +76,11 @@ def connections_of(text: str) -> list[int]:
     if None in parts:
         raise BadInput(
             "interop.bad-connections",
-            "--connections {text}: write numbers from 1 to {most_connections}, like 1,4 or 1-4",
-            text=text,
-            most_connections=MOST_CONNECTIONS,
+            f"--connections {text}: write numbers from 1 to {MOST_CONNECTIONS}, like 1,4 or 1-4",
         )
     if not found or min(found) < 1 or max(found) > MOST_CONNECTIONS:
         raise BadInput(
-            "interop.connections-outside",
-            "--connections {text}: the network has 1 to {most_connections} links",
-            text=text,
-            most_connections=MOST_CONNECTIONS,
+            "interop.connections-outside", f"--connections {text}: the network has 1 to {MOST_CONNECTIONS} links"
         )
     return list(dict.fromkeys(found))
 
@@ -97,12 +92,9 @@ def losses_of(text: str) -> list[float]:
         try:
             found.append(parse_fraction(part.strip()))
         except UnitError as error:
-            raise BadInput("interop.bad-loss", "--loss {text}: {error}", text=text, error=error) from error
+            raise BadInput("interop.bad-loss", f"--loss {text}: {error}") from error
         if not 0 <= found[-1] <= HIGHEST_LOSS:
             raise BadInput(
-                "interop.loss-outside",
-                "--loss {text}: {value} is outside 0% to 20%, which TCP can still cope with",
-                text=text,
-                value=part,
+                "interop.loss-outside", f"--loss {text}: {part} is outside 0% to 20%, which TCP can still cope with"
             )
     return list(dict.fromkeys(found))

@@ -84,7 +84,7 @@ class Ndn(Traffic):
         for agent in started:
             agent.stop()
             if agent.place.result() is None:
-                raise RunFailed("ndn.no-result", "{why}; it left no result", why=why_it_ended(agent))
+                raise RunFailed("ndn.no-result", f"{why_it_ended(agent)}; it left no result")
         if requested := _congestion_control(self.site.plan):
             seen = congestion_controls(self.site.spools, self.site.session["name"])
             self.site.provenance["congestion_control_of_the_sockets"] = sorted(seen)
@@ -113,9 +113,7 @@ class Ndn(Traffic):
             limit_s=self.site.plan["limits"]["transfer_s"] + DRAIN_S,
             too_long=lambda: Message(
                 "ndn.timeout",
-                "the fetch is not over after {elapsed_s:.0f} s ({expected_s:.0f} s at full rate)",
-                elapsed_s=step.elapsed_s,
-                expected_s=session["expected_s"],
+                f"the fetch is not over after {step.elapsed_s:.0f} s ({session['expected_s']:.0f} s at full rate)",
             ),
             tell=tell,
             every_s=POLL_S,

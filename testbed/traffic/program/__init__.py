@@ -49,10 +49,7 @@ class Running:
             self.sender_ended_s = self.sender_ended_s or time.monotonic()
             if time.monotonic() - self.sender_ended_s > END_S:
                 raise RunFailed(
-                    "program.does-not-end",
-                    "{who} has not ended {end_s:g} s after the sender",
-                    who=self.ends["receiver"].who,
-                    end_s=END_S,
+                    "program.does-not-end", f"{self.ends['receiver'].who} has not ended {END_S:g} s after the sender"
                 )
         return ended.get("sender", False) and ended["receiver"]
 
@@ -169,10 +166,7 @@ class Program(Traffic):
             on = [end.who for running in self._running for end in running.ends.values() if not end.has_ended()]
             return Message(
                 "program.timeout",
-                "{who} has not ended after {elapsed_s:.0f} s ({expected_s:.0f} s were expected)",
-                who=", ".join(on),
-                elapsed_s=step.elapsed_s,
-                expected_s=expected_s,
+                f"{', '.join(on)} has not ended after {step.elapsed_s:.0f} s ({expected_s:.0f} s were expected)",
             )
 
         watch_until(
@@ -199,10 +193,7 @@ class Program(Traffic):
         started_ns = captured.first_unix_ns(running.captures["sender"].file)
         if started_ns is None:
             raise RunFailed(
-                "program.no-packets",
-                "no packet left {sender_host} for {receiver_host}",
-                sender_host=session["sender_host"],
-                receiver_host=session["receiver_host"],
+                "program.no-packets", f"no packet left {session['sender_host']} for {session['receiver_host']}"
             )
         finished_ns = result.appeared_unix_ns(running.ends["receiver"].out, said["receiver"])
         span_ns = (started_ns, finished_ns)

@@ -87,13 +87,11 @@ class End:
         if code == EXIT_NOT_SUPPORTED:
             raise Unsupported(
                 "program.testcase-unsupported",
-                "{who} says that it does not support testcase {testcase}",
-                who=self.who,
-                testcase=self.part.task()["testcase"],
+                f"{self.who} says that it does not support testcase {self.part.task()['testcase']}",
             )
         if code:
             said = last_words(self._process.log)
-            raise RunFailed("program.ended", "{who} ended with {status}{said}", who=self.who, status=code, said=said)
+            raise RunFailed("program.ended", f"{self.who} ended with {code}{said}")
         return code == 0
 
     def await_ready(self, timeout_s: float) -> None:
@@ -102,19 +100,13 @@ class End:
         while not os.path.lexists(self.out / READY):
             if self.ended_well():
                 raise RunFailed(
-                    "program.ended-early",
-                    "{who} ended before it was ready (log: {log})",
-                    who=self.who,
-                    log=self._process.log,
+                    "program.ended-early", f"{self.who} ended before it was ready (log: {self._process.log})"
                 )
             if time.monotonic() > deadline:
                 raise RunFailed(
                     "program.not-ready",
-                    "{who} was not ready after {timeout_s:g} s: it made no file $OUT/{ready} (log: {log})",
-                    who=self.who,
-                    timeout_s=timeout_s,
-                    ready=READY,
-                    log=self._process.log,
+                    f"{self.who} was not ready after {timeout_s:g} s: it made no file $OUT/{READY} (log: "
+                    f"{self._process.log})",
                 )
             time.sleep(POLL_S)
 

@@ -56,6 +56,5 @@ def _extract(exported: Iterable[bytes], into: Path) -> None:
     if tar.returncode:
         raise RunFailed(
             "program.image-not-unpacked",
-            "the image can't be unpacked: {error}",
-            error=said.splitlines()[-1] if said else tar.returncode,
+            f"the image can't be unpacked: {said.splitlines()[-1] if said else tar.returncode}",
         )

@@ -53,35 +53,17 @@ def read_result(out: Path, who: str) -> Result:
         return Result.model_validate(json.loads(_text(path, MOST_RESULT_BYTES)))
     except OSError as error:
         raise RunFailed(
-            "program.no-result",
-            "{who} left no {result} in $OUT ({error})",
-            _HINT,
-            who=who,
-            result=RESULT,
-            error=error.strerror or error,
+            "program.no-result", f"{who} left no {RESULT} in $OUT ({error.strerror or error})", _HINT
         ) from error
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"]))
         value = "" if first["type"] in ("missing", "value_error") else f" ({first['input']!r:.60})"
         raise RunFailed(
-            "program.bad-result",
-            "{who}: {result}: {field}{error}",
-            _HINT,
-            who=who,
-            result=RESULT,
-            field=f"{key}{value}: " if key else "",
-            error=first["msg"],
+            "program.bad-result", f"{who}: {RESULT}: {f'{key}{value}: ' if key else ''}{first['msg']}", _HINT
         ) from error
     except ValueError as error:
-        raise RunFailed(
-            "program.result-not-json",
-            "{who}: {result} is not JSON: {error}",
-            _HINT,
-            who=who,
-            result=RESULT,
-            error=error,
-        ) from error
+        raise RunFailed("program.result-not-json", f"{who}: {RESULT} is not JSON: {error}", _HINT) from error
 
 
 _HINT = "docs/program.md says what belongs in it; ./run.sh conform checks a program against the contract."
@@ -106,13 +88,7 @@ def own_points(out: Path, plan: Plan, tags: Mapping[str, str], who: str) -> Iter
     try:
         text = _text(path, MOST_TELEMETRY_BYTES)
     except (OSError, ValueError) as error:
-        raise RunFailed(
-            "program.telemetry-not-readable",
-            "{who}: {file} can't be read: {error}",
-            who=who,
-            file=TELEMETRY,
-            error=error,
-        ) from error
+        raise RunFailed("program.telemetry-not-readable", f"{who}: {TELEMETRY} can't be read: {error}") from error
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
             continue
@@ -121,20 +97,12 @@ def own_points(out: Path, plan: Plan, tags: Mapping[str, str], who: str) -> Iter
         except LineFormatError as error:
             raise RunFailed(
                 "program.bad-telemetry-line",
-                "{who}: {file}:{line}: {text!r} is not line protocol: {error}",
-                who=who,
-                file=TELEMETRY,
-                line=number,
-                text=line[:80],
-                error=error,
+                f"{who}: {TELEMETRY}:{number}: {line[:80]!r} is not line protocol: {error}",
             ) from error
         if not point["time"]:
             raise RunFailed(
                 "program.telemetry-without-time",
-                "{who}: {file}:{line}: has no time; end the line with Unix nanoseconds",
-                who=who,
-                file=TELEMETRY,
-                line=number,
+                f"{who}: {TELEMETRY}:{number}: has no time; end the line with Unix nanoseconds",
             )
         yield {
             "measurement": f"program_{point['measurement']}",

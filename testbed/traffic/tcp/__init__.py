@@ -124,10 +124,7 @@ class Tcp(Traffic):
             limit_s=self.site.plan["limits"]["transfer_s"],
             too_long=lambda: Message(
                 "tcp.timeout",
-                "{client} has not ended after {elapsed_s:.0f} s ({expected_s:.0f} s were expected)",
-                client=client.name,
-                elapsed_s=step.elapsed_s,
-                expected_s=expected_s,
+                f"{client.name} has not ended after {step.elapsed_s:.0f} s ({expected_s:.0f} s were expected)",
             ),
             tell=tell,
             every_s=POLL_S,

@@ -144,34 +144,24 @@ class DownloadTransfer(Kind):
             if len(connections) != 1:
                 raise RunFailed(
                     "tcp.several-connections",
-                    "{path} has {number_of_connections} connections with port {port}, not the download's one",
-                    path=path,
-                    number_of_connections=len(connections),
-                    port=PORT,
+                    f"{path} has {len(connections)} connections with port {PORT}, not the download's one",
                 )
             return time_sequence(connections[0])
         except (NotACapture, Incomplete) as error:
             raise RunFailed(
-                "tcp.packets-missing",
-                "the download's packets are incomplete ({error}); see {path}",
-                error=error,
-                path=path,
+                "tcp.packets-missing", f"the download's packets are incomplete ({error}); see {path}"
             ) from error
 
 
 def _why_limited(kernel: Mapping[str, Any]) -> Message:
     if kernel["limited"] is None:
         return Message(
-            "kernel.window-unknown",
-            "what window this kernel offers in a new connection is unknown: {why}",
-            why=kernel["why"],
+            "kernel.window-unknown", f"what window this kernel offers in a new connection is unknown: {kernel['why']}"
         )
     return Message(
         "kernel.window-limited",
-        "this kernel limits the initial receive window to 64 KiB: for a receive buffer of {asked_bytes:,} bytes it "
-        "offers {offered_bytes:,}",
-        asked_bytes=kernel["asked_bytes"],
-        offered_bytes=kernel["offered_bytes"],
+        f"this kernel limits the initial receive window to 64 KiB: for a receive buffer of {kernel['asked_bytes']:,} "
+        f"bytes it offers {kernel['offered_bytes']:,}",
     )
 
 
@@ -180,11 +170,9 @@ def _result(path: Path) -> dict[str, Any]:
     try:
         result: dict[str, Any] = json.JSONDecoder().raw_decode(path.read_text())[0]
     except (OSError, ValueError) as error:
-        raise RunFailed(
-            "tcp.no-download-result", "tcp-download left no result ({error}); see {path}", error=error, path=path
-        ) from error
+        raise RunFailed("tcp.no-download-result", f"tcp-download left no result ({error}); see {path}") from error
     if result["error"]:
-        raise RunFailed("tcp.download-failed", "tcp-download: {error}; see {path}", error=result["error"], path=path)
+        raise RunFailed("tcp.download-failed", f"tcp-download: {result['error']}; see {path}")
     return result
 
 

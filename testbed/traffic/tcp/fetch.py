@@ -184,9 +184,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
         try:
             found.append(json.loads(line))
         except ValueError:
-            raise RunFailed(
-                "fetch.bad-line", "{path}: line {line} is not JSON: {text}", path=path, line=number, text=line[:200]
-            ) from None
+            raise RunFailed("fetch.bad-line", f"{path}: line {number} is not JSON: {line[:200]}") from None
     return found
 
 
@@ -195,22 +193,13 @@ def pages_s(fetched: Sequence[Mapping[str, Any]], requested: Fetch) -> list[floa
     decides. Raises :class:`RunFailed` where one is missing, or has another size."""
     many = len(requested.objects_bytes)
     if len(fetched) != many * requested.rounds:
-        raise RunFailed(
-            "fetch.objects-missing",
-            "{fetched} of {expected} objects were fetched",
-            fetched=len(fetched),
-            expected=many * requested.rounds,
-        )
+        raise RunFailed("fetch.objects-missing", f"{len(fetched)} of {many * requested.rounds} objects were fetched")
     for one in fetched:
         expected = requested.objects_bytes[one["urlnum"]]
         if one["http_code"] != 200 or one["size_download"] != expected:
             raise RunFailed(
                 "fetch.object-incomplete",
-                "{url}: answered {http_code} with {size_download} of {expected} bytes",
-                url=one["url"],
-                http_code=one["http_code"],
-                size_download=one["size_download"],
-                expected=expected,
+                f"{one['url']}: answered {one['http_code']} with {one['size_download']} of {expected} bytes",
             )
     pages = [[float(one["time_total"]) for one in fetched[at : at + many]] for at in range(0, len(fetched), many)]
     return [max(times) if requested.parallel else sum(times) for times in pages]
@@ -236,9 +225,7 @@ def check_connections(connections: Sequence[Mapping[str, Any]], requested: Fetch
     if len(connections) != expected:
         raise RunFailed(
             "fetch.connections-shared",
-            "{expected} objects were fetched on {connections} connections, not each on its own",
-            expected=expected,
-            connections=len(connections),
+            f"{expected} objects were fetched on {len(connections)} connections, not each on its own",
         )
     for one in connections:
         for what, value in (
@@ -247,11 +234,6 @@ def check_connections(connections: Sequence[Mapping[str, Any]], requested: Fetch
         ):
             if one[what] != value:
                 raise RunFailed(
-                    "fetch.wrong-first",
-                    "the connection of {client} began with {what} {got}, not {value}",
-                    client=one["client"],
-                    what=what,
-                    got=one[what],
-                    value=value,
+                    "fetch.wrong-first", f"the connection of {one['client']} began with {what} {one[what]}, not {value}"
                 )
     return connections[0]

@@ -77,8 +77,7 @@ class Iperf3Transfer(Kind):
         if started_ns is None:
             raise RunFailed(
                 "iperf3.no-first-data",
-                "no sample of the sender's socket shows when the data began; see {file}",
-                file=self._json("client"),
+                f"no sample of the sender's socket shows when the data began; see {self._json('client')}",
             )
         reported = [interval["sum"] for interval in server["intervals"]]
         intervals = [float(interval["bits_per_second"]) / 1e6 for interval in reported]
@@ -116,12 +115,7 @@ class Iperf3Transfer(Kind):
             return None
         found = [c for c in read_connections(capture) if c.client == (self.stage.address("sender"), CLIENT_PORT)]
         if not found:
-            raise RunFailed(
-                "iperf3.no-connection",
-                "{capture} has no connection from port {client_port}",
-                capture=capture,
-                client_port=CLIENT_PORT,
-            )
+            raise RunFailed("iperf3.no-connection", f"{capture} has no connection from port {CLIENT_PORT}")
         return found[0]
 
     def _of_the_window(self, throughput_mbps: float, data: Connection | None) -> dict[str, float]:
@@ -140,9 +134,7 @@ class Iperf3Transfer(Kind):
             try:
                 second_half = steady(data)
             except NoTransfer as error:
-                raise RunFailed(
-                    "iperf3.packets-missing", "{capture}: {error}", capture=self.stage.capture("receiver"), error=error
-                ) from error
+                raise RunFailed("iperf3.packets-missing", f"{self.stage.capture('receiver')}: {error}") from error
             found |= {"observed_window_bytes": second_half.window_bytes, "steady_mbps": second_half.rate_bps / 1e6}
         elif later:
             found["observed_window_bytes"] = statistics.median(s.fields["peer_window_bytes"] for s in later)

@@ -62,7 +62,7 @@ def _found(arguments: Sequence[str]) -> tuple[Any, list[str], list[str]]:
         path.append(rest.pop(0))
         command = command.commands[path[-1]]
     if not path or hasattr(command, "commands"):
-        raise BadInput("test.no-verb", "{arguments} names no verb", arguments=shlex.join(arguments))
+        raise BadInput("test.no-verb", f"{shlex.join(arguments)} names no verb")
     return command, path, rest
 
 

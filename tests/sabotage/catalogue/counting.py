@@ -51,7 +51,7 @@ def _two_of_three(patch: pytest.MonkeyPatch) -> None:
 
 
 def _broken(folder: Path) -> None:
-    raise RunFailed("sim.ended", "the simulator ended with {status}: {said}", status=1, said="it was told to")
+    raise RunFailed("sim.ended", "the simulator ended with 1: it was told to")
 
 
 def _failed(folder: Path) -> None:

@@ -66,7 +66,8 @@ ENTRIES = (
         Swap(
             _PIPE,
             "\tif d.queue.full(d.limit) {\n\t\tif d.properties",
-            "\tif d.oneWay && d.counts.In%100 == 50 {\n\t\td.drop(frame, QueueFull)\n\t\treturn true\n\t}\n\tif d.queue.full(d.limit) {\n\t\tif d.properties",
+            "\tif d.oneWay && d.counts.In%100 == 50 {\n\t\td.drop(frame, QueueFull)\n\t\treturn true\n\t}\n\tif "
+            "d.queue.full(d.limit) {\n\t\tif d.properties",
         ),
     ),
 )

@@ -99,10 +99,8 @@ def _tcp_frames(path: Path) -> Iterator[tuple[float, Any, Any]]:
             if (layer := _LINK_LAYERS.get(frame.link_layer)) is None:
                 raise NotACapture(
                     "capture.link-type",
-                    "{path} is not a readable capture: its frames are of link type {link_type}; use "
-                    "Ethernet or Linux cooked ones",
-                    path=path,
-                    link_type=frame.link_layer,
+                    f"{path} is not a readable capture: its frames are of link type {frame.link_layer}; use Ethernet "
+                    "or Linux cooked ones",
                 )
             if (packet := _tcp_packet(frame.data, *layer)) is not None:
                 yield float(frame.time_s), packet, packet.data
