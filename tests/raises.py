@@ -1,36 +1,26 @@
-"""What tests expect of errors: a code and parameters, whatever the sentence that is made of them."""
+"""What tests expect of errors: a code, and values in the text, whatever the sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import pytest
 
 from testbed.errors import TestbedError
-from testbed.message import InvalidValue, Lines, Message
+from testbed.message import InvalidValue, Message
+from tests.said import Containing as Containing
+from tests.said import has
 
 Error = TypeVar("Error", bound=BaseException)
 
 
-@dataclass(frozen=True)
-class Containing:
-    """A parameter's value that has this in its text."""
-
-    part: str
-
-    def holds_for(self, value: object) -> bool:
-        """Whether it has."""
-        return self.part in str(value)
-
-
 class Said:
-    """A message with this code, and with these values among its parameters; those without are not looked at."""
+    """A message with this code, whose text or details have these values."""
 
-    def __init__(self, code: str, /, **parameters: Any) -> None:
-        self.code, self.parameters = code, parameters
+    def __init__(self, code: str, /, **values: Any) -> None:
+        self.code, self.values = code, values
 
     def __repr__(self) -> str:
         return self.code
@@ -40,32 +30,24 @@ class Said:
         if said.code != self.code:
             return [f"the code is {said.code}, not {self.code}: {said}"]
         found = [] if str(said) else ["has no text"]
-        for name, expected in self.parameters.items():
-            value = said.parameters.get(name, "nothing")
-            if isinstance(expected, Containing):
-                same = expected.holds_for(value)
-            else:
-                # Of exceptions and paths the text is what matters.
-                same = value == expected or (isinstance(expected, str) and str(value) == expected)
-            if not same:
-                found.append(f"{name} is {value!r}, not {expected!r}: {said}")
-        return found
+        return found + [
+            f"{name} is not {value!r}: {said}" for name, value in self.values.items() if not has(said, name, value)
+        ]
 
     def check(self, error: BaseException | Message | None) -> None:
         """Fail unless the error says it; of several mistakes that an error tells one has to be this one."""
         assert isinstance(error, (TestbedError, InvalidValue, Message)), f"has no code: {error!r}"
         said = error if isinstance(error, Message) else error.said
-        several = said.parameters.get("mistakes")
-        all_of_it = [said, *(several if isinstance(several, Lines) else ())]
+        all_of_it = [said, *said.details.get("mistakes", ())]
         differences = [self.differences(one) for one in all_of_it]
         assert [] in differences, "\n".join(line for some in differences for line in some)
 
 
 @contextmanager
 def raises(
-    kind: type[Error] | tuple[type[Error], ...], said: str | Said, /, **parameters: Any
+    kind: type[Error] | tuple[type[Error], ...], said: str | Said, /, **values: Any
 ) -> Iterator[pytest.ExceptionInfo[Error]]:
-    """As ``pytest.raises``, of an error that says this: a code, and some of its parameters."""
+    """As ``pytest.raises``, of an error that says this: a code, and values in the text."""
     with pytest.raises(kind) as raised:
         yield raised
-    (said if isinstance(said, Said) else Said(said, **parameters)).check(raised.value)
+    (said if isinstance(said, Said) else Said(said, **values)).check(raised.value)

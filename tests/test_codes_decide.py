@@ -104,7 +104,7 @@ def test_no_page_and_no_program_in_go_decides_by_words() -> None:
 @pytest.fixture
 def reworded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every text with a code says something else."""
-    monkeypatch.setattr(Message, "__str__", lambda message: f"<{len(message.code)} {sorted(message.parameters)}>")
+    monkeypatch.setattr(Message, "__str__", lambda message: f"<{len(message.code)} {sorted(message.details)}>")
 
 
 def verdict_of(error: Exception) -> dict[str, Any]:

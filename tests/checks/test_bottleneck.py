@@ -12,7 +12,7 @@ from testbed.judge.checks import Check, CheckResult
 from testbed.judge.checks.parameters import CheckParameters
 from testbed.series import Samples
 from tests.checks.in_memory import ALL, at, event, evidence_of, judged, of_session, small_plan, small_session, ticks
-from tests.said import Saying, sentences
+from tests.said import Saying, has, sentences
 
 ADAPTER: TypeAdapter[CheckParameters] = TypeAdapter(Check)
 LINK_BPS = 1000 * 10_000
@@ -72,7 +72,7 @@ def test_what_arrives_is_a_part_of_what_the_link_carries() -> None:
     assert result.said == Saying(
         "bottleneck.utilization", check={**of_fast, "min": 0.7}, used=0.8, carried_mbit_s=10.0, each="s1 8.000"
     )
-    assert result.said.parameters["carried_mbit_s"] == 10.0, "to the last digit"
+    assert has(result.said, "carried_mbit_s", 10.0)
     two = asked_of({"s1": 0.6, "s2": 0.2})
     assert two.said == Saying(
         "bottleneck.utilization",

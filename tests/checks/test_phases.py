@@ -167,7 +167,7 @@ def test_level_at_a_time_and_all_the_time(tmp_path: Path) -> None:
     )
     assert [c.status for c in (dip, never, before, late)] == ["pass", "fail", "pass", "insufficient-data"]
     assert dip.measured == pytest.approx(0.61, abs=0.01)
-    assert (late.code, late.said.parameters["at_s"]) == ("level.no-sample", 30)
+    assert late.said == Saying("level.no-sample", at_s=30)
 
 
 def test_settles_tells_when(tmp_path: Path) -> None:

@@ -60,8 +60,8 @@ def test_changed_data_are_found_out(folder):
     path.write_text("\n".join(lines[:-40]) + "\n" + lines[-1] + "\n")
     _, found = judged_again(folder)
     assert "checks[database].figures.file_points" in places(found, "difference.value")
-    (status,) = (said for said in found if said.parameters["where"] == "checks[database].status")
-    assert status.parameters["recorded"] == "pass"
+    (status,) = (said for said in found if said.details["where"] == "checks[database].status")
+    assert status.details["recorded"] == "pass"
 
 
 @pytest.mark.parametrize("name", ["plan.json", "telemetry.lp", "verdict.json"])

@@ -170,8 +170,8 @@ def test_a_relay_that_ended_says_why(tmp_path: Path) -> None:
     failed = ended.failed(at_once=True)
     assert failed is not None
     assert failed.code == "relay.ended-elsewhere"
-    assert failed.parameters["machine"] == "m1"
-    assert failed.parameters["said"] == f": ncp-link: link one: interface l1a: there is none (log: {log})"
+    assert "m1" in str(failed)
+    assert str(failed).endswith(f": ncp-link: link one: interface l1a: there is none (log: {log})")
     assert log.read_bytes() == machine.container.logs()
 
 

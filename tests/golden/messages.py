@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import re
-import string
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,9 @@ CATALOGUE = Path(__file__).with_name("messages.tsv")
 FOLDERS = ("testbed", "topologies", "dashboards")
 ROOTS = {"Message", "TestbedError", "InvalidValue"}
 """Classes whose first arguments are a code and a text; classes made from them are the same."""
+HANDED_ON = ("testbed/errors.py", "testbed/message.py")
+"""Files whose calls hand on what others have written."""
+BRACES = re.compile(r"\{[a-z_.]+(![rs])?(:[^{} ]+)?\}")
 CODE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*(\.[a-z0-9]+(-[a-z0-9]+)*)+")
 
 
@@ -25,17 +27,14 @@ class Entry:
     """A text in the source."""
 
     code: str
-    template: str
+    text: str
     hint: str
     place: str = field(compare=False)
     """File and line."""
-    keywords: frozenset[str] = field(compare=False)
 
     def row(self) -> str:
         """Its line in the catalogue."""
-        return "\t".join(
-            text.replace("\\", r"\\").replace("\n", r"\n") for text in (self.code, self.template, self.hint)
-        )
+        return "\t".join(text.replace("\\", r"\\").replace("\n", r"\n") for text in (self.code, self.text, self.hint))
 
 
 def sources(checkout: Path = CHECKOUT) -> dict[str, ast.Module]:
@@ -70,16 +69,18 @@ def read(modules: dict[str, ast.Module]) -> tuple[list[Entry], list[str]]:
                 entries += _unknown_names(call, place, constants)
                 continue
             if any(keyword.arg is None for keyword in call.keywords):
-                if file not in ("testbed/errors.py", "testbed/message.py"):
-                    wrong.append(f"{place}: write each parameter by its name")
+                if file not in HANDED_ON:
+                    wrong.append(f"{place}: write each detail by its name")
                 continue
             texts = [_text(argument, constants) for argument in call.args]
             if not 2 <= len(texts) <= 3 or None in texts:
-                if file not in ("testbed/errors.py", "testbed/message.py"):
+                if file not in HANDED_ON and any(text is not None for text in texts[:2]):
                     wrong.append(f"{place}: begin with a code and a text, then perhaps a hint, all of them literal")
                 continue
-            code, template, hint = (str(text) for text in [*texts, ""][:3])
-            entries.append(Entry(code, template, hint, place, frozenset(str(k.arg) for k in call.keywords)))
+            code, text, hint = (str(text) for text in [*texts, ""][:3])
+            if any(isinstance(argument, ast.Constant) and BRACES.search(str(argument.value)) for argument in call.args):
+                wrong.append(f"{place}: {code}: a name in braces, in a text that is no f-string")
+            entries.append(Entry(code, text, hint, place))
     return entries, wrong + list(_mistakes(entries))
 
 
@@ -87,8 +88,7 @@ def _unknown_names(call: ast.Call, place: str, constants: dict[str, str]) -> Ite
     """The entry of a call of :func:`testbed.message.unknown`, whose text is the same for all."""
     code, kind = (_text(argument, constants) for argument in call.args[:2])
     if code is not None:
-        text = f"there is no {kind or '{kind}'} {{name!r}}{{guess}}"
-        yield Entry(code, text, "", place, frozenset(_placeholders(text)))
+        yield Entry(code, f"there is no {kind or '{kind}'} {{name!r}}{{guess}}", "", place)
 
 
 def _mistakes(entries: list[Entry]) -> Iterator[str]:
@@ -96,18 +96,14 @@ def _mistakes(entries: list[Entry]) -> Iterator[str]:
     for entry in entries:
         if not CODE.fullmatch(entry.code):
             yield f"{entry.place}: {entry.code!r} should be words with dots between them, like result.no-folder"
-        if (before := first.setdefault(entry.code, entry)).template != entry.template:
+        before = first.setdefault(entry.code, entry)
+        if _words(before.text) != _words(entry.text):
             yield f"{entry.place}: {entry.code} has another text at {before.place}; give it a code of its own"
-        if "place" in entry.keywords:
-            yield f"{entry.place}: {entry.code}: 'place' is what Message.at gives; choose another name"
-        placeholders = _placeholders(entry.template) | _placeholders(entry.hint)
-        if placeholders != entry.keywords:
-            yield f"{entry.place}: {entry.code}: not both in text and parameters: {placeholders ^ entry.keywords}"
 
 
-def _placeholders(text: str) -> set[str]:
-    """The parameters that a text names, with or without an attribute or item (``{agent.host}``, ``{row[sent]}``)."""
-    return {re.split(r"[.\[]", name)[0] for _, name, _, _ in string.Formatter().parse(text) if name is not None}
+def _words(text: str) -> str:
+    """The text, whatever the values in it are called."""
+    return re.sub(r"\{[^{}]*\}", "{}", text)
 
 
 def _calls(module: ast.Module, names: set[str]) -> Iterator[ast.Call]:
@@ -129,14 +125,25 @@ def _constants(module: ast.Module) -> dict[str, str]:
 
 
 def _text(node: ast.expr, constants: dict[str, str]) -> str | None:
+    if isinstance(node, ast.JoinedStr):
+        return "".join(
+            str(part.value) if isinstance(part, ast.Constant) else _placeholder(part) for part in node.values
+        )
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     return constants.get(node.id) if isinstance(node, ast.Name) else None
 
 
+def _placeholder(part: ast.expr) -> str:
+    """A value's expression in braces; three dots for one with words of its own."""
+    text = ast.unparse(ast.JoinedStr([part]))[3:-2]
+    return "{…}" if re.search(r"""["'{]""", text) else f"{{{text}}}"
+
+
 def catalogue(entries: list[Entry]) -> str:
     """The text of ``messages.tsv``."""
-    return "".join(f"{entry.row()}\n" for entry in sorted(set(entries)))
+    by_code = {entry.code: entry for entry in sorted(entries, reverse=True)}
+    return "".join(f"{entry.row()}\n" for entry in sorted(by_code.values()))
 
 
 def write() -> None:

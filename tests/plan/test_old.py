@@ -67,7 +67,7 @@ def test_a_rate_that_was_changed_afterwards_is_named(tmp_path: Path, key: str, v
     forged = before()
     forged["links"][1][key] = value
     (found,) = differences("", forged, old.as_in(forged, today()))
-    assert found.parameters["where"] == f"links[slow].{key}"
+    assert found.details["where"] == f"links[slow].{key}"
     assert read(forged, tmp_path)["links"][1]["rate_bps"] == forged["links"][1]["rate_bps"]
 
 

@@ -28,7 +28,7 @@ def heard(agent: Any, *answers: tuple[float, bool]) -> None:
 
 def test_one_that_hangs_is_told_of() -> None:
     hanging = One()
-    with raises(RunFailed, "agent.silent", agent=hanging.place, seconds=10.0):
+    with raises(RunFailed, "agent.silent", agent="s1-sender on h1", seconds=10.0):
         heard(hanging, (1.0, True), (2.0, False), (1.0 + SILENT_S, False))
 
 

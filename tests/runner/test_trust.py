@@ -48,8 +48,8 @@ def test_a_link_off_its_limits_is_named_with_both_figures() -> None:
     slow, short = reading(rate_bps=7.8e6), reading(direction="ba", delay_ms=0.1)
     assert (slow.rate_error, short.delay_error_ms) == pytest.approx((-0.025, -49.9))
     assert off_limits([slow, short], LIMITS) == [
-        Saying("calibration.rate-off", link=slow, mbps=7.8, planned_mbps=8.0, limit=0.02),
-        Saying("calibration.delay-off", link=short, limit=1.0),
+        Saying("calibration.rate-off", link="link fast ab", mbps=7.8, planned_mbps=8.0, limit=0.02),
+        Saying("calibration.delay-off", link="link fast ba", delay_ms=0.1, error_ms=-49.9, limit=1.0),
     ]
 
 
@@ -57,7 +57,7 @@ def test_a_loss_is_judged_by_what_chance_allows() -> None:
     asked = {"loss_asked": 0.01, "sent": 2000}
     assert off_limits([reading(loss=0.015, **asked)], LIMITS) == []
     off = reading(loss=0.0, **asked)
-    assert off_limits([off], LIMITS) == [Saying("calibration.loss-off", link=off)]
+    assert off_limits([off], LIMITS) == [Saying("calibration.loss-off", link="link fast ab", loss=0.0, planned=0.01)]
 
 
 def relayed(late_us: float, lost: int) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def test_what_makes_a_run_untrusted() -> None:
     assert list(said.said) == [
         Saying("link.late", late_ms=2.5, limit_ms=2.0).at("link fast ab"),
         Saying("relay.lost", frames=3).at("link fast ab"),
-        Saying("queue.dropped", qdisc=shaper(7)),
+        Saying("queue.dropped", qdisc="h1 h1-eth1: the htb", drops=7),
         Saying("machine.starved", idle=0.01, limit=0.05),
     ]
     assert said.codes == codes(said.said)
@@ -147,7 +147,7 @@ def test_a_throttled_real_time_load_is_a_busy_stretch() -> None:
 def test_drops_count_once_and_only_where_nobody_asked_for_them() -> None:
     below = {"host": "h1", "dev": "h1-eth1", "kind": "bfifo", "parent": "1:1", "drops": 7}
     (reason,) = trust(qdiscs=[shaper(7), below]).said
-    assert reason == Saying("queue.dropped", qdisc=shaper(7))
+    assert reason == Saying("queue.dropped", qdisc="h1 h1-eth1: the htb", drops=7)
     middle = {"host": "fabric", "drops": 9}
     queue_in_the_middle = [
         {**middle, "dev": "l1x", "kind": "htb", "root": True},

@@ -300,6 +300,6 @@ def test_a_result_keeps_it_and_verifying_never_carries_it_out(folder: Path, tmp_
     (folder / "scenario.yaml").write_text("name: ladder\nextends: ./scenario.py\n")
     said = verify_folder(folder).differences
     (program_changed,) = (one for one in said if places([one]) == ["provenance.json: run.scenario_py_sha256"])
-    assert program_changed.parameters["recorded"] == digest
+    assert program_changed.details["recorded"] == digest
     assert "plan.can-not-be-made-again" in codes(said)
     assert not marker.exists()

@@ -247,8 +247,8 @@ def test_a_failing_task_is_named_with_its_message_and_the_log(tmp_path: Path, se
     told = Told()
     with pytest.raises(this_machine.SetupFailed) as raised:
         this_machine.setup(told, ["chosen"], str(playbook))
-    assert raised.value.parameters["task"] == "A step that fails"
-    assert "the disk is full" in raised.value.parameters["reason"]
+    assert "A step that fails" in raised.value.message
+    assert "the disk is full" in raised.value.message
     assert list(told.steps) == ["A step that works", "A step that fails"]
     assert told.steps["A step that works"].note == "done"
     assert str(setup_log) in raised.value.hint

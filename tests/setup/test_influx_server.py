@@ -137,7 +137,7 @@ def test_a_port_held_by_another_process_is_named_with_the_fix(influx_state: Path
         with raises(influx.PortInUse, "influx.port-in-use", port=free_port) as raised:
             influx.ensure()
     assert raised.value.exit_code == Exit.CANNOT_RUN
-    assert f"(pid {os.getpid()})" in raised.value.parameters["owner"]
+    assert f"(pid {os.getpid()})" in raised.value.message
     assert f"NCP_TESTBED_INFLUX_PORT={free_port + 1}" in raised.value.hint
 
 

@@ -83,8 +83,7 @@ def test_the_whole_verdict() -> None:
 def test_twenty_runs_that_do_not_hold_are_named(failed: int, more: int) -> None:
     runs = [cell("near", "a"), *(cell("near", "b", "fail", "late", number) for number in range(1, failed + 1))]
     said = judging.judge_runs(runs, holds="hold").said
-    assert (said.code, said.parameters["held"], said.parameters["runs"]) == ("runs.hold-their-checks", 1, failed + 1)
-    assert said.parameters["holds"] == "hold"
+    assert said == Saying("runs.hold-their-checks", held=1, runs=failed + 1, holds="hold")
     named = [Saying("run.apart", row="near", column="b", repetition=n, why="late") for n in range(1, failed + 1)]
     assert list(said.further) == [*named[:20], *([Saying("runs.and-more", more=more)] if more else [])]
 

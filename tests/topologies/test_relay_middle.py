@@ -6,6 +6,7 @@ import pytest
 
 from testbed.machine import build
 from tests.netem.lab import Lab, flow, lab
+from tests.said import Saying
 from topologies.commands import CommandFailed
 from topologies.link import resolve_link
 from topologies.relay_middle import RelayMiddle
@@ -52,4 +53,4 @@ def test_what_the_relay_refuses_is_said() -> None:
             net.middle.change(LINK, "ab", {"loss": 0.1})
         failed = net.middle.failed()
         assert failed is not None
-        assert (failed.code, failed.parameters["status"]) == ("relay.ended", -9)
+        assert failed == Saying("relay.ended", status=-9)

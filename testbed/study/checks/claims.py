@@ -134,7 +134,7 @@ Apart = tuple[Status, str]
 
 
 def _run_apart(verdict: Verdict, result: CheckResult | None) -> Apart | None:
-    """What keeps a single run or a sweep from deciding a claim."""
+    """The reason that keeps a single run or a sweep from deciding a claim."""
     if not verdict.trust.trusted:
         return Status.UNTRUSTED, "; ".join(verdict.trust.reasons)
     failed = _failed_fact((check.name, check.judge, check.status) for check in verdict.checks if check is not result)
