@@ -224,11 +224,8 @@ def by_case(base: Group, other: Group) -> dict[str, tuple[list[Run], list[Run]]]
     it is, under an empty name."""
     if len(base.cases) == len(other.cases) == 1:
         return {"": (base.trusted, other.trusted)}
-    return {
-        case: ([run for run in base.trusted if run.case == case], [run for run in other.trusted if run.case == case])
-        for case in base.cases
-        if case in other.cases
-    }
+    one, two = ({case: [run for run in of.trusted if run.case == case] for case in of.cases} for of in (base, other))
+    return {case: (runs, two[case]) for case, runs in one.items() if case in two}
 
 
 def cases_of_one(base: Group, other: Group) -> list[str]:
@@ -330,10 +327,9 @@ def _difference(group: str, case: str, name: str, a: Sequence[Run], b: Sequence[
 def interval(a: NDArray[np.float64], b: NDArray[np.float64], *, paired: bool, level: float) -> Interval | None:
     """Confidence interval of mean(b) − mean(a); None for fewer than :data:`LEAST_N` values of either.
 
-    It is Student's interval (Welch's for runs that are not paired), widened to the percentile bootstrap's if that is
-    wider. ``level`` is nominal: Student's interval has it for normally distributed values, Welch's nearly, which a
-    handful of runs can't show. The bootstrap alone has less: resampling can't go beyond the values, so that three
-    normal values at "95%" cover their mean in 75% of cases. docs/statistics.md has the coverage of both elsewhere."""
+    It is Student's interval (Welch's for runs that are not paired), which has the ``level`` for normally distributed
+    values, widened to the percentile bootstrap's if that is wider. The bootstrap alone has less: resampling can't go
+    beyond the values. docs/statistics.md has the coverage of both."""
     if min(a.size, b.size) < LEAST_N:
         return None
     samples = [b - a] if paired else [b, a]

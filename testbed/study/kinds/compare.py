@@ -82,11 +82,6 @@ def named_places(text: str) -> tuple[str, list[str]]:
     return name, [place for place in places.split(",") if place]
 
 
-def is_recorded(text: str) -> bool:
-    """Whether an argument names existing result folders."""
-    return all(Path(place).is_dir() or ("*" in place and "/" in place) for place in text.split(","))
-
-
 def recorded(name: str, places: Sequence[str]) -> Group:
     """Reads all runs in the given folders (of runs, tables or several runs) as a group."""
     found: list[Run | None] = []
@@ -192,9 +187,11 @@ def groups(
     sources: list[tuple[str, list[str] | Variant]] = []
     for text in what:
         places = text.split(",")
-        name = Path(places[0]).resolve().name
-        taken = name in [other for other, _ in sources]
-        sources.append((text if taken else name, places) if is_recorded(text) else variant(text, scenario))
+        if all(Path(place).is_dir() or ("*" in place and "/" in place) for place in places):
+            name = Path(places[0]).resolve().name
+            sources.append((text if name in dict(sources) else name, places))
+        else:
+            sources.append(variant(text, scenario))
     sources += [named_places(text) for text in named]
     sources += [(commit, Variant(scenario, (), commit)) for commit in commits]
     names = [name for name, _ in sources]
