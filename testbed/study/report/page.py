@@ -180,16 +180,16 @@ _KINDS = {
 def write_claims(folder: Path) -> Path:
     """Write the page from ``claims.json`` and the runs' small files alone; returns its path. BadInput where a file is
     missing or broken."""
-    from testbed.study.checks.judged import Judged, read_claims
+    from testbed.study.checks.judged import judged_in, read_claims
 
     document, provenance = read_claims(folder), folder / "provenance.json"
-    claims = [Judged(**entry) for entry in document["claims"]]
+    claims = judged_in(document)
     drawn = plots.published(claims)
     for name, run in document["runs"].items():
         if run["folder"]:
             drawn += plots.of_run(name, confine.inside(folder, run["folder"]))
-    besides = document.get("beside", [])
-    engines = {name: ENGINES[name].title for name in (*(other["engine"] for other in besides), document["engine"])}
+    besides = [other["engine"] for other in document.get("beside", [])]
+    engines = {name: ENGINES[name].title for name in (*besides, document["engine"])}
     titles, setups = list(engines.values()), document.get("setups", {})
     shown = [_claim(claim, folder, engines) | {"setup": setups.get(claim.id)} for claim in claims]
     of_sources = [(s, [c for c in shown if c["source"] == name]) for name, s in document["sources"].items()]
@@ -202,11 +202,7 @@ def write_claims(folder: Path) -> Path:
         heading="What the sources claim, and what was measured",
         lead=[document["summary"]],
         all=document,
-        model=ENGINES[document["engine"]].model,
-        besides=[
-            {**other, "title": ENGINES[other["engine"]].title, "model": ENGINES[other["engine"]].model}
-            for other in besides
-        ],
+        engine_of=ENGINES,
         engines=titles,
         measured_heads=[f"Measured: {title}" for title in titles] if besides else ["Measured"],
         machine=_machine(read_json(provenance) if provenance.is_file() else {}),
@@ -219,13 +215,14 @@ def _claim(claim: Judged, folder: Path, engines: Mapping[str, str]) -> dict[str,
     """A claim as the page has it, on each of the engines, the last of which is the page's own.
 
     What is not in the folder is named, not linked."""
-    *others, own = engines.items()
+    *others, own = engines
     sides: list[dict[str, Any]] = []
-    for engine, title in others:
-        found = claim.beside.get(engine, {"verdict": Status.SKIPPED, "measured": "", "n": "", "reason": ""})
-        word, status = _badge(claim, found["verdict"]) if engine in claim.beside else (words.STATUS[Status.SKIPPED], "")
-        sides.append({"n_told": found["n"], **found, "title": title, "word": word, "status": status})
-        sides[-1] |= {"reason": found["reason"] if found["verdict"] != claim.verdict else "", "differences": []}
+    for engine in others:
+        found = claim.beside.get(engine)
+        word, status = _badge(claim, found["verdict"]) if found else (words.STATUS[Status.SKIPPED], "")
+        reason = found["reason"] if found and found["verdict"] != claim.verdict else ""
+        told = {"n_told": found["n"], **found} if found else {"measured": "", "n_told": ""}
+        sides.append({**told, "title": engines[engine], "word": word, "status": status, "reason": reason})
     differences = [
         f"as {engines[engine]}" if off == "same" else f"{off} from {engines[engine]}"
         for engine, found in claim.beside.items()
@@ -238,9 +235,9 @@ def _claim(claim: Judged, folder: Path, engines: Mapping[str, str]) -> dict[str,
         **claim.as_json(),
         **of_own,
         "kind": _KINDS[claim.kind],
-        "sides": [*sides, {**of_own, "title": own[1], "differences": differences, "reason": ""}],
+        "sides": [*sides, {**of_own, "title": engines[own], "differences": differences, "reason": ""}],
         "report": claim.report if there else "",
-        "intervals": _intervals(claim),
+        "intervals": _intervals(claim) if len(claim.figures) > 1 else [],
     }
 
 
@@ -259,25 +256,17 @@ def _badge(claim: Judged, verdict: str) -> tuple[str, str]:
 
 def _intervals(claim: Judged) -> list[str]:
     """Intervals where several figures decide; a single one is in ``measured``."""
-    if len(claim.figures) < 2:
-        return []
-    found = []
-    for name, value in claim.figures.items():
-        ends = [words.figure(end) for end in claim.intervals.get(name, ())[:2]]
-        found.append(f"{name}: {words.figure(value)}" + (f" [{', '.join(ends)}]" if ends else ""))
-    return found
+    of = {name: ", ".join(map(words.figure, claim.intervals.get(name, ())[:2])) for name in claim.figures}
+    return [
+        f"{name}: {words.figure(claim.figures[name])}" + (f" [{ends}]" if ends else "") for name, ends in of.items()
+    ]
 
 
-def _machine(provenance: Mapping[str, Any]) -> list[tuple[str, str]]:
-    changed = ", with changes that are not committed" if provenance.get("uncommitted_changes") else ""
-    facts = {
-        "Commit": provenance.get("commit", "") + changed,
-        "Kernel": provenance.get("kernel", {}).get("release", ""),
-        "Machine": provenance.get("machine", ""),
-        "Python": provenance.get("python", ""),
-        "Written": provenance.get("written", ""),
-    }
-    return [(name, str(value)) for name, value in facts.items() if value]
+def _machine(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    changed = ", with changes that are not committed" if facts.get("uncommitted_changes") else ""
+    commit, kernel = facts.get("commit", "") + changed, facts.get("kernel", {}).get("release", "")
+    rest = ((name, facts.get(name.lower())) for name in ("Machine", "Python", "Written"))
+    return [(name, str(value)) for name, value in (("Commit", commit), ("Kernel", kernel), *rest) if value]
 
 
 def write_comparison(folder: Path, comparison: Comparison, home: Path | None = None) -> Path:

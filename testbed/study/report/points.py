@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -27,29 +27,26 @@ def table_lines(document: Mapping[str, Any], variant: Variant, at_ns: int) -> li
     What others measured is in columns named ``<who>: <column>``, with n 0. Cells without a value have no point.
     """
     tags = {"run": document["run"], "scenario": document["name"], "engine": document["engine"], "variant": variant}
-    points = [
-        {
-            "measurement": "table_cell",
-            "tags": {**tags, "row": row["name"], "column": column, "figure": figure},
-            "fields": fields
-            | {"position": position}
-            | ({"bound": float(row["bounds"][figure])} if figure in row["bounds"] else {}),
-            "time": at_ns,
-        }
-        for position, row in enumerate(document["rows"], start=1)
-        for figure in document["figures"]
-        for column, fields in _cells(row, figure)
-    ]
+    points = []
+    for position, row in enumerate(document["rows"], start=1):
+        for figure in document["figures"]:
+            bound = {"bound": float(row["bounds"][figure])} if figure in row["bounds"] else {}
+            cells = [
+                (column, {word: float(spread[key]) for word, key in _FIELDS.items()} | {"n": int(spread["n"])})
+                for column, spread in row["cells"][figure].items()
+                if spread["n"]
+            ]
+            cells += [
+                (f"{known['by']}: {known['column']}", {"median": float(known["value"]), "n": 0})
+                for known in row["known"]
+                if known["figure"] == figure
+            ]
+            for column, fields in cells:
+                at = {**tags, "row": row["name"], "column": column, "figure": figure}
+                values = fields | {"position": position} | bound
+                points.append({"measurement": "table_cell", "tags": at, "fields": values, "time": at_ns})
     return str(make_lines({"points": points})).splitlines() if points else []
 
 
-def _cells(row: Mapping[str, Any], figure: str) -> Iterator[tuple[str, dict[str, float | int]]]:
-    for column, spread in row["cells"][figure].items():
-        if spread["n"]:
-            fields = {
-                word: float(spread[key]) for word, key in (("median", "median"), ("lowest", "low"), ("highest", "high"))
-            }
-            yield column, fields | {"n": int(spread["n"])}
-    for known in row["known"]:
-        if known["figure"] == figure:
-            yield f"{known['by']}: {known['column']}", {"median": float(known["value"]), "n": 0}
+_FIELDS = {"median": "median", "lowest": "low", "highest": "high"}
+"""Keys of a spread in ``table.json`` by field."""
