@@ -1,17 +1,21 @@
-"""Namespaces for a benchmark, and the two ends of what is measured."""
+"""Common parts of the benchmarks of links: namespaces, the two ends of what is measured, candidates, repeats."""
 
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from pathlib import Path
+from typing import Protocol, TypeVar
 
 from testbed.errors import RunFailed
 from topologies.commands import dies_with_us, in_namespace, run
 from topologies.fabric import namespace_of, quiet_interfaces
 from topologies.within import within
+
+C = TypeVar("C")
 
 
 @dataclass(frozen=True)
@@ -74,3 +78,39 @@ def namespace() -> Iterator[int]:
             yield holder.pid
         finally:
             holder.terminate()
+
+
+@dataclass
+class Bench:
+    """The benchmark of links while it runs."""
+
+    fabric_name: str
+    binary: Path
+    """``ncp-link``."""
+    candidates: Mapping[str, Candidate]
+    """Links by their names: :data:`OURS`, and peers."""
+    quick: bool
+    say: Callable[[str], None]
+    ends_s: float
+    """Deadline (monotonic)."""
+
+    @property
+    def left_s(self) -> float:
+        """Seconds left."""
+        return self.ends_s - time.monotonic()
+
+    def repeats(self, what: str, most: int, budget_s: float) -> Iterator[int]:
+        """Numbers of repeats from 0: at least one, then as long as another fits the budget and the time left."""
+        begun = time.monotonic()
+        for number in range(most):
+            elapsed = time.monotonic() - begun
+            if number and elapsed * (number + 1) / number > min(budget_s, elapsed + self.left_s):
+                return
+            self.say(f"{what}, repeat {number + 1} of {most}; {max(0, self.left_s):.0f} s left at most")
+            yield number
+
+    def turns(self, what: str, candidates: Mapping[str, C], most: int, budget_s: float) -> Iterator[tuple[int, str, C]]:
+        """Each repeat with each of the candidates, which take turns."""
+        for number in self.repeats(what, most, budget_s):
+            for name, candidate in candidates.items():
+                yield number, name, candidate

@@ -7,17 +7,17 @@ import statistics
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from scipy import stats
+
 from testbed.engines.mininet.engine import ENGINE
 from testbed.errors import RunFailed, TestbedError
 from testbed.lab import scale
-from testbed.lab.bench import Bench
 from testbed.lab.benchmark import Benchmark, Measurement
-from testbed.lab.ends import Candidate, LinkRequest
-from testbed.lab.figures import Spread, binomial_interval, quantile
+from testbed.lab.ends import Bench, Candidate, LinkRequest
 from testbed.lab.instrument import WARM_UP_S, ncp_link, rate_errors, rtts_ms, tcp_goodput_bps
 from testbed.lab.ours import Ours
 from testbed.lab.peers import Mahimahi, Rattan
-from testbed.lab.table import Section
+from testbed.lab.table import Section, Spread, quantile
 from topologies.commands import CommandFailed
 from topologies.middle import has_netem
 
@@ -103,6 +103,14 @@ def rate(bench: Bench) -> Section:
         "device for mahimahi, IP packets for rattan), and is judged by that. Median of N windows."
     )
     return section
+
+
+def binomial_interval(trials: int, chance: float, confidence: float = 0.99) -> tuple[int, int]:
+    """Fewest and most successes of ``trials`` that are not to be wondered at: each tail beyond has at most
+    half of ``1 - confidence``. Exact."""
+    tail = (1 - confidence) / 2
+    low, high = stats.binom.ppf([tail, 1 - tail], trials, chance)
+    return int(low), int(high)
 
 
 def loss(bench: Bench) -> Section:

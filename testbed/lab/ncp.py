@@ -16,8 +16,7 @@ from testbed.errors import RunFailed
 from testbed.lab import instrument
 from testbed.lab.benchmark import Benchmark, Measurement
 from testbed.lab.ends import Between, End, namespace
-from testbed.lab.figures import Spread
-from testbed.lab.table import Section
+from testbed.lab.table import Section, Spread
 from testbed.runtime.agents import AgentPlace, ProcessAgent, control, why_it_ended
 from testbed.runtime.processes import Supervised
 from testbed.runtime.transfer import await_ready

@@ -8,9 +8,8 @@ from typing import Any
 
 from testbed.engines.sim.engine import ENGINE
 from testbed.lab.benchmark import Benchmark, Measurement
-from testbed.lab.figures import quantile
 from testbed.lab.simulator import call
-from testbed.lab.table import Section
+from testbed.lab.table import Section, quantile
 
 SESSIONS, QUICK_SESSIONS = (10, 100, 1000), (10, 100)
 MOST_CPU_S = 300

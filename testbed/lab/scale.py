@@ -11,12 +11,10 @@ from typing import Any
 
 from typing_extensions import Self
 
-from testbed.lab.bench import Bench
-from testbed.lab.ends import LinkRequest
-from testbed.lab.figures import Spread
+from testbed.lab.ends import Bench, LinkRequest
 from testbed.lab.instrument import ncp_link
 from testbed.lab.ours import Hosts, hosts, plan_of
-from testbed.lab.table import Section
+from testbed.lab.table import Section, Spread
 from testbed.runtime.processes import Supervised
 from topologies.link import Link
 from topologies.relay_middle import RelayMiddle, links_only_plan

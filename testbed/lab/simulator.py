@@ -18,8 +18,7 @@ from testbed.documents import read_json
 from testbed.engines import Options
 from testbed.engines.sim.engine import ENGINE
 from testbed.lab.benchmark import Benchmark, Measurement
-from testbed.lab.figures import Spread
-from testbed.lab.table import Section
+from testbed.lab.table import Section, Spread
 from testbed.planning.resolve import resolve
 from testbed.planning.sessions import PolicyFacts
 from testbed.scenario.load import load as load_scenario

@@ -1,13 +1,39 @@
-"""Results of a benchmark: tables, and targets met or missed, as text for a terminal and as Markdown for a README."""
+"""Results of a benchmark: statistics of repeats, tables, and targets met or missed, for a terminal and as Markdown."""
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from textwrap import indent
 from typing import Any
 
 WORDS = {True: "PASS", False: "FAIL", None: "–"}
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Median, smallest and largest of ``n`` repeats."""
+
+    median: float
+    low: float
+    high: float
+    n: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """Raises :class:`ValueError` without any value."""
+        return cls(statistics.median(values), min(values), max(values), len(values))
+
+    def __format__(self, spec: str) -> str:
+        """``0.031 (0.028–0.040)`` by ``.3f``."""
+        return f"{self.median:{spec}} ({self.low:{spec}}–{self.high:{spec}})"
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The smallest value that the share of all does not exceed (nearest rank)."""
+    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 
 @dataclass(frozen=True)

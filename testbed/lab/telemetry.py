@@ -14,8 +14,7 @@ from testbed.errors import RunFailed
 from testbed.judge.checks.result import Verdict
 from testbed.lab import telemetry_load
 from testbed.lab.benchmark import Benchmark, Measurement
-from testbed.lab.figures import Spread
-from testbed.lab.table import Section
+from testbed.lab.table import Section, Spread
 from testbed.lab.telemetry_load import Load
 from testbed.planning.resolve import Choices, resolve
 from testbed.scenario.load import load as load_scenario

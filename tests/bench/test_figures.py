@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.lab.figures import Spread, binomial_interval, quantile
+from testbed.lab.links import binomial_interval
+from testbed.lab.table import Spread, quantile
 
 numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=50)
 
