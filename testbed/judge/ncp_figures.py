@@ -83,6 +83,7 @@ def measure(plan: Plan, folder: Path) -> dict[str, Any]:
     goodput = goodput_bps(evidence, session)
     bound = planned.bound_bps(plan, session)
     sender = next(r for r in evidence.results if r["role"] == "sender" and r["session"] == session["name"])
+    sent, resent = (sum(int(c[key]) for c in sender["connections"]) for key in ("sent", "resent"))
     rtts_ms = {
         connection: rounded(float(np.median(samples.values)))
         for connection, samples in evidence.samples("rtt_ms", session["name"]).items()
@@ -94,7 +95,7 @@ def measure(plan: Plan, folder: Path) -> dict[str, Any]:
         **_settled(evidence, session, float(sender["duration_s"])),
         "delivered_ratio": _delivered_ratio(evidence, session),
         "rtt_ms": max(rtts_ms.values(), default=None),
-        "resent_share": _resent_share(sender),
+        "resent_share": rounded(resent / sent) if sent else 0.0,
         "duration_s": rounded(sender["duration_s"]),
         **{f"rtt_ms_{connection}": value for connection, value in rtts_ms.items()},
     }
@@ -139,8 +140,3 @@ def _delivered_ratio(evidence: Evidence, session: Session) -> float | None:
     about = {"series": "delivered_pps", "of": [first, others[0]], "last": LAST_S}
     measured = _judged(evidence, "ratio", min=0.0, max=1e9, **about).measured
     return float(measured) if isinstance(measured, (int, float)) else None
-
-
-def _resent_share(sender: Mapping[str, Any]) -> float:
-    sent, resent = (sum(int(c[key]) for c in sender["connections"]) for key in ("sent", "resent"))
-    return rounded(resent / sent) if sent else 0.0

@@ -190,8 +190,11 @@ def test_what_makes_no_sense_is_refused(wrong: dict[str, Any], why: str) -> None
 @pytest.mark.parametrize(
     ("named", "says"),
     [
-        ({"late": "nobody"}, Saying("bottleneck.no-session", session="nobody", sessions="s1, s2")),
-        ({"link": "nowhere"}, Saying("plan.no-link", link="nowhere", links="fast, slow")),
+        (
+            {"late": "nobody"},
+            Saying("bottleneck.no-session", kind="session over the link", name="nobody", guess=" (known: s1, s2)"),
+        ),
+        ({"link": "nowhere"}, Saying("plan.no-link", kind="link", name="nowhere", guess=" (known: fast, slow)")),
     ],
 )
 def test_a_name_that_there_is_not_is_no_pass(named: dict[str, Any], says: Saying) -> None:

@@ -215,7 +215,7 @@ def test_sessions_and_their_parts_of_the_plan() -> None:
     assert [planned.session_of(plan, name)["name"] for name in (None, "s1", "s2")] == ["s1", "s1", "s2"]
     with pytest.raises(planned.NoSuchSession) as none:
         planned.session_of(plan, "x")
-    assert none.value.said == Saying("plan.no-session", session="x", sessions="s1, s2")
+    assert none.value.said == Saying("plan.no-session", kind="session", name="x", guess=" (known: s1, s2)")
     assert str(none.value) == str(none.value.said)
     first, second = plan["sessions"]
     assert [planned.session_window_packets(s) for s in (first, second)] == [4000.0, 1.999]

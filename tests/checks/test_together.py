@@ -149,7 +149,7 @@ def test_a_link_is_filled_by_sessions_and_tcp_together(tmp_path: Path) -> None:
 def test_more_than_a_links_rate_is_no_link(tmp_path: Path) -> None:
     assert judged(tmp_path, FILLED, {"a": 600}).status == "fail"
     unknown = judged(tmp_path, FILLED | {"link": "croe"}, {"a": 512})
-    assert unknown.said == Saying("plan.no-link", link="croe", links="core, other")
+    assert unknown.said == Saying("plan.no-link", link="croe", guess="did you mean 'core'")
 
 
 def two_on_a_link(**delivered_pps: float) -> Evidence:

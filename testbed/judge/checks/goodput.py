@@ -11,7 +11,7 @@ from testbed.judge.checks.evidence import CannotJudge, Evidence
 from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters, Seconds
 from testbed.judge.checks.result import CheckResult
 from testbed.judge.status import Status
-from testbed.message import InvalidValue, Message
+from testbed.message import InvalidValue, Message, unknown
 from testbed.plan.model import Session
 
 
@@ -52,10 +52,8 @@ class Goodput(CheckParameters):
         """Receiver's result, or the sender's counters of acknowledged packets, over the bound."""
         session = planned.session_of(evidence.plan, self.session)
         known = {connection["link"] for connection in session["connections"]}
-        if unknown := set(self.links or ()) - known:
-            raise CannotJudge(
-                "goodput.no-link", f"no connection has link {unknown.pop()!r}; links: {', '.join(sorted(known))}"
-            )
+        if others := set(self.links or ()) - known:
+            raise CannotJudge.of(unknown("goodput.no-link", "link of a connection", others.pop(), sorted(known)))
         expected = f"at least {self.min:g}"
         bound_bps = planned.bound_bps(evidence.plan, session, self.links)
         if self.from_s is None or self.to_s is None:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from testbed.message import InvalidValue
+from testbed.message import InvalidValue, unknown
 from testbed.plan.intervals import link_intervals
 from testbed.plan.model import Action, Connection, Plan, Session
 from topologies.link import Link, rate_pps
@@ -30,8 +30,8 @@ def session_of(plan: Plan, name: str | None) -> Session:
     for session in plan["sessions"]:
         if name in (None, session["name"]):
             return session
-    known = ", ".join(session["name"] for session in plan["sessions"])
-    raise NoSuchSession("plan.no-session", f"the plan has no session {name!r}; it has {known}")
+    known = (session["name"] for session in plan["sessions"])
+    raise NoSuchSession.of(unknown("plan.no-session", "session", name, known))
 
 
 def session_window_packets(session: Session) -> float:

@@ -16,7 +16,7 @@ from testbed.judge.checks.evidence import CannotJudge, Evidence, Timed
 from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters, Seconds
 from testbed.judge.checks.planned import Capacity, path_of
 from testbed.judge.checks.result import CheckResult
-from testbed.message import Message
+from testbed.message import Message, unknown
 from testbed.plan.model import Plan, Session
 from testbed.series import Samples, named
 from topologies.link import Link
@@ -65,10 +65,8 @@ class FairShare(CheckParameters):
         """Jain's index over sessions and, if the check has ``cross_traffic``, flows."""
         rates = session_rates_bps(evidence, self.from_s, self.to_s)
         if self.sessions is not None:
-            if unknown := set(self.sessions) - set(rates):
-                raise CannotJudge(
-                    "fairness.no-session", f"there is no session {unknown.pop()!r}; sessions: {', '.join(rates)}"
-                )
+            if others := set(self.sessions) - set(rates):
+                raise CannotJudge.of(unknown("fairness.no-session", "session", others.pop(), rates))
             rates = {name: rates[name] for name in self.sessions}
         if self.cross_traffic:
             rates |= flow_rates_bps(evidence, self.from_s, self.to_s)
@@ -219,9 +217,7 @@ class Bottleneck(CheckParameters):
         self, evidence: Evidence, late: str, crossing: Mapping[str, Session], capacity: Capacity, count: int
     ) -> float:
         if late not in crossing:
-            raise CannotJudge(
-                "bottleneck.no-session", f"no session {late!r} crosses the link; sessions: {', '.join(crossing)}"
-            )
+            raise CannotJudge.of(unknown("bottleneck.no-session", "session over the link", late, crossing))
         start_s = _started_s(evidence, crossing[late])
         # Its rate was taken from them before.
         received = evidence.reader.read(named("received_bytes"), {"session": late})[late]
@@ -315,7 +311,7 @@ def _link(evidence: Evidence, name: str) -> Link:
     """The link of that name; CannotJudge if there is none."""
     links = {link["name"]: link for link in evidence.plan["links"]}
     if name not in links:
-        raise CannotJudge("plan.no-link", f"there is no link {name!r}; links: {', '.join(links)}")
+        raise CannotJudge.of(unknown("plan.no-link", "link", name, links))
     return links[name]
 
 

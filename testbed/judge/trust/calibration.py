@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
+from testbed.documents import read_csv
 from testbed.judge.checks.planned import as_configured
 from testbed.message import Message
 from testbed.plan.engines import engine_of
@@ -33,8 +33,7 @@ def violations(plan: Plan, table: Path) -> list[Message]:
         return []
     if not table.is_file():
         return [Message("link.none-measured", "no link was measured before the run")]
-    with table.open(newline="", encoding="utf-8") as file:
-        rows = {(row["link"], row["direction"]): row for row in csv.DictReader(file)}
+    rows = {(row["link"], row["direction"]): row for row in read_csv(table)}
     return [
         reason.at(f"link {link['name']} {direction}")
         for link in plan["links"]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from collectors.host_load import BUSY, idle_shares, longest_busy_s
+from testbed.documents import read_csv
 from testbed.message import Message, Messages
 from testbed.plan.model import Limits, Plan
 from testbed.series.series import line_protocol, point
@@ -137,6 +138,5 @@ def write_spans(spans: Spans, path: Path) -> None:
 
 
 def read_spans(path: Path) -> list[tuple[float, float]]:
-    """The rows of ``host_load.csv``; raises OSError, KeyError or ValueError where it is none."""
-    with path.open(newline="", encoding="utf-8") as file:
-        return [(float(row["seconds"]), float(row["idle"])) for row in csv.DictReader(file)]
+    """The rows of ``host_load.csv``; raises BadInput, KeyError or ValueError where it is none."""
+    return [(float(row["seconds"]), float(row["idle"])) for row in read_csv(path)]

@@ -88,11 +88,10 @@ def _direction(evidence: Evidence, link: Link, direction: Direction, found: Mapp
         backlog = part["backlog"] if _held_back(plan, link) else None
         fed_s = evidence.interval_s if _goes_on_slower(plan, link, float(planned["rate_bps"])) else 0.0
         yield from _rate(planned, limits, part["rate"], evidence.interval_s, backlog, fed_s)
-        delays = part["delay"]
-        if delays.size and abs(off := float(np.median(delays)) - planned["delay_ms"]) > limits["delay_error_ms"]:
+        delay_ms = float(np.median(part["delay"])) if part["delay"].size else planned["delay_ms"]
+        if abs(off_ms := delay_ms - planned["delay_ms"]) > limits["delay_error_ms"]:
             yield Message(
-                "link.delay-off",
-                f"delay {planned['delay_ms'] + off:.2f} ms is {off:+.2f} ms off the planned {planned['delay_ms']:g}",
+                "link.delay-off", f"delay {delay_ms:.2f} ms is {off_ms:+.2f} ms off the planned {planned['delay_ms']:g}"
             )
         yield from _loss(planned, settled, evidence.interval_s)
         yield from _queue(planned, part)

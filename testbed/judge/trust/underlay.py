@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from testbed.documents import read_csv
 from testbed.message import Message
 from testbed.plan.model import Limits, Plan
 from testbed.plan.place import HERE, Way, in_words, ways_below
@@ -228,6 +229,5 @@ def write(samples: Sequence[Sample], path: Path) -> None:
 
 
 def read(path: Path) -> list[Sample]:
-    """The rows of the file; raises OSError or ValueError where it has none."""
-    with path.open(newline="", encoding="utf-8") as file:
-        return [_SAMPLE.validate_python(row) for row in csv.DictReader(file)]
+    """The rows of the file; raises BadInput or ValueError where it has none."""
+    return [_SAMPLE.validate_python(row) for row in read_csv(path)]
