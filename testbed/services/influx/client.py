@@ -65,7 +65,6 @@ class Client:
     """
 
     def __init__(self, endpoint: Endpoint, role: Role) -> None:
-        self._database = endpoint.database
         self._url = endpoint.url
         self._client = connect(endpoint, role)
 
