@@ -4,7 +4,6 @@ in one queue."""
 from __future__ import annotations
 
 import shlex
-import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -278,7 +277,7 @@ class Parts:
         engine = engines.named(self.request.engine)
         choices = engine.choices(Options(link=self.request.link, quick=quick))
         programs = self._programs(engine.name, runtime_of(loaded.scenario, choices.runtime))
-        cell = _OneRun({}, loaded, choices, programs)
+        cell, name = _OneRun({}, loaded, choices, programs), loaded.scenario.name
         engine.refuse(cell.plan)
 
         def finish(results: Mapping[str, CellResult]) -> Verdict:
@@ -288,7 +287,6 @@ class Parts:
             why = f": {result.record.reason[:160]}" if result.status == Status.ERROR else ""
             return f"{result.status}{why}, {result.record.took_s:.0f} s"
 
-        name = loaded.scenario.name
         return Begun(StudySpec("run", name, [cell], {}), home / name, finish, describe)
 
     def _programs(self, name: str, runtime: Any = "docker", further: frozenset[Need] = frozenset()) -> Programs:
@@ -320,13 +318,11 @@ def run(claims: Claims, request: Request, progress: Progress) -> tuple[Status, l
         f"results in {folder}"
     )
     progress.say(f"  {engine.facts.title}: {engine.facts.model}")
-    start_s = time.monotonic()
     how_to_resume = f"To resume: the same command with --engine {engine.name} --resume {folder.name}"
     with kept_when_stopped(progress, how_to_resume):
         run_cells(cells, folder, progress, describe=parts.describe, each=parts.keep)
     found = write(claims, request, folder, parts.made, complete=True)
     page.write_claims(folder)
-    progress.say(f"  {(time.monotonic() - start_s) / 60:.1f} min")
     return table.verdict_of(found, quick=request.quick), found, folder
 
 

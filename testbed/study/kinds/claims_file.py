@@ -283,11 +283,14 @@ class Claims(Section):
 
     @model_validator(mode="after")
     def _all_there(self) -> Claims:
-        sources: dict[str, Mapping[str, Section]] = {"source": self.sources}
-        for name, setup in self.setups.items():
-            _refuse_unknown(f"setups.{name}", setup, sources)
+        parts: Mapping[str, Mapping[str, Section]] = {"source": self.sources, "run": self.runs, "setup": self.setups}
+        named = [(f"setups.{name}.source", "source", setup.source) for name, setup in self.setups.items()]
         for name, claim in self.claims.items():
-            _refuse_unknown(f"claims.{name}", claim, {**sources, "run": self.runs, "setup": self.setups})
+            named += [(f"claims.{name}.{kind}", kind, getattr(claim, kind)) for kind in parts]
+        for place, kind, part in named:
+            if part not in parts[kind]:
+                raise InvalidValue.of(unknown("claims.no-such-part", kind, part, parts[kind]).at(place))
+        for name, claim in self.claims.items():
             claim.table_check(name)
             if claim.beside and (claim.beside not in self.claims or self.claims[claim.beside].kind != "claim"):
                 raise InvalidValue(
@@ -299,18 +302,10 @@ class Claims(Section):
                     "claims.differs-elsewhere",
                     f"claims.{name}.differs: set-up {claim.setup} does not mention {min(elsewhere)!r}",
                 )
-        for what, unused in (("runs", set(self.runs)), ("setups", set(self.setups))):
-            unused -= {getattr(claim, what.removesuffix("s")) for claim in self.claims.values()}
-            if unused:
-                raise InvalidValue("claims.unused", f"{what}.{min(unused)} decides no claim")
+        for kind in ("run", "setup"):
+            if unused := parts[kind].keys() - {getattr(claim, kind) for claim in self.claims.values()}:
+                raise InvalidValue("claims.unused", f"{kind}s.{min(unused)} decides no claim")
         return self
-
-
-def _refuse_unknown(place: str, section: Section, parts: Mapping[str, Mapping[str, Section]]) -> None:
-    """Raise InvalidValue for a name in a section that is none of its part of the file."""
-    for kind, known in parts.items():
-        if (name := getattr(section, kind)) not in known:
-            raise InvalidValue.of(unknown("claims.no-such-part", kind, name, known).at(f"{place}.{kind}"))
 
 
 def load(path: Path = FILE, only: Sequence[str] = ()) -> Claims:
@@ -327,8 +322,7 @@ def load(path: Path = FILE, only: Sequence[str] = ()) -> Claims:
             raise BadInput.of(unknown("claims.no-such-claim", "claim", name, claims.claims)).at("--only")
     kept = {name: claim for name, claim in claims.claims.items() if not only or name in only}
     setups = {claim.setup: claims.setups[claim.setup] for claim in kept.values()}
-    needed = {claim.run for claim in kept.values()}
-    runs = {name: run for name, run in claims.runs.items() if name in needed}
+    runs = {name: run for name, run in claims.runs.items() if any(claim.run == name for claim in kept.values())}
     return claims.model_copy(update={"setups": setups, "claims": kept, "runs": runs})
 
 

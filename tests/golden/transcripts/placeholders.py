@@ -25,7 +25,6 @@ RULES: tuple[tuple[str, str], ...] = (
     (r'("event": "step_ended", "step": "[^"]*", "seconds":) [\d.]+', r"\1 <seconds>"),
     (r"\b(\d+ runs) in \d+\.\d s, \d+\.\d\d s each", r"\1 in <seconds> s, <seconds> s each"),
     (r"(?m)^(  \[\d+/\d+\] .*, )\d+ s$", r"\1<seconds> s"),
-    (r"(?m)^  \d+\.\d min$", "  <minutes> min"),
     # When a run was judged.
     (r"\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", "<time>"),
     # How long the runs that are left take, from those that were made.

@@ -26,7 +26,6 @@ EXAMPLES = {
     ),
     "  4 runs in 4.6 s, 1.14 s each\n": "  4 runs in <seconds> s, <seconds> s each\n",
     "  [1/1] startup: pass, 4 s\n": "  [1/1] startup: pass, <seconds> s\n",
-    "  0.1 min\n": "  <minutes> min\n",
     '{"verdict": "pass", "at": "2026-11-24T08:32:29+00:00"}': '{"verdict": "pass", "at": "<time>"}',
     "  [1/4] row near: 0.4947 MiB/s, pass  about 3 s left\n": "  [1/4] row near: 0.4947 MiB/s, pass\n",
     '"of": 4, "left_s": 12.5}': '"of": 4, "left_s": <seconds>}',
