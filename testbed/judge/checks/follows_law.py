@@ -14,7 +14,7 @@ from testbed.judge.checks.law import Law, RatesOf, law_for
 from testbed.judge.checks.parameters import CheckParameters, Seconds, SeriesName
 from testbed.judge.checks.result import CheckResult
 from testbed.judge.status import Status
-from testbed.message import Message
+from testbed.message import Message, Messages
 
 MARKS_S = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0)
 """Times at which shares are tabulated, in seconds since the transfer's start."""
@@ -65,12 +65,22 @@ class FollowsLaw(CheckParameters):
             status, said = Status.INSUFFICIENT_DATA, (coverage.gap or NO_SAMPLES).because("Not decided")
         else:
             status = Status.FAIL if outside else Status.PASS
-            said = self._said(law, worst, f"{coverage.from_s:g} s to {coverage.to_s:.4g} s")
-            if coverage.shortened:
-                shortened = Message("law.shortened", f"Judged over the {coverage.span_s:.1f} s that the run covers.")
-                said = said.followed_by(shortened)
+            band = f"±{self.tolerance:g} of the law from {coverage.from_s:g} s to {coverage.to_s:.4g} s"
+            said = Message("law.within", f"Within {band}: {worst}.")
             if outside:
-                said = said.followed_by(*explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s))
+                said = Message("law.outside", f"Not within {band}: {worst}.")
+            further = Messages()
+            if outside and len(law.limit) == 2:
+                first, second = law.limit.values()
+                further.add_message(
+                    "law.ratio-in-the-end",
+                    f"The links' rates ask for a window ratio of {first / second:.2f} in the end.",
+                )
+            if coverage.shortened:
+                further.add_message("law.shortened", f"Judged over the {coverage.span_s:.1f} s that the run covers.")
+            if outside:
+                further += explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s)
+            said = said.followed_by(*further)
         acknowledged = explain.acknowledged_pps(evidence, session, coverage.from_s, coverage.to_s)
         return self.conclude(
             status,
@@ -86,20 +96,6 @@ class FollowsLaw(CheckParameters):
             configured_pps=sum(planned.rates_pps(evidence.plan, session).values()),
             acknowledged_pps=sum(acknowledged.values()) if acknowledged else None,
             shares=_at_marks(law, samples, evidence.interval_s),
-        )
-
-    def _said(self, law: Law, worst: Worst, span: str) -> Message:
-        tolerance = self.tolerance
-        if abs(worst.error) <= tolerance:
-            return Message("law.within", f"Within ±{tolerance:g} of the law from {span}: {worst}.")
-        said = Message("law.outside", f"Not within ±{tolerance:g} of the law from {span}: {worst}.")
-        if len(law.limit) != 2:
-            return said
-        first, second = law.limit.values()
-        return said.followed_by(
-            Message(
-                "law.ratio-in-the-end", f"The links' rates ask for a window ratio of {first / second:.2f} in the end."
-            )
         )
 
 

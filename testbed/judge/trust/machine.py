@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv
 import json
 import statistics
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from collectors.host_load import BUSY, idle_shares, longest_busy_s
 from testbed.documents import read_csv
 from testbed.message import Message, Messages
-from testbed.plan.model import Limits, Plan
+from testbed.plan.model import Plan
 from testbed.series.series import line_protocol, point
 from topologies.impairments import keys_that
 
@@ -63,7 +63,19 @@ def violations(
     busy_s = longest_busy_s(host_load)
     found = Messages()
     for link in (relay or {}).get("links", []):
-        found += [said.at(f"link {link['link']} {link['direction']}") for said in _of_relayed(limits, link)]
+        where = f"link {link['link']} {link['direction']}"
+        late_ms, longest_ms = (link["lateness_us"][key] / 1000 for key in ("p99", "max"))
+        if late_ms > (limit_ms := limits["lateness_p99_ms"]):
+            found.add_message(
+                "link.late", f"{where}: 1% of the frames left more than {late_ms:.2f} ms late (limit {limit_ms:g} ms)"
+            )
+        elif longest_ms > (limit_ms := limits["lateness_max_ms"]):
+            found.add_message(
+                "machine.stopped",
+                f"{where}: the machine stopped: a frame left {longest_ms:.0f} ms late (limit {limit_ms:g} ms)",
+            )
+        if lost := sum(link["unasked_drops"].values()):
+            found.add_message("relay.lost", f"{where}: the relay lost {lost} frames beyond the configured loss")
     if ring := (relay or {}).get("ring_drops"):
         found.add_message(
             "relay.too-slow", f"the relay was too slow for what arrived: the kernel dropped {ring} frames before it"
@@ -92,22 +104,6 @@ def violations(
             "during the run, so its points are not at the times at which they were sampled",
         )
     return found
-
-
-def _of_relayed(limits: Limits, link: Mapping[str, Any]) -> Iterator[Message]:
-    late_ms, longest_ms = (link["lateness_us"][key] / 1000 for key in ("p99", "max"))
-    if late_ms > limits["lateness_p99_ms"]:
-        yield Message(
-            "link.late",
-            f"1% of the frames left more than {late_ms:.2f} ms late (limit {limits['lateness_p99_ms']:g} ms)",
-        )
-    elif longest_ms > limits["lateness_max_ms"]:
-        yield Message(
-            "machine.stopped",
-            f"the machine stopped: a frame left {longest_ms:.0f} ms late (limit {limits['lateness_max_ms']:g} ms)",
-        )
-    if lost := sum(link["unasked_drops"].values()):
-        yield Message("relay.lost", f"the relay lost {lost} frames beyond the configured loss")
 
 
 def lateness_lines(plan: Plan, relay_file: Path, at_ns: int) -> list[str]:

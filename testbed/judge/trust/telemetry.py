@@ -47,8 +47,6 @@ CLOCK_S = 0.05
 machine may stop a program between the two."""
 
 Array = NDArray[np.float64]
-OfConnection = tuple[str, Message]
-"""A connection's index, and a reason about it."""
 
 
 def violations(evidence: Evidence) -> list[Message]:
@@ -131,8 +129,7 @@ def _of_session(evidence: Evidence, session: Session) -> Iterator[Message]:
                 yield said.at(f"connection {connection}, {series}")
     yield from _windows(evidence, session)
     for rule in (_rates, _deliveries, _rtts, _arrivals):
-        for connection, said in rule(evidence, session):
-            yield said.at(f"connection {connection}")
+        yield from rule(evidence, session)
 
 
 def _end_s(evidence: Evidence, session: Session) -> float | None:
@@ -178,7 +175,7 @@ def _windows(evidence: Evidence, session: Session) -> Iterator[Message]:
         )
 
 
-def _rates(evidence: Evidence, session: Session) -> Iterator[OfConnection]:
+def _rates(evidence: Evidence, session: Session) -> Iterator[Message]:
     """Whether the acknowledged packets per second agree with the rise of their counter."""
     rates, counts = (evidence.samples(s, session["name"]) for s in ("acknowledged_pps", "acked"))
     for connection, rate in rates.items():
@@ -195,13 +192,13 @@ def _rates(evidence: Evidence, session: Session) -> Iterator[OfConnection]:
         rose = (count.values[old] - count.values[before]) / (count.t_s[old] - count.t_s[before])
         off = float(np.median(np.abs(rose - rate.values[old])))
         if off > RATE_OFF * max(1.0, float(rose.max())):
-            yield (
-                connection,
-                Message("telemetry.rate-off-its-counter", f"its rate is {off:.0f} packets/s off its own counter"),
+            yield Message(
+                "telemetry.rate-off-its-counter",
+                f"connection {connection}: its rate is {off:.0f} packets/s off its own counter",
             )
 
 
-def _deliveries(evidence: Evidence, session: Session) -> Iterator[OfConnection]:
+def _deliveries(evidence: Evidence, session: Session) -> Iterator[Message]:
     """Whether the receiver's rates of delivery agree with its total."""
     rates = evidence.samples("delivered_pps", session["name"])
     for connection, reported in _reported(evidence, session, "receiver").items():
@@ -210,36 +207,31 @@ def _deliveries(evidence: Evidence, session: Session) -> Iterator[OfConnection]:
             continue
         brought = float((samples.values * np.diff(samples.t_s, prepend=0.0)).sum())
         if abs(brought - delivered) > max(0.1 * delivered, 2.0 * float(samples.values.max())):
-            yield (
-                connection,
-                Message(
-                    "telemetry.deliveries-off",
-                    f"its delivery rates sum to {brought:,.0f} packets, it got {delivered:,}",
-                ),
+            yield Message(
+                "telemetry.deliveries-off",
+                f"connection {connection}: its delivery rates sum to {brought:,.0f} packets, it got {delivered:,}",
             )
 
 
-def _rtts(evidence: Evidence, session: Session) -> Iterator[OfConnection]:
+def _rtts(evidence: Evidence, session: Session) -> Iterator[Message]:
     """No packet is faster than the delays of its path, at their least in the whole run."""
     delays = {link["name"]: _least_delay_ms(evidence.plan, link) for link in evidence.plan["links"]}
     rtts = evidence.samples("rtt_ms", session["name"])
     for connection in session["connections"]:
-        samples = rtts.get(str(connection["index"]))
+        index = str(connection["index"])
+        samples = rtts.get(index)
         least = 2 * sum(delays[name] for name in planned.path_of(connection))
         if samples is None or not samples.values.size:
             continue
         rtt_ms = float(np.median(samples.values))
         if rtt_ms < (1 - RTT_OFF) * least - 1:
-            yield (
-                str(connection["index"]),
-                Message(
-                    "telemetry.rtt-too-short",
-                    f"its RTT of {rtt_ms:.3g} ms is less than the {least:g} ms that its links take",
-                ),
+            yield Message(
+                "telemetry.rtt-too-short",
+                f"connection {index}: its RTT of {rtt_ms:.3g} ms is less than the {least:g} ms that its links take",
             )
 
 
-def _arrivals(evidence: Evidence, session: Session) -> Iterator[OfConnection]:
+def _arrivals(evidence: Evidence, session: Session) -> Iterator[Message]:
     """No more packets arrive on a connection than were sent, but where a link is to copy them."""
     sent, received = (_reported(evidence, session, role) for role in ("sender", "receiver"))
     copying = {link["name"] for link in evidence.plan["links"] if _ever(evidence.plan, link, COPYING)}
@@ -249,9 +241,9 @@ def _arrivals(evidence: Evidence, session: Session) -> Iterator[OfConnection]:
             continue
         left, came = sent[index].get("sent"), received[index].get("received")
         if left is not None and came is not None and came > left:
-            yield (
-                index,
-                Message("telemetry.more-arrived-than-sent", f"{came:,} packets arrived, and {left:,} were sent"),
+            yield Message(
+                "telemetry.more-arrived-than-sent",
+                f"connection {index}: {came:,} packets arrived, and {left:,} were sent",
             )
 
 
