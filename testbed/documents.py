@@ -39,7 +39,8 @@ def read_json(path: Path) -> dict[str, Any]:
 def explain(error: ValidationError) -> str:
     """The first thing that is wrong with a document: where, what is there, and what is wrong with it."""
     first = error.errors()[0]
-    return f"{'.'.join(map(str, first['loc'])) or 'the document'}: {first['input']!r:.80}: {first['msg']}"
+    there = "" if first["type"] == "missing" else f"{first['input']!r:.80}: "
+    return f"{'.'.join(map(str, first['loc'])) or 'the document'}: {there}{first['msg']}"
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:

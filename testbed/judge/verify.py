@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from testbed.documents import read_json
+from testbed.documents import explain, read_json
 from testbed.errors import BadInput
 from testbed.judge import expected_failures
 from testbed.judge.checks.result import Trust, Verdict
@@ -98,9 +98,7 @@ def read_verdict(result_dir: Path) -> Verdict:
     try:
         return Verdict.from_json(read_json(path))
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(step) for step in first["loc"])
-        raise BadInput("verify.bad-check", f"{path}: {where}: {first['msg']}") from error
+        raise BadInput("verify.bad-check", f"{path}: {explain(error)}") from error
 
 
 def recorded_database_points(recorded: Verdict) -> int | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from testbed.documents import explain
 from testbed.errors import BadInput
 from testbed.judge.checks.parameters import RESOLVED, CheckParameters
 
@@ -50,13 +51,10 @@ _ADAPTER: TypeAdapter[Check] = TypeAdapter(Check)
 
 def parameters_in_plan(checks: Sequence[Mapping[str, Any]]) -> list[CheckParameters]:
     """The checks of a plan, validated; BadInput names the check and the parameter that is wrong."""
-    return [_parameters(check) for check in checks]
-
-
-def _parameters(check: Mapping[str, Any]) -> CheckParameters:
-    try:
-        return _ADAPTER.validate_python(check, context=RESOLVED)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(step) for step in first["loc"])
-        raise BadInput("plan.bad-check", f"plan.json: check {check.get('name')!r}: {where}: {first['msg']}") from error
+    found: list[CheckParameters] = []
+    for check in checks:
+        try:
+            found.append(_ADAPTER.validate_python(check, context=RESOLVED))
+        except ValidationError as error:
+            raise BadInput("plan.bad-check", f"plan.json: check {check.get('name')!r}: {explain(error)}") from error
+    return found
