@@ -17,7 +17,7 @@ from testbed.judge.status import Status
 from testbed.judge.trust import machine, underlay
 from testbed.results.report import plot
 from testbed.study.checks import judged
-from testbed.study.kinds import sweep_result as sweep_table
+from testbed.study.kinds import sweep as sweep_table
 from testbed.study.kinds.table_result import KnownValue, RowSummary, Spread
 from testbed.study.kinds.table_result import write_csv as write_table
 from testbed.traffic.tcp.captured import sequence

@@ -15,8 +15,8 @@ from testbed.machine import build
 from testbed.runtime.progress import Progress
 from testbed.study.checks.slope import LawLine, judge, of_the_law
 from testbed.study.kinds import sweep as sweeps
+from testbed.study.kinds.sweep import read_parquet, write_csv, write_parquet
 from testbed.study.kinds.sweep_file import LoadedSweep, load, planned
-from testbed.study.kinds.sweep_result import read_parquet, write_csv, write_parquet
 from testbed.study.ledger import LEDGER, Ledger
 from testbed.study.record import RunRecord
 from testbed.study.report.page import number_of

@@ -269,11 +269,9 @@ def verdict_over(
 ) -> Verdict:
     """The verdict over the checks' results, and the runs that they are about."""
     trust = Trust.of(
-        Message(
-            "run.untrusted",
-            f"row {at.row} {at.column} #{at.repetition}, {cell.attempts} attempts: {cell.record.reason}",
-        )
-        for at, cell in ((Place.of(cell), cell) for cell in cells if cell.status == Status.UNTRUSTED)
+        Message("run.untrusted", f"{Place.of(cell)}, {cell.attempts} attempts: {cell.record.reason}")
+        for cell in cells
+        if cell.status == Status.UNTRUSTED
     )
     parts = [*(_part(result) for result in results), *trust.parts]
     return Verdict(
@@ -331,11 +329,9 @@ def judge_one(
         return result
     status = worst([result.part, *(cell.standing for cell in apart)])
     first = next((cell for cell in apart if cell.standing == status), apart[0])
-    at = Place.of(first)
     said = Message(
         "cells.do-not-count",
-        f"{len(apart)} of {len(mine)} runs that it is about don't count: row {at.row} {at.column} #{at.repetition}: "
-        f"{first.record.reason}",
+        f"{len(apart)} of {len(mine)} runs that it is about don't count: {Place.of(first)}: {first.record.reason}",
     )
     return result.saying(said.followed_by(result.said), status=status, outcome=None)
 
@@ -567,13 +563,10 @@ def judge_runs(
     apart = [cell for cell in requested if cell.standing != Status.PASS]
     held, more = len(requested) - len(apart), len(apart) - MOST_TOLD
     said = Message("runs.hold-their-checks", f"{held} of {len(requested)} runs {holds}.")
-    said = said.followed_by(*map(_apart, apart[:MOST_TOLD]))
+    for cell in apart[:MOST_TOLD]:
+        place = str(Place.of(cell)).replace("row", "Row", 1)
+        said = said.followed_by(Message("run.apart", f"{place}: {cell.record.reason}"))
     if more > 0:
         said = said.followed_by(Message("runs.and-more", f"And {more} more."))
     status: Status = worst(cell.standing for cell in requested) if requested else Status.UNSUPPORTED
     return CheckResult.of(Named(name, judge), status, said, measured=held, expected=len(requested))
-
-
-def _apart(cell: CellResult) -> Message:
-    at, why = Place.of(cell), cell.record.reason
-    return Message("run.apart", f"Row {at.row} {at.column} #{at.repetition}: {why}")

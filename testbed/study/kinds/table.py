@@ -115,7 +115,7 @@ def cells_of(
             programs,
             columns[place.column].carrier,
             columns[place.column].congestion_control,
-            name=f"row {place.row} {place.column} #{place.repetition}",
+            name=str(place),
         )
         for place in places
     ]

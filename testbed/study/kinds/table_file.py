@@ -329,13 +329,17 @@ def first_run(folder: Path) -> Path | None:
     return next(runs, None)
 
 
-def requested_places(folder: Path) -> list[Place]:
-    """The requested cells of a finished table, by its result folder, row by row: those that are not there are missing.
+def requested(folder: Path) -> tuple[LoadedTable | None, Selection]:
+    """The table as its result folder keeps it, and what was requested of it; earlier folders keep the names alone.
     BadInput where a file is missing or broken."""
-    document = request_of(folder)
-    # Tables of before have no file. A name that is no folder's is refused where its cell's folder is looked for.
-    rows = load(str(folder / KEPT_AS)).table.rows if (folder / KEPT_AS).is_file() else []
-    chosen = {name: Row.model_construct(name=name) for name in document["rows"]} | {row.name: row for row in rows}
-    columns = {name: Column.model_construct(name=name) for name in document["columns"]}
-    rows_of = {name: chosen[name] for name in document["rows"]}
-    return Selection(rows_of, columns, int(document["repeat"]), whole=True).by_place()
+    names, file = request_of(folder), folder / KEPT_AS
+    loaded = load(str(file)) if file.is_file() else None
+    # A name that is no folder's is refused where its cell's folder is looked for.
+    rows = {name: Row.model_construct(name=name) for name in names["rows"]}
+    columns = {name: Column.model_construct(name=name) for name in names["columns"]}
+    if loaded:
+        own = {str(column.name) for column in loaded.table.columns if column.name}
+        every = columns_of(loaded.table, [name for name in columns if name not in own])
+        columns = {name: column for name, column in every.items() if name in columns}
+        rows |= {row.name: row for row in loaded.table.rows if row.name in rows}
+    return loaded, Selection(rows, columns, int(names["repeat"]), whole=bool(names.get("whole", True)))

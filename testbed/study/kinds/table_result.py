@@ -86,6 +86,9 @@ class Place(NamedTuple):
     column: str
     repetition: int
 
+    def __str__(self) -> str:
+        return f"row {self.row} {self.column} #{self.repetition}"
+
     @classmethod
     def of(cls, cell: CellResult) -> Place:
         """The place of a table's or sweep's cell."""

@@ -39,7 +39,15 @@ def write_again(request: VerifyRequest) -> Verification:
     BadInput where a file is missing or broken."""
     folder = request.folder
     recorded, document = read_verdict(folder), read_table(folder)
-    loaded, requested, selection = _requested(folder, document)
+    kept, selection = table_file.requested(folder)
+    if kept is None:
+        raise BadInput(
+            "table.no-request",
+            f"{folder}: has no {KEPT_AS}, which has the request",
+            f"Verify its runs: {folder}/cells/*/*/*/*-*",
+        )
+    loaded = replace(kept, overrides=tuple(document["overrides"]))
+    requested = TableRequest(engine=document["engine"], quick=document["quick"])
     results = list(_results(folder, document, selection))
     bounds = {row["name"]: row["bounds"] for row in document["rows"]}
     again = table_run.write(
@@ -48,11 +56,8 @@ def write_again(request: VerifyRequest) -> Verification:
     write_json(request.into / "verdict.json", again.to_json())  # of one that is not complete, too
     form = variant(folder, document["name"]) if recorded.expected else ""
     unchecked = [
-        Message(
-            "run.unsupported-here",
-            f"row {at.row} {at.column} #{at.repetition}: no run is in the folder: {cell.record.reason}",
-        )
-        for at, cell in ((Place.of(cell), cell) for cell in results)
+        Message("run.unsupported-here", f"{Place.of(cell)}: no run is in the folder: {cell.record.reason}")
+        for cell in results
         if cell.status == Status.UNSUPPORTED and not cell.record.run
     ]
     return Verification.of(
@@ -122,27 +127,6 @@ def _cells(folder: Path, loaded: LoadedTable, selection: Selection) -> Iterator[
             yield from differences(
                 f"{where}: plan.json", chosen, {"seed": seed, "overrides": list(requested.overrides)}
             )
-
-
-def _requested(folder: Path, document: dict[str, Any]) -> tuple[LoadedTable, TableRequest, Selection]:
-    file, matrix = folder / KEPT_AS, request_of(folder)
-    if not file.is_file():
-        raise BadInput(
-            "table.no-request",
-            f"{folder}: has no {KEPT_AS}, which has the request",
-            f"Verify its runs: {folder}/cells/*/*/*/*-*",
-        )
-    loaded = replace(table_file.load(str(file)), overrides=tuple(document["overrides"]))
-    own = {str(column.name) for column in loaded.table.columns if column.name}
-    columns = table_file.columns_of(loaded.table, [name for name in matrix["columns"] if name not in own])
-    rows = {row.name: row for row in loaded.table.rows}
-    selection = Selection(
-        {name: rows[name] for name in matrix["rows"]},
-        {name: column for name, column in columns.items() if name in matrix["columns"]},
-        int(matrix["repeat"]),
-        whole=bool(matrix["whole"]),
-    )
-    return loaded, TableRequest(engine=document["engine"], quick=document["quick"]), selection
 
 
 def _results(folder: Path, document: dict[str, Any], selection: Selection) -> Iterator[CellResult]:

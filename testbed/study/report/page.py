@@ -32,8 +32,8 @@ if TYPE_CHECKING:  # what these need at run time would slow down every table
     from testbed.study.checks.agrees import Agreement
     from testbed.study.checks.better import Comparison
     from testbed.study.checks.judged import Judged
+    from testbed.study.kinds.sweep import Row
     from testbed.study.kinds.sweep_file import LoadedSweep
-    from testbed.study.kinds.sweep_result import Row
     from testbed.study.result import CellResult
 
 

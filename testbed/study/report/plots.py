@@ -32,8 +32,8 @@ if TYPE_CHECKING:  # what these need at run time would slow down every table
     from testbed.study.checks.better import Difference, Group
     from testbed.study.checks.judged import Judged
     from testbed.study.checks.slope import Fit
+    from testbed.study.kinds.sweep import Row
     from testbed.study.kinds.sweep_file import PlotOf
-    from testbed.study.kinds.sweep_result import Row
 
 MOST_RATIO = 50
 """Largest ratio of the largest value to the smallest, on an axis that is not logarithmic."""
