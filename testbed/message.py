@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from typing_extensions import Self
+if TYPE_CHECKING:
+    from typing_extensions import Self  # the system's Python, which `mn --custom` uses, does not have it
 
 
 class Message:
@@ -82,7 +83,7 @@ class Listed(tuple[Any, ...]):
 
 
 def unknown(code: str, kind: str, name: object, known: Iterable[object], /) -> Message:
-    """Makes the message that there is no ``kind`` (``link``) of that ``name``, with the closest name or all of them."""
+    """The message that no ``kind`` (``link``) has a ``name``, with the closest of the known names or all of them."""
     names = [str(one) for one in known]
     if close := difflib.get_close_matches(str(name), names, n=1):
         guess = f"; did you mean {close[0]!r}?"

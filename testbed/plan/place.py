@@ -32,7 +32,7 @@ def placed(
     and how long the links are to hosts elsewhere; of equal machines the earlier.
 
     Raises:
-        BadInput: ``requested`` (the scenario ``file``'s ``place``) names a host or a machine that there is not.
+        BadInput: ``requested`` (the scenario ``file``'s ``place``) names a host or a machine that does not exist.
     """
     for host, machine in requested.items():
         if host not in hosts:

@@ -57,25 +57,19 @@ def custom(scenario: Scenario, resolver: Resolver) -> Topology:
     return Topology(layout, links, links, {}, sessions=sessions, cross_traffic=others)
 
 
-def _unfit(where: str, said: Message) -> InvalidValue:
-    return Unfit.of(said.at(where))
-
-
 def _read(scenario: Scenario, file: FilePath) -> Graph:
     is_graph = scenario.topology.kind == "graph"
     graph = _of_links(scenario.links) if is_graph else _of_mininet(scenario, file)
     most = MOST_INTERFACE_CHARACTERS - len(interface_name("", len(graph.links)))
     for name in graph.nodes:
-        said = None
+        where = f"{'links' if is_graph else 'topology.class'}: node {name!r}"
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
-            said = Message("topology.bad-node-name", f"node {name!r}: use letters, digits, - and _")
-        elif len(name) > most:
-            said = Message(
+            raise Unfit("topology.bad-node-name", f"{where}: use letters, digits, - and _")
+        if len(name) > most:
+            raise Unfit(
                 "topology.node-name-too-long",
-                f"node {name!r}: its interfaces' names would be too long for Linux; use {most} characters at most",
+                f"{where}: its interfaces' names would be too long for Linux; use {most} characters at most",
             )
-        if said:
-            raise _unfit("links" if is_graph else "topology.class", said)
     return graph
 
 
@@ -142,37 +136,33 @@ def _edges(links: Sequence[Link], graph: Graph) -> tuple[Edge, ...]:
     total = len(graph.links)
     shown = ", ".join(f"{name or number} ({a}–{b})" for number, (name, a, b) in enumerate(graph.links, start=1))
     if names and len(names) != total:
-        said = Message(
+        raise Unfit(
             "topology.some-links-named",
-            f"{len(names)} of {total} links have a name (key=…); give all of them one, or none: {shown}",
+            f"topology.class: {len(names)} of {total} links have a name (key=…); give all of them one, or none: "
+            f"{shown}",
         )
-        raise _unfit("topology.class", said)
     if twice := [name for name in names if names.count(name) > 1]:
-        raise _unfit(
-            "topology.class",
-            Message(
-                "topology.link-name-twice", f"two links are named {twice[0]!r} (key=…); each needs a name of its own"
-            ),
+        raise Unfit(
+            "topology.link-name-twice",
+            f"topology.class: two links are named {twice[0]!r} (key=…); each needs a name of its own",
         )
     if not names:
         if len(links) != total:
-            said = Message(
+            raise Unfit(
                 "topology.number-of-links",
-                f"{len(links)} links for the {total} of the topology, which are matched in order: {shown}",
+                f"links: {len(links)} links for the {total} of the topology, which are matched in order: {shown}",
             )
-            raise _unfit("links", said)
         return tuple(Edge(link.name, a, b) for link, (_, a, b) in zip(links, graph.links, strict=True))
     ends = {name: (a, b) for name, a, b in graph.links}
     for link in links:
         if link.name not in ends:
-            said = Message("topology.no-such-link", f"the topology has no link {link.name!r}; it has {shown}")
-            raise _unfit(f"links.{link.name}", said)
+            raise Unfit(
+                "topology.no-such-link", f"links.{link.name}: the topology has no link {link.name!r}; it has {shown}"
+            )
     if missing := ", ".join(name for name in names if name not in {link.name for link in links}):
-        raise _unfit(
-            "links",
-            Message(
-                "topology.link-not-described", f"the topology's {missing} is not described; give it a rate and a delay"
-            ),
+        raise Unfit(
+            "topology.link-not-described",
+            f"links: the topology's {missing} is not described; give it a rate and a delay",
         )
     return tuple(Edge(link.name, *ends[link.name]) for link in links)
 
@@ -185,11 +175,12 @@ def _paths(scenario: Scenario, graph: Graph, edges: Sequence[Edge]) -> tuple[lis
             where = f"{key}.{getattr(entry, 'name', number)}"
             for role in ("sender", "receiver"):
                 if (host := getattr(entry, role)) not in graph.nodes:
-                    raise _unfit(f"{where}.{role}", unknown("topology.no-such-host", "host", host, graph.nodes))
+                    raise Unfit.of(unknown("topology.no-such-host", "host", host, graph.nodes).at(f"{where}.{role}"))
             all_of_it.append([])
             for place, names in enumerate(entry.paths, start=1):
                 if said := _break(names, str(entry.sender), str(entry.receiver), by_name):
-                    raise _unfit(f"{where}.{entry.key_of_paths}" + (f".{place}" if key == "sessions" else ""), said)
+                    which = f".{place}" if key == "sessions" else ""
+                    raise Unfit.of(said.at(f"{where}.{entry.key_of_paths}{which}"))
                 all_of_it[-1].append(Path(str(entry.sender), tuple(names)))
     return found["sessions"], [path for own in found["cross_traffic"] for path in own]
 
@@ -227,19 +218,18 @@ def _layout(scenario: Scenario, graph: Graph, edges: tuple[Edge, ...], paths: li
 def _link(link: Link, paths: Sequence[Path], layout: Layout, file: FilePath) -> Link:
     crossing = [path for path in paths if link.name in path.edges]
     if not crossing:
-        raise _unfit(
-            f"links.{link.name}",
-            Message("topology.link-unused", "no path crosses it; add it to one, or leave it out of the topology"),
+        raise Unfit(
+            "topology.link-unused",
+            f"links.{link.name}: no path crosses it; add it to one, or leave it out of the topology",
         )
     forwards = {node.name for node in layout.nodes if node.forwards}
     for path in crossing:
         if inner := [node for node in _inside(path, layout) if node not in forwards]:
-            said = Message(
+            raise Unfit(
                 "topology.path-through-host",
-                f"the path {', '.join(path.edges)} goes through {inner[0]}, which sends or receives itself; only "
-                "other nodes pass packets on",
+                f"sessions: the path {', '.join(path.edges)} goes through {inner[0]}, which sends or receives itself; "
+                "only other nodes pass packets on",
             )
-            raise _unfit("sessions", said)
     at_senders = all(path.edges[0] == link.name for path in crossing)
     return link if at_senders else queued_in_the_middle(link, f"{file}: links.{link.name}")
 

@@ -140,11 +140,7 @@ def _refuse_unfit_files(loaded: LoadedScenario, links: Sequence[Link]) -> None:
         for key in FILES:
             file, where = str(link.get(key, "")), f"links.{link['name']}.{key.removesuffix('_file')}"
             if file and (unfit := why_unfit(confine.file(Path(file), f"{loaded.path}: {where}"))):
-                raise BadInput(
-                    "link.bad-file",
-                    f"{loaded.path}: links.{link['name']}.{key.removesuffix('_file')}: {file}: {unfit}",
-                    field=f"links.{link['name']}.{key.removesuffix('_file')}",
-                )
+                raise BadInput("link.bad-file", f"{loaded.path}: {where}: {file}: {unfit}", field=where)
 
 
 def _traces(requested: Traces, plan: Plan) -> Traces:

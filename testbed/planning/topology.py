@@ -8,10 +8,12 @@ from pathlib import Path as FilePath
 from testbed.errors import BadInput
 from testbed.planning.custom import custom
 from testbed.planning.resolved import Resolver, Topology, queued_in_the_middle
+from testbed.scenario.links import Link as AskedLink
+from testbed.scenario.links import Queue
 from testbed.scenario.model import Scenario
 from testbed.scenario.sessions import Access
 from topologies.layout import Layout, Path
-from topologies.link import Link, resolve_link
+from topologies.link import Link
 from topologies.shapes.chain import chain
 from topologies.shapes.dumbbell import dumbbell
 from topologies.shapes.parallel import parallel
@@ -57,29 +59,14 @@ def _relays(scenario: Scenario, resolver: Resolver) -> Topology:
     hops: dict[str, list[Link]] = {}
     for link, path, planned in zip(scenario.links, shape.paths, whole, strict=True):
         # The queue is sized to the path's delay, and impairments meet a packet once, on the first hop.
-        queue = QueueLength(packets=planned["queue"]["packets"])
+        queue = link.queue.model_copy(update={"limit": QueueLength(packets=planned["queue"]["packets"])})
         half_ms = round(link.delay_ms / 2, 6)
-        delays_ms = (half_ms, round(link.delay_ms - half_ms, 6))
-        hops[link.name] = []
-        for number, (name, delay_ms) in enumerate(zip(path.edges, delays_ms, strict=True), start=1):
-            first = number == 1
-            edge = shape.edges[shape.index(name) - 1]
-            hop = resolve_link(
-                shape.index(name),
-                name,
-                edge.a,
-                edge.b,
-                link.rate,
-                delay_ms=delay_ms,
-                loss=link.loss if first else 0.0,
-                queue=queue,
-                queue_mode=link.queue.mode if first else "backpressure",
-                frame_bytes=resolver.frame_bytes,
-                seed=resolver.seed,
-                impairments=link.impairments(resolver.file.parent) if first else None,
-                least_burst_bytes=link.burst_bytes or 0,
-            )
-            hops[link.name].append(hop)
+        first = link.model_copy(update={"delay_ms": half_ms, "queue": queue})
+        second = _plain(link.name, link.rate, round(link.delay_ms - half_ms, 6), planned, link.burst_bytes)
+        hops[link.name] = [
+            resolver.link(hop, place, shape.edges[place - 1])
+            for hop, place in zip((first, second), map(shape.index, path.edges), strict=True)
+        ]
     links = [link for path in hops.values() for link in path]
     return Topology(shape, links, whole, hops, [list(shape.paths)])
 
@@ -109,21 +96,15 @@ def _access(scenario: Scenario, resolver: Resolver, core: Link, shape: Layout) -
             f"bottleneck's {core['rate_bps'] / 1000000.0:g} Mbit/s; the bottleneck has to be the slowest link",
             field="access.rate",
         )
-    return [
-        resolve_link(
-            place,
-            edge.name,
-            edge.a,
-            edge.b,
-            rate,
-            # A sender may have ahead of the bottleneck what that may hold itself.
-            delay_ms=access.delay_ms,
-            queue=QueueLength(packets=core["queue"]["packets"]),
-            frame_bytes=core["frame_bytes"],
-            seed=resolver.seed,
-        )
-        for place, edge in enumerate(shape.edges[1:], start=2)
-    ]
+    # A sender may have ahead of the bottleneck what that may hold itself.
+    link = _plain("access", rate, access.delay_ms, core)
+    return [resolver.link(link, place, edge) for place, edge in enumerate(shape.edges[1:], start=2)]
+
+
+def _plain(name: str, rate: Rate, delay_ms: float, beside: Link, burst_bytes: int | None = None) -> AskedLink:
+    """A link without impairments, whose sender's queue is as long as that of the link ``beside`` it."""
+    queue = Queue.model_construct(limit=QueueLength(packets=beside["queue"]["packets"]))
+    return AskedLink.model_construct(name=name, rate=rate, delay_ms=delay_ms, queue=queue, burst_bytes=burst_bytes)
 
 
 def _star(scenario: Scenario, resolver: Resolver) -> Topology:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.composer import Composer
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import MarkedYAMLError
 
 from testbed.message import InvalidValue
 
@@ -56,8 +56,6 @@ def _read(text: str, lines: bool, most_characters: int) -> Any:
         wrong = NotYaml("yaml.invalid", f"not valid YAML: {error.problem}")
         wrong.line = error.problem_mark.line + 1 if error.problem_mark else None
         raise wrong from error
-    except YAMLError as error:
-        raise NotYaml("yaml.invalid", f"not valid YAML: {error}") from error
     except Exception as error:  # ruamel's own parser has others for what it can't make of a scalar or a key
         raise NotYaml("yaml.invalid", f"not valid YAML: {error}") from error
     _values(document, {})
