@@ -58,15 +58,14 @@ class PayloadIntact(CheckParameters):
         if sender["sha256"] != receiver["sha256"]:
             problems.add_message(
                 "payload.sha256-differ",
-                f"the SHA-256 differ: sent {figures['sent_sha256']:.12}…, received {figures['received_sha256']:.12}…",
+                f"the SHA-256 differ: sent {sender['sha256']:.12}…, received {receiver['sha256']:.12}…",
             )
         elif sender["sha256"] != receiver.get("payload_sha256", sender["sha256"]):
             problems.add_message(
                 "payload.sha256-wrong", f"both ends tell the SHA-256 {sender['sha256']:.12}…, which the payload has not"
             )
         said = Message(
-            "payload.intact",
-            f"{figures['sent_bytes']:,} bytes arrived with the sender's SHA-256 ({figures['sent_sha256']:.12}…).",
+            "payload.intact", f"{wanted:,} bytes arrived with the sender's SHA-256 ({sender['sha256']:.12}…)."
         )
         if problems:
             said = Message("payload.differs", f"Not intact: {Listed(problems)}.", problems=Listed(problems))
@@ -125,11 +124,9 @@ class PayloadCaptured(CheckParameters):
         if not counted:
             problems.add_message("captured.nothing-counted", "iperf3 got nothing")
         if sent < counted:
-            fewer = counted - sent
-            problems.add_message("captured.sender-counted-fewer", f"its sender counted {fewer:,} fewer")
+            problems.add_message("captured.sender-counted-fewer", f"its sender counted {counted - sent:,} fewer")
         if captured < counted:
-            missing = counted - captured
-            problems.add_message("captured.in-no-packet", f"{missing:,} of them were in no packet")
+            problems.add_message("captured.in-no-packet", f"{counted - captured:,} of them were in no packet")
         if captured > counted + window:
             problems.add_message(
                 "captured.beyond-the-window",
@@ -138,14 +135,14 @@ class PayloadCaptured(CheckParameters):
         figures = {"counted_bytes": counted, "captured_bytes": captured, "largest_window_bytes": window}
         said = Message(
             "captured.as-counted",
-            f"iperf3 counted {figures['counted_bytes']:,} bytes at the receiver, packets there had "
-            f"{figures['captured_bytes']:,}, at most a window of {figures['largest_window_bytes']:,} more.",
+            f"iperf3 counted {counted:,} bytes at the receiver, packets there had {captured:,}, at most a window of "
+            f"{window:,} more.",
         )
         if problems:
             said = Message(
                 "captured.not-as-counted",
-                f"iperf3 counted {figures['counted_bytes']:,} bytes at the receiver, packets there had "
-                f"{figures['captured_bytes']:,}: {Listed(problems)}.",
+                f"iperf3 counted {counted:,} bytes at the receiver, packets there had {captured:,}: "
+                f"{Listed(problems)}.",
                 problems=Listed(problems),
             )
         expected = f"{counted:,} to {counted + window:,}"
@@ -180,11 +177,11 @@ class PointsStored(CheckParameters):
             )
         counts = f"{in_file:,} points in telemetry.lp, {in_database:,} in InfluxDB when the run ended"
         if in_file > in_database:
-            missing = in_file - in_database
-            said = Message("points.missing", f"{counts}: {missing:,} did not get there.")
+            said = Message("points.missing", f"{counts}: {in_file - in_database:,} did not get there.")
         elif in_file < in_database:
-            more = in_database - in_file
-            said = Message("points.not-in-the-file", f"{counts}: {more:,} in the database are not in the file.")
+            said = Message(
+                "points.not-in-the-file", f"{counts}: {in_database - in_file:,} in the database are not in the file."
+            )
         else:
             said = Message("points.stored", f"{counts}.")
         figures = {"file_points": in_file, "database_points": in_database}

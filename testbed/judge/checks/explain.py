@@ -6,16 +6,24 @@ import numpy as np
 
 from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import Evidence, Timed
-from testbed.message import Message, Messages
+from testbed.message import Messages
 from testbed.plan.model import Session
 
 _SLOW_LINK = 0.9  # a link that delivers less than this part of its rate is worth a sentence
 
 
-def windows_and_links(evidence: Evidence, session: Session, from_s: float, to_s: float) -> list[Message]:
+def windows_and_links(evidence: Evidence, session: Session, from_s: float, to_s: float) -> Messages:
     """Sentences about pinned windows and underused links in ``from_s``..``to_s``; none if there is nothing to say."""
-    pinned = _pinned_windows(evidence, session, from_s, to_s)
-    return [*pinned, *_underused_links(evidence, session, from_s, to_s)]
+    sentences = _pinned_windows(evidence, session, from_s, to_s)
+    rates = planned.rates_pps(evidence.plan, session)
+    for connection, measured in acknowledged_pps(evidence, session, from_s, to_s).items():
+        if measured < _SLOW_LINK * rates[connection]:
+            sentences.add_message(
+                "link.underused",
+                f"Connection {connection} had {measured:.0f} packets/s acknowledged on a link of "
+                f"{rates[connection]:.0f} packets/s.",
+            )
+    return sentences
 
 
 def _pinned_windows(evidence: Evidence, session: Session, from_s: float, to_s: float) -> Messages:
@@ -28,10 +36,10 @@ def _pinned_windows(evidence: Evidence, session: Session, from_s: float, to_s: f
     sentences = Messages()
     values = {round(value, 3) for _, value in pinned.values()}
     if len(values) == 1 and set(pinned) == set(planned.connections(session)):
+        who = {1: "The window is", 2: "Both windows are"}.get(len(pinned), f"All {len(pinned)} windows are")
+        since_s = max(start for start, _ in pinned.values())
         sentences.add_message(
-            "windows.unchanged",
-            f"{ {1: 'The window is', 2: 'Both windows are'}.get(len(pinned), f'All {len(pinned)} windows are') } at "
-            f"{next(iter(values)):g} packets, unchanged since {max(start for start, _ in pinned.values()):.1f} s.",
+            "windows.unchanged", f"{who} at {max(values):g} packets, unchanged since {since_s:.1f} s."
         )
     else:
         for connection, (since_s, value) in pinned.items():
@@ -57,19 +65,6 @@ def _constant_since(samples: Timed) -> tuple[float, float] | None:
     different = np.flatnonzero(~np.isclose(samples.values, last, rtol=1e-9, atol=0))
     first = int(different[-1]) + 1 if different.size else 0
     return float(samples.t_s[first]), last
-
-
-def _underused_links(evidence: Evidence, session: Session, from_s: float, to_s: float) -> Messages:
-    sentences = Messages()
-    rates = planned.rates_pps(evidence.plan, session)
-    for connection, measured in acknowledged_pps(evidence, session, from_s, to_s).items():
-        if measured < _SLOW_LINK * rates[connection]:
-            sentences.add_message(
-                "link.underused",
-                f"Connection {connection} had {measured:.0f} packets/s acknowledged on a link of "
-                f"{rates[connection]:.0f} packets/s.",
-            )
-    return sentences
 
 
 def acknowledged_pps(evidence: Evidence, session: Session, from_s: float, to_s: float) -> dict[str, float]:
