@@ -7,7 +7,7 @@ import io
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,10 +39,6 @@ class Plot:
     data: str = ""
     pdf: bytes | None = None
     wide: bool = False
-
-    def named(self, name: str) -> Plot:
-        """The same plot under another name."""
-        return replace(self, name=name)
 
 
 class Curve(NamedTuple):

@@ -64,10 +64,8 @@ def write_report(result_dir: Path, reader: FromFile | None = None) -> Path:
 
 def _timeline(folder: ResultFolder) -> list[dict[str, Any]]:
     """Events in time order, in seconds since the first transfer_start (or since the first event without one)."""
-    if folder.evidence is None or not folder.evidence.events:
-        return []
-    events = folder.evidence.events
-    zero = min((e.t_ns for e in events if e.kind == "transfer_start"), default=events[0].t_ns)
+    events = folder.evidence.events if folder.evidence else []
+    zero = min((e.t_ns for e in events if e.kind == "transfer_start"), default=events[0].t_ns if events else 0)
     return [
         {"at_s": (e.t_ns - zero) / 1e9, "kind": e.kind.replace("_", " "), "session": e.session, "text": e.text}
         for e in events

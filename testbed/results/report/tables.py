@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from testbed import paths
@@ -27,11 +26,11 @@ class PublishedShare(NamedTuple):
     measured_by: str
 
 
-def published_shares(scenario: str, policy: str, path: Path = SHARES) -> list[PublishedShare]:
+def published_shares(scenario: str, policy: str) -> list[PublishedShare]:
     """Published and earlier shares of a scenario and a policy; empty where there are none."""
     return [
         PublishedShare(row["connection"], float(row["t_s"]), float(row["share"]), row["measured_by"])
-        for row in read_csv(path)
+        for row in read_csv(SHARES)
         if row["scenario"] == scenario and row["policy"] == policy and row["t_s"] and row["share"]
     ]
 

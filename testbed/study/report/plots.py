@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -556,7 +557,7 @@ def of_run(name: str, folder: Path) -> list[Plot]:
         spreads = [s for row in summaries_of(table) for of in row.cells.values() for s in of.values()]
         if not any(spread.n for spread in spreads):
             return []  # nothing could be measured, and what was published alone is no picture
-        return [plot.named(f"{name}-{plot.name}") for plot in of_table(table)]
+        return [replace(plot, name=f"{name}-{plot.name}") for plot in of_table(table)]
     if (folder / "windows.csv").is_file() and (folder / "plan.json").is_file():
         return _window_shares(name, folder)
     return []
