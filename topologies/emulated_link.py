@@ -9,8 +9,8 @@ parameters are written as text and a fabric is made on the way::
 from __future__ import annotations
 
 import atexit
+import itertools
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,7 @@ class EmulatedLink(Link):
     ) -> None:
         self._interactive = _Interactive.instance() if plan is None else None
         if self._interactive is not None:
-            number = self._interactive.next_index() if index is None else index
+            number = next(self._interactive.indices) if index is None else index
             plan = resolve_link(
                 number,
                 name or f"link{number}",
@@ -114,13 +114,9 @@ class _Interactive:
     def __init__(self) -> None:
         self.fabric = Fabric(f"ncp-mn{os.getpid()}")
         self.fabric.create()
-        self.count = 0
-        self.make_middle: Callable[[], NetemMiddle | RelayMiddle]
-        if has_netem():
-            self.make_middle = lambda: NetemMiddle(self.fabric)
-        else:
+        self.indices = itertools.count(1)
+        if not has_netem():
             info("(no netem in this kernel: delay by ncp-link relay) ")
-            self.make_middle = lambda: RelayMiddle(self.fabric, RELAY)
         self.middles: list[NetemMiddle | RelayMiddle] = []
         atexit.register(self.close)
 
@@ -130,12 +126,8 @@ class _Interactive:
             cls._current = cls()
         return cls._current
 
-    def next_index(self) -> int:
-        self.count += 1
-        return self.count
-
     def start_middle(self, link: LinkPlan) -> None:
-        middle = self.make_middle()
+        middle = NetemMiddle(self.fabric) if has_netem() else RelayMiddle(self.fabric, RELAY)
         self.middles.append(middle)
         middle.start([link])
 

@@ -43,17 +43,13 @@ class RelayMiddle:
         self.directory = directory
         self.credentials = credentials
         self.log = log
-        self.processes: list[subprocess.Popen[str]] = []
-        self._prepared: subprocess.Popen[str] | None = None
+        self.process: subprocess.Popen[str] | None = None
         self._temporary: list[tempfile.TemporaryDirectory[str]] = []
         self._control: Path | None = None
 
     def start(self, links: Sequence[Link], *, timeout_s: float = 10.0) -> None:
         """Start the relay, unless :meth:`prepare` did, and wait until it forwards; raises :class:`CommandFailed`."""
-        if self._prepared is None:
-            self.prepare(links)
-        process, self._prepared = self._prepared, None
-        assert process is not None
+        process = self.process or self.prepare(links)
         pair_ends(self.fabric, links)
         assert process.stdin is not None
         with suppress(BrokenPipeError):  # it has ended, and says why
@@ -64,7 +60,7 @@ class RelayMiddle:
             where = f"; see {self.log}" if self.log else ""
             raise CommandFailed(f"the link relay {end}{where}")
 
-    def prepare(self, links: Sequence[Link]) -> None:
+    def prepare(self, links: Sequence[Link]) -> subprocess.Popen[str]:
         """Start the relay's process while the links are being made, in the fabric that is there already; it waits for
         :meth:`start`. Raises :class:`CommandFailed`."""
         if not self.binary.exists():
@@ -79,7 +75,7 @@ class RelayMiddle:
             command += ["--credentials", str(self.credentials)]
         log: IO[str] | int = self.log.open("a") if self.log else subprocess.DEVNULL
         try:
-            process = subprocess.Popen(
+            self.process = subprocess.Popen(
                 in_namespace(self.fabric.path, dies_with_us(command)),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -92,8 +88,7 @@ class RelayMiddle:
         finally:
             if not isinstance(log, int):
                 log.close()
-        self.processes.append(process)
-        self._prepared = process
+        return self.process
 
     def change(self, link: Link, direction: str, properties: Mapping[str, Any], *, at_unix_ns: int = 0) -> Applied:
         """Change properties (``internal/linkmodel``'s names) of ``ab``, ``ba`` or ``both`` at a time, or now if it has
@@ -118,11 +113,10 @@ class RelayMiddle:
         return {"middle": self.name, "losses_seeded": True, "reason": ""}
 
     def failed(self) -> Message | None:
-        """The fault of a relay that ended by itself, or None while all run."""
-        for process in self.processes:
-            if process.poll() is not None:
-                return Message("relay.ended", f"the link relay ended with {process.returncode}{self._last_words()}")
-        return None
+        """The fault of a relay that ended by itself, or None while it runs."""
+        if self.process is None or self.process.poll() is None:
+            return None
+        return Message("relay.ended", f"the link relay ended with {self.process.returncode}{self._last_words()}")
 
     def _last_words(self) -> str:
         said = self.log.read_text(errors="replace").strip().splitlines() if self.log else []
@@ -130,32 +124,28 @@ class RelayMiddle:
 
     def ask_to_end(self) -> None:
         """Tell the relay to end, without waiting."""
-        for process in self.processes:
-            process.terminate()
+        if self.process:
+            self.process.terminate()
 
     def has_ended(self) -> bool:
         """Whether it runs no longer."""
-        return all(process.poll() is not None for process in self.processes)
+        return self.process is None or self.process.poll() is not None
 
     def kill(self) -> None:
         """End it at once."""
-        for process in self.processes:
-            process.kill()
+        if self.process:
+            self.process.kill()
 
     def stop(self, *, timeout_s: float = 10.0) -> None:
         """End the relay, giving it time to flush its telemetry."""
         self.ask_to_end()
-        for process in self.processes:
-            try:
-                process.wait(timeout_s)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-            for pipe in (process.stdin, process.stdout):
-                if pipe:
-                    pipe.close()
-        self.processes.clear()
-        self._prepared = None
+        if self.process:
+            with self.process:  # which closes its pipes and waits
+                try:
+                    self.process.wait(timeout_s)
+                except subprocess.TimeoutExpired:
+                    self.process.kill()
+            self.process = None
         for temporary in self._temporary:
             temporary.cleanup()
         self._temporary.clear()

@@ -44,6 +44,8 @@ def session_of(ndn: Ndn, topology: Topology) -> Session:
     bottleneck = next(link for link in topology.links if link["name"] == connection["link"])
     on_wire = wire_bytes(ndn.segment_bytes, ndn.transport)
     segments = math.ceil(ndn.object_bytes / ndn.segment_bytes)
+    mode = ndn.marking.mode
+    marking = "nothing" if mode == "off" else f"mode {mode}, above {ndn.threshold_bytes:,} bytes of backlog"
     reaction = "ignores marks" if ndn.consumer.ignore_marks else "reacts to marks"
     return {
         "name": "s1",
@@ -63,17 +65,10 @@ def session_of(ndn: Ndn, topology: Topology) -> Session:
         "in_words": (
             f"{topology.layout.receiver(path)} fetches {ndn.prefix} from {path.sender}: {segments:,} segments of "
             f"{ndn.segment_bytes:,} bytes over {ndn.transport.upper()} faces, by {ndn.consumer.algorithm.upper()} that "
-            f"{reaction}. Forwarders mark by {_marking_in_words(ndn)}."
+            f"{reaction}. Forwarders mark by {marking}."
         ),
         "connections": [connection],
     }
-
-
-def _marking_in_words(ndn: Ndn) -> str:
-    mode = ndn.marking.mode
-    if mode == "off":
-        return "nothing"
-    return f"mode {mode}, above {ndn.threshold_bytes:,} bytes of backlog"
 
 
 def section_of(ndn: Ndn, topology: Topology) -> model.Ndn:

@@ -14,12 +14,10 @@ from testbed.paths import CHECKOUT
 from testbed.plan import model
 from testbed.plan.model import Plan, Session
 from testbed.planning.resolved import Topology
-from testbed.planning.sessions import connection_of
+from testbed.planning.sessions import FIRST_PORT, connections_of
 from testbed.scenario.load import LoadedScenario
 from testbed.scenario.program import Program
-from testbed.scenario.sessions import Session as AskedSession
 
-FIRST_PORT = 30001
 ETHERNET_BYTES, MTU_BYTES = 14, 1500
 PAYLOAD_BYTES = {"udp": MTU_BYTES - 20 - 8, "tcp": MTU_BYTES - 20 - 32}
 """Payload of a full frame, with TCP's timestamps; the program's own headers are part of it."""
@@ -101,9 +99,8 @@ def sessions_of(loaded: LoadedScenario, topology: Topology, seed: int) -> list[S
     scenario = loaded.scenario
     requested = scenario.program
     assert requested is not None
-    entries = scenario.sessions or [AskedSession.model_validate({"name": "s1"})]
     port, found = FIRST_PORT, []
-    for place, (entry, paths) in enumerate(zip(entries, topology.sessions, strict=True)):
+    for place, (entry, paths) in enumerate(zip(scenario.each_session, topology.sessions, strict=True)):
         session: Session = {
             "name": entry.name,
             "start_s": entry.start_s,
@@ -115,10 +112,7 @@ def sessions_of(loaded: LoadedScenario, topology: Topology, seed: int) -> list[S
             "segment_bytes": PAYLOAD_BYTES[requested.transport],
             "payload_seed": (seed + place) % 2**63,
             "in_words": "",
-            "connections": [
-                connection_of(topology, path, number, (port + number - 1,) * 2)
-                for number, path in enumerate(paths, start=1)
-            ],
+            "connections": connections_of(topology, paths, port),
         }
         if requested.transport == "tcp":
             session["congestion_control"] = requested.congestion_control

@@ -11,7 +11,7 @@ from testbed.plan import model
 from testbed.plan.model import Connection, Policy
 from testbed.planning.resolved import Topology
 from testbed.scenario.load import LoadedScenario
-from testbed.scenario.model import NcpSession, Scenario
+from testbed.scenario.model import Scenario
 from testbed.scenario.sessions import Session
 from topologies.layout import Path
 from topologies.link import rate_pps
@@ -24,18 +24,32 @@ PARAMETERS = (
     *("ack_interval_ms", "max_ack_ranges", "ack_repeats", "timeout_check_ms", "linger_ms"),
 )
 """Keys of a session in the plan that are the scenario's; ``congestion_control`` is TCP's alone."""
+OWN = ("policy", "transfer_bytes", "send_window_bytes", "initial_windows")
+"""Parameters that an entry of ``sessions`` may have instead of those of ``ncp``."""
 
 
 def sessions_of(loaded: LoadedScenario, topology: Topology, policies: PolicyFacts, seed: int) -> list[model.Session]:
     """The plan's sessions; raises :class:`BadInput` for an unknown policy."""
-    scenario = loaded.scenario
-    entries = scenario.sessions or [Session.model_validate({"name": "s1"})]
+    assert loaded.scenario.ncp is not None
     port = FIRST_PORT
     sessions: list[model.Session] = []
-    for place, (entry, paths) in enumerate(zip(entries, topology.sessions, strict=True)):
-        session = _session(loaded, entry, topology, paths, policies, port)
-        # A payload of its own, so that one session's bytes are not taken for another's.
-        sessions.append(session | {"payload_seed": (seed + place) % 2**63})
+    for place, (entry, paths) in enumerate(zip(loaded.scenario.each_session, topology.sessions, strict=True)):
+        facts = _policy(loaded, entry, policies)
+        own = {key: value for key in OWN if (value := getattr(entry, key)) is not None}
+        ncp = loaded.scenario.ncp.model_copy(update=own)
+        session = {
+            "name": entry.name,
+            "start_s": entry.start_s,
+            "sender_host": paths[0].sender,
+            "receiver_host": topology.layout.receiver(paths[0]),
+            "policy": ncp.policy,
+            "policy_facts": facts,
+            **{key: getattr(ncp, key) for key in PARAMETERS if key != "congestion_control" or ncp.transport == "tcp"},
+            "connections": connections_of(topology, paths, port),
+            # Not another session's bytes, which could be taken for its own.
+            "payload_seed": (seed + place) % 2**63,
+        }
+        sessions.append(cast(model.Session, session))
         port += len(paths)
     return sessions
 
@@ -64,11 +78,6 @@ def cross_traffic_of(scenario: Scenario, topology: Topology) -> list[model.Cross
     return found
 
 
-def _parameters(ncp: NcpSession, entry: Session) -> NcpSession:
-    keys = ("policy", "transfer_bytes", "send_window_bytes", "initial_windows")
-    return ncp.model_copy(update={key: own for key in keys if (own := getattr(entry, key)) is not None})
-
-
 def _policy(loaded: LoadedScenario, entry: Session, policies: PolicyFacts) -> Policy:
     ncp = loaded.scenario.ncp
     assert ncp is not None
@@ -81,31 +90,9 @@ def _policy(loaded: LoadedScenario, entry: Session, policies: PolicyFacts) -> Po
     return policies[name]
 
 
-def _session(
-    loaded: LoadedScenario,
-    entry: Session,
-    topology: Topology,
-    paths: list[Path],
-    policies: PolicyFacts,
-    first_port: int,
-) -> model.Session:
-    facts = _policy(loaded, entry, policies)
-    assert loaded.scenario.ncp is not None
-    ncp = _parameters(loaded.scenario.ncp, entry)
-    session = {
-        "name": entry.name,
-        "start_s": entry.start_s,
-        "sender_host": paths[0].sender,
-        "receiver_host": topology.layout.receiver(paths[0]),
-        "policy": ncp.policy,
-        "policy_facts": facts,
-        **{key: getattr(ncp, key) for key in PARAMETERS if key != "congestion_control" or ncp.transport == "tcp"},
-        "connections": [
-            connection_of(topology, path, number, (first_port + number - 1,) * 2)
-            for number, path in enumerate(paths, start=1)
-        ],
-    }
-    return cast(model.Session, session)
+def connections_of(topology: Topology, paths: Sequence[Path], first_port: int) -> list[Connection]:
+    """A session's connections, one for each path; each has a port of its own at both ends."""
+    return [connection_of(topology, path, n, (first_port + n - 1,) * 2) for n, path in enumerate(paths, start=1)]
 
 
 def connection_of(topology: Topology, path: Path, number: int, ports: Sequence[int]) -> Connection:

@@ -10,7 +10,6 @@ from testbed.planning.resolved import Topology
 from testbed.planning.sessions import PolicyFacts, connection_of, sessions_of
 from testbed.scenario.load import LoadedScenario
 from testbed.scenario.model import Scenario
-from testbed.scenario.sessions import Session
 from topologies.layout import Path
 from topologies.link import ncp_frame_bytes
 
@@ -57,7 +56,7 @@ def section_of(loaded: LoadedScenario, topology: Topology) -> Sections:
 
 
 def _tcp_session(scenario: Scenario, topology: Topology) -> model.Session:
-    tcp, entry = scenario.tcp, (scenario.sessions or [Session.model_validate({"name": "s1"})])[0]
+    tcp, entry = scenario.tcp, scenario.each_session[0]
     assert tcp is not None
     path: Path = topology.sessions[0][0]
     connection = connection_of(topology, path, 1, (tcp.sender_port, tcp.receiver_port))

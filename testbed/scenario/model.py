@@ -174,6 +174,11 @@ class Scenario(Section):
         return {**made, "required": ["name"], "anyOf": [{"required": ["extends"]}, {"required": required}]}
 
     @property
+    def each_session(self) -> list[Session]:
+        """The sessions, also where there is only the one that has no entry."""
+        return self.sessions or [Session.model_validate({"name": "s1"})]
+
+    @property
     def traffic(self) -> Traffic:
         """The kind of traffic, by the name of its section."""
         return next(name for name in TRAFFIC if getattr(self, name) is not None)
@@ -331,7 +336,7 @@ class Scenario(Section):
             return self
         windows = self.ncp.initial_windows
         if "sessions" in self.topology.shape.keys:
-            for session in self.sessions or [Session.model_validate({"name": "s1"})]:
+            for session in self.each_session:
                 own = session.initial_windows or windows
                 connections = len(session.paths) or session.connections
                 if own is not None and len(own) != connections:

@@ -77,25 +77,22 @@ class TcpSection(Section):
     @field_validator("sysctls")
     @classmethod
     def _of_the_network(cls, sysctls: OfHosts) -> OfHosts:
-        for settings in (sysctls.sender, sysctls.receiver):
-            for name in settings:
-                if not re.fullmatch(r"net\.(core|ipv4)\.[a-z0-9_]+(\.[A-Za-z0-9_-]+)*", name):
-                    raise InvalidValue(
-                        "tcp.not-a-namespaces-sysctl",
-                        f"{name!r} is not a network namespace's; write for example net.ipv4.tcp_rmem",
-                    )
+        for name in (*sysctls.sender, *sysctls.receiver):
+            if not re.fullmatch(r"net\.(core|ipv4)\.[a-z0-9_]+(\.[A-Za-z0-9_-]+)*", name):
+                raise InvalidValue(
+                    "tcp.not-a-namespaces-sysctl",
+                    f"{name!r} is not a network namespace's; write for example net.ipv4.tcp_rmem",
+                )
         return sysctls
 
     @field_validator("routes")
     @classmethod
     def _known_options(cls, routes: OfHosts) -> OfHosts:
-        for options in (routes.sender, routes.receiver):
-            for name in options:
-                if name not in ROUTE_OPTIONS:
-                    raise InvalidValue(
-                        "tcp.no-such-route-option",
-                        f"{name!r} is not an option here; options: {', '.join(ROUTE_OPTIONS)}",
-                    )
+        for name in (*routes.sender, *routes.receiver):
+            if name not in ROUTE_OPTIONS:
+                raise InvalidValue(
+                    "tcp.no-such-route-option", f"{name!r} is not an option here; options: {', '.join(ROUTE_OPTIONS)}"
+                )
         return routes
 
     def sysctls_of(self, role: Role) -> dict[str, str]:

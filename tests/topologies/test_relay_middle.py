@@ -46,7 +46,8 @@ def test_what_the_relay_refuses_is_said() -> None:
         with pytest.raises(ValueError, match="direction"):
             net.middle.change(LINK, "up", {"loss": 0.1})
         assert isinstance(net.middle, RelayMiddle)
-        (process,) = net.middle.processes
+        process = net.middle.process
+        assert process is not None
         process.kill()
         process.wait()
         with pytest.raises(CommandFailed, match="does not answer"):
