@@ -14,14 +14,12 @@ from testbed.message import Message
 UsageError = exceptions.UsageError
 NoArguments = exceptions.NoArgsIsHelpError
 CODES = {
-    "Missing": "usage.missing",
-    "No such option": "usage.no-such-option",
-    "Option": "usage.option-value",
-    "Invalid value": "usage.bad-value",
-    "No such command": "usage.no-such-command",
-    "Got unexpected": "usage.one-too-many",
+    "MissingParameter": "usage.missing",
+    "NoSuchOption": "usage.no-such-option",
+    "BadOptionUsage": "usage.option-value",
+    "BadParameter": "usage.bad-value",
 }
-"""Codes of Click's errors, by the words that their texts begin with."""
+"""Codes of Click's errors, by their classes; that of all others is ``usage.wrong``."""
 
 
 def as_bad_input(error: exceptions.UsageError, arguments: Sequence[str]) -> BadInput:
@@ -35,7 +33,7 @@ def as_bad_input(error: exceptions.UsageError, arguments: Sequence[str]) -> BadI
     if isinstance(error.__cause__, ValidationError):
         value = repr(error.__cause__.errors()[0]["input"])
         said += "" if value in said else f", not {value}"
-    code = next((code for begin, code in CODES.items() if said.startswith(begin)), "usage.wrong")
+    code = CODES.get(type(error).__name__, "usage.wrong")
     hint = " ".join(["./run.sh", *verb.split(), "--help has all."])
     examples = EXAMPLES.get(verb.partition(" ")[0])
     if examples and code == "usage.missing":
