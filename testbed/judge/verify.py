@@ -83,12 +83,13 @@ def unlisted(run: str, engine: str, form: str, recorded: Verdict) -> Iterator[Di
     listed = expected_failures.read().of_run(run, engine, form)
     for name, expected in recorded.expected.items():
         if expected != listed.get(name):
+            where, made = f"checks[{name}].xfail", expected.model_dump(mode="json")
+            here = listed[name].model_dump(mode="json") if name in listed else None
             yield Difference(
                 "difference.expected-failure",
-                f"checks[{name}].xfail: {expected.model_dump(mode='json')!r} is recorded, "
-                f"{listed[name].model_dump(mode='json') if name in listed else None!r} is listed here",
-                where=f"checks[{name}].xfail",
-                recorded=expected.model_dump(mode="json"),
+                f"{where}: {made!r} is recorded, {here!r} is listed here",
+                where=where,
+                recorded=made,
             )
 
 
