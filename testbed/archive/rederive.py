@@ -63,14 +63,15 @@ class _MadeAgain:
         self._expected()
         self._tables(reader, readings)
         self._lines(reader, again)
-        page.check(folder, self.verified, self.provenance, needed=self.complete and not self._without_page())
+        is_paged = self.kernel or plan.get("occasion") != COMPARE
+        page.check(folder, self.verified, self.provenance, needed=self.complete and is_paged)
         self.verified = replace(self.verified, verdict=again.verdict, checks=Verification.of(again).checks)
 
     def _origin(self) -> None:
         recorded = self.provenance
         if not recorded:
             self._lacks("provenance.json")
-        if "run" in recorded and isinstance(recorded["run"], dict):
+        if isinstance(recorded.get("run"), dict):
             should = provenance.of_plan(self.plan) | provenance.of_program(self.folder)
             self.verified.differences.extend(differences("provenance.json: run", recorded["run"], should))
         provenance_check.plan_again(self.folder, self.plan, self.verified)
@@ -79,9 +80,8 @@ class _MadeAgain:
 
     def _expected(self) -> None:
         """Expected failures: of this code as this checkout lists them, of other code they can't be checked."""
-        plan = self.plan
-        found = list(unlisted(plan["scenario"], engine_of(plan).name, plan.get("variant", "full"), self.recorded))
-        here = provenance_check.of_this_code(self.provenance)
+        plan, here = self.plan, provenance_check.of_this_code(self.provenance)
+        found = unlisted(plan["scenario"], engine_of(plan).name, plan.get("variant", "full"), self.recorded)
         (self.verified.differences if here else self.verified.unchecked).extend(found)
 
     def _lacks(self, what: str) -> None:
@@ -92,9 +92,6 @@ class _MadeAgain:
             self.verified.unchecked.add_message(
                 "file.not-of-its-time", f"{what}: a folder of its time need not have it"
             )
-
-    def _without_page(self) -> bool:
-        return bool(not self.kernel and self.plan.get("occasion") == COMPARE)
 
     def _facts(self, name: str) -> Any:
         """The runner's measurements, on this machine or in the guest."""
@@ -123,10 +120,9 @@ class _MadeAgain:
             off = calibration.off_limits(list(readings), self.plan["limits"])
             self.verified.differences.extend(reason.at(calibration.PROBE) for reason in off)
         relay, host_load = self.folder / "relay.json", self.folder / HOST_LOAD
-        qdiscs = self._facts("qdiscs_after")
-        lacking = [path.name for path in (relay, host_load) if not path.is_file()]
-        if self.plan["middle"] != "relay":
-            lacking = [name for name in lacking if name != relay.name]
+        qdiscs, is_relayed = self._facts("qdiscs_after"), self.plan["middle"] == "relay"
+        needed = [relay, host_load] if is_relayed else [host_load]
+        lacking = [path.name for path in needed if not path.is_file()]
         if qdiscs is None:
             lacking.append("provenance.json: qdiscs_after")
         for what in lacking:
@@ -140,7 +136,7 @@ class _MadeAgain:
         try:
             spans = read_spans(host_load)
             self._same_host(reader, [idle for _, idle in spans])
-            said = read_json(relay) if self.plan["middle"] == "relay" else None
+            said = read_json(relay) if is_relayed else None
             step_s = float(self._facts("clock_step_s") or 0.0)
             links = self.folder / "links.csv" if self.complete else None
             return of_measurements(
@@ -161,14 +157,13 @@ class _MadeAgain:
     def _underlay(self) -> list[underlay.Sample] | None:
         """Samples between machines, of a run with hosts on other machines."""
         file, elsewhere = self.folder / underlay.FILE, bool(self.plan.get("place"))
-        if not elsewhere and file.is_file():
+        if file.is_file() and not elsewhere:
             self.verified.differences.add_message(
                 "underlay.not-of-this-plan", f"{file.name}: is there, and plan.json has no host on another machine"
             )
-        if not elsewhere:
-            return None
-        if not file.is_file():
+        elif elsewhere and not file.is_file():
             self._lacks(file.name)
+        if not (elsewhere and file.is_file()):
             return None
         try:
             return underlay.read(file)

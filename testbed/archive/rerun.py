@@ -88,15 +88,14 @@ def _why_not(plan: Plan, recorded: dict[str, Any]) -> Message | None:
 
 def _tell(both: Repetition, run: Run, engine: Engine, recorded: dict[str, Any], verified: Verification) -> None:
     here = provenance_check.here()
+    before, after = both.runs
     for name in both.differing:
-        before, after = (digested.get(name) for digested in both.runs)
-        if before is None:
-            differing = Message("rerun.not-there", f"rerun: {name}: is not there")
-        elif after is None:
-            differing = Message("rerun.not-made", f"rerun: {name}: is not made")
+        if name not in before:
+            verified.differences.add_message("rerun.not-there", f"rerun: {name}: is not there")
+        elif name not in after:
+            verified.differences.add_message("rerun.not-made", f"rerun: {name}: is not made")
         else:
-            differing = Message("rerun.other-bytes", f"rerun: {name}: is not the same bytes")
-        verified.differences.append(differing)
+            verified.differences.add_message("rerun.other-bytes", f"rerun: {name}: is not the same bytes")
     verified.notes.extend(unlike.at("rerun") for unlike in engine.unlike(recorded))
     if not run.repeatable:
         verified.differences.add_message(

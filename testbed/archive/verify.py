@@ -49,10 +49,8 @@ def _unpack(file: Path, place: Path) -> None:
         with zipfile.ZipFile(file) as archive:
             _refuse(file, archive, place)
             archive.extractall(place)
-    except BadInput:
-        raise
     except Exception as error:  # zipfile and what it unpacks with have many for a file that is not as it should be
-        if of_the_machine(error):
+        if isinstance(error, BadInput) or of_the_machine(error):
             raise
         raise BadInput("bundle.damaged", f"{file}: is damaged: {error or type(error).__name__}") from error
 

@@ -13,12 +13,8 @@ from testbed.cli.options import ResultFolders
 
 def bundle(
     folders: ResultFolders,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The file to write; without it, in results/bundles/.")
-    ] = None,
-    sign: Annotated[
-        Path | None, typer.Option("--sign", metavar="KEY", help="Sign it with this SSH key (ssh-keygen -t ed25519).")
-    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The file; else in results/bundles/.")] = None,
+    sign: Annotated[Path | None, typer.Option("--sign", metavar="KEY", help="Sign it with this SSH key.")] = None,
 ) -> None:
     """Pack results into one file, with everything needed to check them elsewhere."""
     from testbed.archive.kinds import kind_of

@@ -55,8 +55,7 @@ MOST_FOLDERS = 200
 def completion(
     shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="The shell that completes.")],
     words: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[WORD]…", help="For the script itself: everything typed, up to the cursor."),
+        list[str] | None, typer.Argument(metavar="[WORD]…", help="What was typed, for the script.")
     ] = None,
 ) -> None:
     """Print the script that makes a shell complete ./run.sh: verbs, names of scenarios, tables and sweeps, options

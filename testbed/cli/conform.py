@@ -16,11 +16,7 @@ from testbed.exit_codes import Exit
 
 def conform(
     program: Annotated[
-        str,
-        typer.Argument(
-            metavar="IMAGE_OR_COMMAND",
-            help="An image that the Docker engine has; or a command as it is typed in this folder, in quotes.",
-        ),
+        str, typer.Argument(metavar="IMAGE_OR_COMMAND", help="An image of the Docker engine, or a command in quotes.")
     ],
 ) -> None:
     """Check a transport of your own against the contract of `traffic: program`.

@@ -18,15 +18,9 @@ SETTINGS = Path(__file__).with_name("site") / "mkdocs.yml"
 
 
 def docs(
-    serve: Annotated[
-        bool, typer.Option("--serve", help="Serve it until Ctrl-C, each page up to date as you write it.")
-    ] = False,
-    address: Annotated[
-        str, typer.Option("--address", metavar="HOST:PORT", help="With --serve: where.")
-    ] = "127.0.0.1:8000",
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The site's folder; without it, .build/site.")
-    ] = None,
+    serve: Annotated[bool, typer.Option("--serve", help="Serve it until Ctrl-C, each page as it is written.")] = False,
+    address: Annotated[str, typer.Option("--address", help="With --serve: where.")] = "127.0.0.1:8000",
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The folder; else .build/site.")] = None,
 ) -> None:
     """Build the documentation as a site that needs no network, with every link checked."""
     from testbed.cli.outcome import shown

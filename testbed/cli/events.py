@@ -15,9 +15,7 @@ from testbed.errors import BadInput, TestbedError
 if TYPE_CHECKING:
     from testbed.runtime.progress import Progress
 
-JsonOption = Annotated[
-    bool, typer.Option("--json", help="Report what happens as JSON, one object per line, for programs.")
-]
+JsonOption = Annotated[bool, typer.Option("--json", help="Report what happens as JSON, an object per line.")]
 
 
 def refuse_with(as_json: bool, dry_run: bool) -> None:

@@ -17,14 +17,10 @@ from testbed.exit_codes import Exit
 def export(
     folders: ResultFolders,
     parquet: Annotated[bool, typer.Option("--parquet", help="Telemetry, a file for each measurement.")] = False,
-    pcapng: Annotated[
-        bool, typer.Option("--pcapng", help="Captures of a host's links in one file, with the verdict (--pcap).")
-    ] = False,
+    pcapng: Annotated[bool, typer.Option("--pcapng", help="A host's captures in one file (--pcap).")] = False,
     xplot: Annotated[bool, typer.Option("--xplot", help="Time-sequence graphs of connections (--qlog).")] = False,
     qvis: Annotated[bool, typer.Option("--qvis", help="Connections in QUIC's terms, for qvis (--qlog).")] = False,
-    plots: Annotated[
-        bool, typer.Option("--plots", help="Plots for a paper: PDF as wide as a column, and their points.")
-    ] = False,
+    plots: Annotated[bool, typer.Option("--plots", help="Plots as PDF for a paper, and their points.")] = False,
 ) -> None:
     """Write results in formats that other tools open: all that the data allow, or those that are named.
 

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from testbed import confine
-from testbed.cli import completion
+from testbed.cli.completion import names_and_results
 from testbed.cli.options import QuickOption, SetOption
 from testbed.cli.scenario import planned
 from testbed.errors import BadInput
@@ -25,23 +25,17 @@ def graph(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="SCENARIO|RESULT",
-            help="A scenario's name or YAML file, or a result folder.",
-            autocompletion=completion.names_and_results,
+            metavar="SCENARIO|RESULT", help="A scenario, or a result folder.", autocompletion=names_and_results
         ),
     ],
-    form: Annotated[
-        Literal["svg", "mermaid", "drawio", "clab"],
-        typer.Option("--format", help="For a page, for Markdown, to edit, or as containerlab's file."),
-    ] = "svg",
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="The file to write; without it, the standard output."),
-    ] = None,
+    form: Annotated[Literal["svg", "mermaid", "drawio", "clab"], typer.Option("--format")] = "svg",
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The file; else the standard output.")] = None,
     set_: SetOption = [],  # noqa: B006
     quick: QuickOption = False,
 ) -> None:
-    """Draw the topology: hosts, routers, and links with what they do."""
+    """Draw the topology: hosts, routers, and links with what they do.
+
+    Of the formats `svg` is for a page, `mermaid` for Markdown, `drawio` to edit; `clab` is containerlab's file."""
     plan = _plan(what, set_, quick)
     text, lost = to_clab(plan) if form == "clab" else (FORMATS[form](draw(plan)), [])
     _write(text, output, lost)
@@ -56,9 +50,7 @@ def _plan(what: str, assignments: list[str], quick: bool) -> Plan:
 
 def import_(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A .clab.yml, a netlab topology, or a Mininet Topo.")],
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Its file; without it, NAME.yaml.")
-    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The file; else NAME.yaml.")] = None,
     class_: Annotated[str | None, typer.Option("--class", help="Which Topo, if a Python file has several.")] = None,
 ) -> None:
     """Make a scenario of a containerlab, netlab or Mininet topology; what is lost is named, a line each."""

@@ -118,9 +118,7 @@ def _need_root() -> None:
 
 
 def clean(
-    hosts: Annotated[
-        str, typer.Option("--hosts", metavar="INVENTORY", help="On the machines of an inventory, what runs left there.")
-    ] = "",
+    hosts: Annotated[str, typer.Option("--hosts", metavar="INVENTORY", help="On the machines of it.")] = "",
 ) -> None:
     """Remove namespaces, containers, processes and folders of runs that were killed. Results are kept."""
     from testbed.runtime import leftovers, lock

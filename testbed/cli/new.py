@@ -20,9 +20,7 @@ NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
 
 
 def new(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="The scenario's name, or the path of the file to write (.yaml).")
-    ],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name, or the path of the file to write (.yaml).")],
 ) -> None:
     """Write a commented scenario that runs as it is: to scenarios/NAME.yaml, or where you say."""
     file = Path(name) if files.is_path(name) else paths.SCENARIOS / f"{name}.yaml"

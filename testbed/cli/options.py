@@ -7,35 +7,24 @@ from typing import Annotated, Literal
 
 import typer
 
-from testbed.cli import completion
+from testbed.cli.completion import keys, names, results, runs
 from testbed.plan.engines import ENGINES
 
 ScenarioArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="SCENARIO", help="A scenario's name, or a file: YAML, or Python.", autocompletion=completion.names
-    ),
+    str, typer.Argument(metavar="SCENARIO", help="A scenario's name, or a file: YAML, or Python.", autocompletion=names)
 ]
 ResultFolders = Annotated[
     list[Path],
-    typer.Argument(
-        metavar="RESULT…", help="Result folders, e.g. results/startup/latest.", autocompletion=completion.results
-    ),
+    typer.Argument(metavar="RESULT…", help="Result folders, e.g. results/startup/latest.", autocompletion=results),
 ]
 SetOption = Annotated[
     list[str],
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="Change a value, e.g. policy=previous or links.fast.rate=8mbit.",
-        autocompletion=completion.keys,
-    ),
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a value, like links.fast.rate=8mbit.", autocompletion=keys),
 ]
 QuickOption = Annotated[bool, typer.Option("--quick", help="A shorter transfer, judged over the time it covers.")]
 SeedOption = Annotated[int | None, typer.Option("--seed", help="Seed of payload and losses.", min=0)]
 RuntimeOption = Annotated[
-    Literal["docker", "process"],
-    typer.Option("--runtime", help="Agents in containers, or as plain processes on Mininet's hosts."),
+    Literal["docker", "process"], typer.Option("--runtime", help="Agents in containers, or as plain processes.")
 ]
 
 
@@ -58,23 +47,11 @@ EngineOption = Annotated[str, _ENGINE]
 OwnEngineOption = Annotated[str | None, _ENGINE]
 """The engine, where the default depends on the machine."""
 LinkOption = Annotated[
-    Literal["auto", "netem", "relay"],
-    typer.Option("--link", help="Delay by the kernel's netem, by the user-space relay, or whichever there is."),
+    Literal["auto", "netem", "relay"], typer.Option("--link", help="Delay by netem, or by a relay in user space.")
 ]
 ResumeOption = Annotated[
-    str,
-    typer.Option(
-        "--resume",
-        metavar="RUN",
-        autocompletion=completion.runs,
-        help="Go on with this one (or 'latest'): finished runs are kept, untrusted and broken ones repeated.",
-    ),
+    str, typer.Option("--resume", metavar="RUN", help="Go on with this one, or with 'latest'.", autocompletion=runs)
 ]
 HostsOption = Annotated[
-    str,
-    typer.Option(
-        "--hosts",
-        metavar="INVENTORY",
-        help="Spread the topology's hosts over the machines of an Ansible inventory, which need Docker and SSH alone.",
-    ),
+    str, typer.Option("--hosts", metavar="INVENTORY", help="Spread hosts over the machines of an Ansible inventory.")
 ]

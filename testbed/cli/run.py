@@ -41,21 +41,12 @@ def run(
     runtime: RuntimeOption = "docker",
     link: LinkOption = "auto",
     engine: OwnEngineOption = None,
-    repeat: Annotated[
-        int, typer.Option("--repeat", min=1, max=99, help="Runs, each with the next seed, for one verdict.")
-    ] = 1,
+    repeat: Annotated[int, typer.Option("--repeat", min=1, max=99, help="Runs, each with the next seed.")] = 1,
     resume: ResumeOption = "",
     cluster: ClusterOption = "",
     hosts: HostsOption = "",
-    pcap: Annotated[
-        list[str],
-        typer.Option(
-            "--pcap", metavar="LINK", help="Capture this link, or 'all', at both ends, to traces/ of the results."
-        ),
-    ] = [],  # noqa: B006
-    qlog: Annotated[
-        bool, typer.Option("--qlog", help="Trace what NCP's sessions do, packet by packet, to traces/ as well.")
-    ] = False,
+    pcap: Annotated[list[str], typer.Option("--pcap", metavar="LINK", help="Capture it, or 'all'.")] = [],  # noqa: B006
+    qlog: Annotated[bool, typer.Option("--qlog", help="Trace NCP's sessions, packet by packet.")] = False,
     dry_run: bool = typer.Option(False, "--dry-run", help="Print the plan and do nothing."),
     as_json: events.JsonOption = False,
 ) -> None:

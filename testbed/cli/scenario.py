@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from testbed import engines
-from testbed.cli import completion
+from testbed.cli.completion import names
 from testbed.cli.options import QuickOption, ScenarioArgument, SetOption
 from testbed.cli.terminal import fitted
 from testbed.plan.drawing import drawing
@@ -52,11 +52,7 @@ def show(
 def validate(
     scenarios: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[SCENARIO]…",
-            help="Scenarios, tables or sweeps; without any, all.",
-            autocompletion=completion.names,
-        ),
+        typer.Argument(metavar="[SCENARIO]…", help="Scenarios, tables or sweeps; else all.", autocompletion=names),
     ] = None,
     set_: SetOption = [],  # noqa: B006
 ) -> None:

@@ -20,25 +20,11 @@ if TYPE_CHECKING:
 def verify(
     results: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="RESULT…",
-            help="Result folders, e.g. results/startup/latest, or bundles.",
-            autocompletion=completion.results,
-        ),
+        typer.Argument(metavar="RESULT…", help="Result folders or bundles.", autocompletion=completion.results),
     ],
-    rerun: Annotated[
-        bool, typer.Option("--rerun", help="Make runs in virtual time again and compare every byte of their data.")
-    ] = False,
-    trust_code: Annotated[
-        bool,
-        typer.Option("--trust-code", help="Execute Python that results bring, without rights and without network."),
-    ] = False,
-    signers: Annotated[
-        Path | None,
-        typer.Option(
-            "--signers", metavar="FILE", help="Bundles have to be signed by one of these (OpenSSH's allowed signers)."
-        ),
-    ] = None,
+    rerun: Annotated[bool, typer.Option("--rerun", help="Repeat runs in virtual time, byte for byte.")] = False,
+    trust_code: Annotated[bool, typer.Option("--trust-code", help="Execute Python that results bring.")] = False,
+    signers: Annotated[Path | None, typer.Option("--signers", help="Allowed signers of bundles.")] = None,
 ) -> None:
     """Make everything again that follows from results' raw data, and compare it with what they hold.
 

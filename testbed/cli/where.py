@@ -20,9 +20,7 @@ from testbed.study.ledger import PartMade
 ClusterOption = Annotated[
     str,
     typer.Option(
-        "--cluster",
-        metavar="[slurm[:KEY=VALUE,…]]",
-        help="Make the runs on the machines of `cluster up`, or in jobs of Slurm; everything else is the same.",
+        "--cluster", metavar="[slurm[:KEY=VALUE,…]]", help="Make runs on the hosts of `cluster up`, or in Slurm."
     ),
 ]
 HOSTS, SLURM, PART = "hosts", "slurm", "part"
