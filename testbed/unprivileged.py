@@ -46,9 +46,7 @@ def call(
         )
     if missing := [name for name in _NEEDED if shutil.which(name) is None]:
         raise CannotRun(
-            "verify.no-confinement",
-            f"{missing[0]} is not installed, which takes a program's rights away",
-            "See ./run.sh doctor.",
+            "verify.no-confinement", f"{missing[0]} is not installed, to take rights away", "See ./run.sh doctor."
         )
     whole = ["unshare", *_NAMESPACES, "--", "sh", "-c", _READ_ONLY, "sh", "prlimit", *_LIMITS, "--"]
     whole += ["setpriv", *RIGHTS, "--bounding-set=-all", "--", *command]

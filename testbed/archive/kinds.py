@@ -149,16 +149,14 @@ def _take_runs(verified: Verification, folder: Path, runs: Runs) -> None:
         if run in runs:
             verified.take(runs[run], str(run.relative_to(folder)))
     again = [run for run in there if run in runs]
-    verified.notes.add_message(
-        "verify.runs-judged-again", f"{len(again)} runs were judged again, and all else from them"
-    )
+    verified.notes.add_message("verify.runs-judged-again", f"{len(again)} runs were judged again, all else from them")
     if len(again) < len(there):
         verified.notes.add_message(
-            "verify.runs-broke-down", f"{len(there) - len(again)} runs broke down: nothing of them was judged"
+            "verify.runs-broke-down", f"{len(there) - len(again)} runs broke down, and were not judged"
         )
     if same := sum(any(note.code == "rerun.same-bytes" for note in runs[run].notes) for run in again):
         verified.notes.add_message(
-            "verify.runs-made-again", f"{same} runs were repeated: all of their data are the same bytes"
+            "verify.runs-made-again", f"{same} runs were repeated: their data are the same bytes"
         )
 
 

@@ -71,9 +71,7 @@ def pack(folders: Sequence[Path], file: Path, key: Path | None = None) -> Descri
     runs = [entry(folder) for folder in folders]
     places = [run["path"] for run in runs]
     if twice := {place for place in places if places.count(place) > 1}:
-        raise BadInput(
-            "bundle.folder-twice", f"{twice.pop()} would be in the bundle twice; give each result folder once"
-        )
+        raise BadInput("bundle.folder-twice", f"{twice.pop()} would be in the bundle twice; name each folder once")
     files = {place: source for folder, run in zip(folders, runs, strict=True) for place, source in _files(folder, run)}
     files |= dict(_sources())
     digests = {place: (source, sha256(source)) for place, source in sorted(files.items())}

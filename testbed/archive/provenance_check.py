@@ -132,15 +132,14 @@ def _plan_again(folder: Path, plan: Plan, verified: Verification) -> tuple[Plan,
         requested = scenario_again(folder, plan)
         if plan["topology"].get("file") and not any(map(_may_make_topology, requested)):
             verified.unchecked.add_message(
-                "plan.own-topology",
-                "plan.json: the topology is a program of the user's own, which is not run to check it",
+                "plan.own-topology", "plan.json: the topology is a program of the user's own, which is not executed"
             )
             return None
         made = [(_resolved(loaded, policies, choices, plan), loaded) for loaded in requested]
     except (BadInput, KeyError, TypeError, ValueError) as error:
         what = f"no {error}" if isinstance(error, KeyError) else error
         verified.differences.add_message(
-            "plan.can-not-be-made-again", f"plan.json: can't be rederived from scenario.yaml: {what}"
+            "plan.can-not-be-made-again", f"plan.json: does not follow from scenario.yaml: {what}"
         )
         return None
     recorded = read_json(folder / "plan.json")
@@ -183,8 +182,7 @@ def _check_program(folder: Path, verified: Verification) -> None:
 def _resolved(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, plan: Plan) -> Plan:
     if loaded.scenario.topology.file is not None and not _may_make_topology(loaded):  # whatever the plan says
         raise BadInput(
-            "verify.topology-is-a-program",
-            "its topology is a program, which is not in the plan and is not executed to check it",
+            "verify.topology-is-a-program", "its topology is a program, which the plan has not, and is not executed"
         )
     again = resolve(loaded, policies, choices, str(plan["run"]))
     own = plan["sessions"][0]
@@ -256,7 +254,7 @@ def check_commit(folder: Path, plan: Plan, recorded: Mapping[str, Any], verified
         elif (name := name_by(Programs({}, {}, sources), plan)) != plan["run"]:
             verified.differences.add_message(
                 "commit.other-name",
-                f"commit: run {plan['run']} is recorded, {name} by the plan and the sources of {_short(commit)}",
+                f"commit: run {plan['run']} is recorded, {name} by plan and sources of {_short(commit)}",
             )
 
 
@@ -317,8 +315,7 @@ def _check_scenario(folder: Path, plan: Plan, commit: str, verified: Verificatio
     place, there = _scenario_of(commit, name)
     if there is None:
         verified.unchecked.add_message(
-            "commit.no-such-scenario",
-            f"commit: {_short(commit)} has no {place}: the scenario is the user's own, or a table's",
+            "commit.no-such-scenario", f"commit: {_short(commit)} has no {place}: it is the user's own, or a table's"
         )
     elif there != file.read_bytes():
         title = str(parse(Path(place), there.decode(), "a scenario").get("title", ""))
@@ -331,7 +328,7 @@ def _check_scenario(folder: Path, plan: Plan, commit: str, verified: Verificatio
         else:
             verified.differences.add_message(
                 "scenario.not-the-commit-s",
-                f"scenario.yaml: is not the {place} of commit {_short(commit)}, which is recorded",
+                f"scenario.yaml: is not the {place} of the recorded commit {_short(commit)}",
             )
 
 
@@ -357,9 +354,7 @@ def check_table(folder: Path, recorded: Mapping[str, Any], verified: Verificatio
         place = f"scenarios/tables/{name}.yaml"
         there = _git("show", f"{commit}:{place}")
     if there is None:
-        verified.unchecked.add_message(
-            "commit.no-such-table", f"commit: {_short(commit)} has no {place}: it is the user's own"
-        )
+        verified.unchecked.add_message("commit.no-such-table", f"commit: {_short(commit)} has no {place}: the user's")
         return
     with tempfile.TemporaryDirectory(prefix="ncp-verify-") as scratch:
         file = Path(scratch, f"{name}.yaml")

@@ -89,9 +89,7 @@ class _MadeAgain:
         if self.complete:
             self.verified.differences.add_message("file.not-there", f"{what}: is not there")
         else:
-            self.verified.unchecked.add_message(
-                "file.not-of-its-time", f"{what}: a folder of its time need not have it"
-            )
+            self.verified.unchecked.add_message("file.not-of-its-time", f"{what}: folders of its time need not have it")
 
     def _facts(self, name: str) -> Any:
         """The runner's measurements, on this machine or in the guest."""
@@ -176,7 +174,7 @@ class _MadeAgain:
         if len(busy) != len(idle) or any(1.0 - a != b for a, b in zip(idle, busy, strict=True)):
             self.verified.differences.add_message(
                 "host-load.not-the-telemetry-s",
-                f"{HOST_LOAD}: is not what telemetry.lp has of the host's {len(busy)} samples",
+                f"{HOST_LOAD}: is not what telemetry.lp has of {len(busy)} samples of the host",
             )
 
     def _tables(self, reader: FromFile, readings: list[calibration.LinkReading] | None) -> None:
@@ -203,9 +201,7 @@ class _MadeAgain:
         start, end = start_of(events), end_of(events)
         self._file("derived.lp", lambda path: path.write_text(derived_lines(self.plan, reader, again), "utf-8"))
         if start is None or end is None:
-            self.verified.unchecked.add_message(
-                "history.no-end", "history.lp: nothing in the telemetry says when the run ended"
-            )
+            self.verified.unchecked.add_message("history.no-end", "history.lp: the telemetry has no end of the run")
             return
         results = agent_results(self.folder / "agents")
         self._file(

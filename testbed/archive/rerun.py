@@ -67,22 +67,16 @@ def _why_not(plan: Plan, recorded: dict[str, Any]) -> Message | None:
     """The reason not to repeat a run, or None."""
     if not engine_of(plan).virtual_time:
         return Message(
-            "rerun.real-packets",
-            "on real packets no run is the same to the byte; a signature is what there is (bundle --sign)",
+            "rerun.real-packets", "on real packets no run is the same to the byte; there are signatures (bundle --sign)"
         )
     if recorded.get("of_commit"):
         return Message(
-            "rerun.agent-of-another-commit",
-            f"its agent was built from another commit, {provenance_check.told_of(recorded)}",
+            "rerun.agent-of-another-commit", f"its agent is of another commit, {provenance_check.told_of(recorded)}"
         )
     if not recorded.get("engine", {}).get("repeatable", not engine_of(plan).kernel):
-        return Message(
-            "rerun.not-repeatable", "its guest ran in real time, or a program in it span: it is not repeatable"
-        )
+        return Message("rerun.not-repeatable", "not repeatable: its guest ran in real time, or a program in it span")
     if not engines.of(plan).deterministic():
-        return Message(
-            "rerun.no-kernel", "the guest kernel with virtual time is not built here (./run.sh doctor --build)"
-        )
+        return Message("rerun.no-kernel", "the guest kernel is not built here (./run.sh doctor --build)")
     return None
 
 
@@ -98,9 +92,7 @@ def _tell(both: Repetition, run: Run, engine: Engine, recorded: dict[str, Any], 
             verified.differences.add_message("rerun.other-bytes", f"rerun: {name}: is not the same bytes")
     verified.notes.extend(unlike.at("rerun") for unlike in engine.unlike(recorded))
     if not run.repeatable:
-        verified.differences.add_message(
-            "rerun.program-span", "rerun: a program span: this run does not count as repeatable"
-        )
+        verified.differences.add_message("rerun.program-span", "rerun: a program span: this run is not repeatable")
     if both.differing and not provenance_check.made_here(recorded):
         verified.differences.add_message(
             "rerun.other-checkout",
@@ -110,7 +102,7 @@ def _tell(both: Repetition, run: Run, engine: Engine, recorded: dict[str, Any], 
     if not both.differing:
         verified.notes.add_message(
             "rerun.same-bytes",
-            f"repeated by {here}: all {len(both.runs[0])} files of data are the same bytes ({both.digest:.16})",
+            f"repeated by {here}: all {len(both.runs[0])} files are the same bytes ({both.digest:.16})",
         )
 
 

@@ -35,9 +35,7 @@ def check(place: Path, bundle: Verification, signers: Path | None) -> None:
     be by one of them. Raises BadInput where there is no such file, CannotRun without OpenSSH."""
     if signers is not None and not signers.is_file():
         raise BadInput(
-            "signature.no-signers",
-            f"--signers {signers}: there is no such file",
-            "See ALLOWED SIGNERS in ssh-keygen(1).",
+            "signature.no-signers", f"--signers {signers}: there is none", "See ALLOWED SIGNERS in ssh-keygen(1)."
         )
     told = bundle.notes if signers is None else bundle.differences
     signature, manifest = place / SIGNATURE, (place / MANIFEST).read_bytes()
@@ -74,9 +72,7 @@ def _signer(signature: Path, manifest: bytes, signers: Path) -> str | None:
 def _ssh_keygen(what: str, *arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     program = shutil.which("ssh-keygen")
     if program is None:
-        raise CannotRun(
-            "signature.no-ssh-keygen", "signatures need OpenSSH's ssh-keygen", "apt-get install openssh-client"
-        )
+        raise CannotRun("signature.no-ssh-keygen", "signatures need ssh-keygen", "apt-get install openssh-client")
     return subprocess.run([program, "-Y", what, *arguments], input=given, capture_output=True, check=False)
 
 

@@ -69,14 +69,12 @@ def _refuse(file: Path, archive: zipfile.ZipFile, place: Path) -> None:
     packed = sum(info.compress_size for info in archive.infolist())
     if size > max(MOST_TIMES_PACKED * packed, 16 << 20):
         raise BadInput(
-            "bundle.grows-too-much",
-            f"{file}: would unpack to {size / packed:.0f} times its size; no result's data would",
+            "bundle.grows-too-much", f"{file}: would unpack to {size / packed:.0f} times its size; no result would"
         )
     free = shutil.disk_usage(place).free
     if size > min(LARGEST_BYTES, free):
         raise BadInput(
-            "bundle.no-space",
-            f"{file}: has {size / 2**30:.1f} GiB in it; {free / 2**30:.1f} GiB are free in {place.parent}",
+            "bundle.no-space", f"{file}: has {size / 2**30:.1f} GiB; {free / 2**30:.1f} GiB are free in {place.parent}"
         )
 
 
@@ -100,7 +98,7 @@ def _described(file: Path, place: Path) -> None:
         isinstance(run, dict) and isinstance(run.get("path"), str) for run in runs
     ):
         raise BadInput(
-            "bundle.no-list-of-results", f"{file}: {DESCRIPTION}: runs: should be a list of results, each with its path"
+            "bundle.no-list-of-results", f"{file}: {DESCRIPTION}: runs: should be results, each with its path"
         )
 
 
@@ -114,13 +112,9 @@ def verify_bundle(
     runs = description["runs"]
     for run in runs:
         if not _is_inside(run["path"]):
-            raise BadInput(
-                "bundle.not-a-result", f"{DESCRIPTION}: runs: {run['path']!r} is not a folder of a result in the bundle"
-            )
+            raise BadInput("bundle.not-a-result", f"{DESCRIPTION}: runs: {run['path']!r} is not a folder in the bundle")
         if not (place / run["path"]).is_dir():
-            raise BadInput(
-                "bundle.no-such-folder", f"{DESCRIPTION}: runs: {run['path']}: there is no such folder in the bundle"
-            )
+            raise BadInput("bundle.no-such-folder", f"{DESCRIPTION}: runs: {run['path']}: there is no such folder")
     _nothing_else(place, [run["path"] for run in runs], bundle)
     found = verify_folders([place / run["path"] for run in runs], rerun=rerun, trust_code=trust_code)
     for run in runs:
@@ -133,9 +127,7 @@ def verify_bundle(
 def _nothing_else(place: Path, listed: list[str], bundle: Verification) -> None:
     """There is something to confirm, and no result that the bundle keeps quiet about."""
     if not listed:
-        bundle.differences.add_message(
-            "bundle.nothing-to-confirm", f"{DESCRIPTION}: runs: there is none, so nothing to confirm"
-        )
+        bundle.differences.add_message("bundle.nothing-to-confirm", f"{DESCRIPTION}: runs: has nothing to confirm")
     for name in _files(place):
         if name.startswith("runs/") and not any(name.startswith(f"{path}/") for path in listed):
             bundle.differences.add_message("bundle.of-no-result", f"{name}: is of no result in {DESCRIPTION}")
@@ -167,8 +159,7 @@ def _sums(place: Path) -> Verification:
         digest, _, name = line.partition("  ")
         if len(digest) != 64 or not name:
             raise BadInput(
-                "bundle.bad-manifest-line",
-                f"{MANIFEST}, line {number}: should be a SHA-256, two spaces and a file's name",
+                "bundle.bad-manifest-line", f"{MANIFEST}, line {number}: should be SHA-256, two spaces, a file's name"
             )
         listed[name] = digest
     there = _files(place)

@@ -33,8 +33,7 @@ def bench(
     for part in parts:
         if part not in module.PARTS:
             raise BadInput(
-                "bench.no-such-part",
-                f"--only: {part!r} is not a part of the benchmark; parts: {', '.join(module.PARTS)}",
+                "bench.no-such-part", f"--only: {part!r} is no part of the benchmark; parts: {', '.join(module.PARTS)}"
             )
     passed = module.BENCHMARK.carry_out(f"bench {what}", quick=quick, parts=parts)
     raise typer.Exit(Exit.PASS if passed else Exit.FAIL)

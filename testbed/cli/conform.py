@@ -26,9 +26,7 @@ def conform(
     section = _section(program)
     if os.geteuid() != 0:
         raise CannotRun(
-            "conform.needs-root",
-            "conform needs root, for network namespaces",
-            f"Try: sudo ./run.sh conform '{program}'",
+            "conform.needs-root", "it needs root, for network namespaces", f"Try: sudo ./run.sh conform '{program}'"
         )
     raise typer.Exit(_run(section))
 
@@ -42,8 +40,7 @@ def _section(program: str) -> dict[str, Any]:
         return {"image": words[0]}
     if len(words) == 1 and Path(words[0]).is_file() and "/" not in words[0]:
         raise BadInput(
-            "conform.program-is-a-file",
-            f"conform: {words[0]} is a file; give the command that starts it, like ./{words[0]}",
+            "conform.program-is-a-file", f"conform: {words[0]} is a file; give its command, like ./{words[0]}"
         )
     return {"command": words, "folder": str(Path.cwd())}
 

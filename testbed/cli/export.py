@@ -66,8 +66,7 @@ def _export(folders: Sequence[Path], requested: Collection[str]) -> None:
             raise BadInput("export.nothing-to-draw", f"--plots: {folder} has nothing that could be drawn")
         if requested and not written:
             raise BadInput(
-                "export.no-trace",
-                f"--{name}: {folder} has no trace for it; make the run with {MADE_WITH.get(name, name)}",
+                "export.no-trace", f"--{name}: {folder} has no trace for it; run with {MADE_WITH.get(name, name)}"
             )
         print(*written, sep="\n", end="\n" if written else "")
 

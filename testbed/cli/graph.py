@@ -74,9 +74,7 @@ def _write(text: str, file: Path | None, lost: Iterable[str]) -> None:
             file.write_text(text, encoding="utf-8")
         except OSError as error:
             raise BadInput(
-                "file.not-writable",
-                f"{file}: can't be written: {error.strerror}",
-                "Give a file in a folder that exists.",
+                "file.not-writable", f"{file}: can't be written: {error.strerror}", "Give a file in another folder."
             ) from error
         print(file)
     for line in lost:

@@ -144,9 +144,7 @@ def _on_machines(file: Path, on: object) -> tuple[Sequence[str], Sequence[str]]:
     }
     if on is not None:
         raise CannotRun(
-            "clean.run-in-progress",
-            f"{on} is running; it removes what it has made",
-            "Wait for it, or stop it with Ctrl-C.",
+            "clean.run-in-progress", f"{on} is running; it removes what it has made", "Wait for it, or stop it."
         )
     return remove_leftovers(machines)
 

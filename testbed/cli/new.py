@@ -39,9 +39,7 @@ def _refuse(name: str, file: Path) -> None:
     from testbed.cli.app import VERBS
 
     if file.suffix == files.IN_PYTHON:
-        raise BadInput(
-            "new.not-yaml", f"new {name!r}: it writes YAML", "For one in Python copy examples/ladder/ladder.py."
-        )
+        raise BadInput("new.not-yaml", f"new {name!r}: it writes YAML", "For Python copy examples/ladder/ladder.py.")
     if file.suffix not in (".yaml", ".yml") or not NAME.fullmatch(file.stem):
         raise BadInput(
             "new.bad-name",
@@ -50,16 +48,10 @@ def _refuse(name: str, file: Path) -> None:
         )
     if file.exists():
         raise BadInput(
-            "new.file-exists",
-            f"{shown(file)} exists already; nothing was written",
-            "Choose another name, or remove it.",
+            "new.file-exists", f"{shown(file)} exists; nothing was written", "Choose another name, or remove it."
         )
     if not file.parent.is_dir():
-        raise BadInput(
-            "new.no-folder", f"{file}: there is no folder {file.parent}", f"Make it first: mkdir -p {file.parent}"
-        )
+        raise BadInput("new.no-folder", f"{file}: there is no folder {file.parent}", f"First: mkdir -p {file.parent}")
     known = [path.stem for path in (*files.links(), *files.tables(), *files.sweeps())]
     if not files.is_path(name) and (name in VERBS or name in known):
-        raise BadInput(
-            "new.name-taken", f"new {name!r}: ./run.sh {name} means something else already", "Choose another name."
-        )
+        raise BadInput("new.name-taken", f"new {name!r}: ./run.sh {name} means something else", "Choose another name.")

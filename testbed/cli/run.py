@@ -62,9 +62,7 @@ def run(
     traces: Traces | None = {"qlog": qlog, "pcap": pcap} if qlog or pcap else None
     if repeat > 1:
         if hosts:
-            raise BadInput(
-                "cli.hosts-with-repeat", "--hosts: its machines have one run at a time", "Leave --repeat out."
-            )
+            raise BadInput("cli.hosts-with-repeat", "--hosts: its machines have one run at a time", "Omit --repeat.")
         if traces:
             raise BadInput("cli.trace-with-repeat", "--pcap and --qlog: they trace a single run", "Leave --repeat out.")
         from testbed.cli.table import tell_run
@@ -81,13 +79,11 @@ def run(
             raise typer.Exit(tell_run(table, several, as_json))
     if resume:
         raise BadInput(
-            "cli.resume-without-repeat", "--resume: only a repetition can be resumed", "Give the same --repeat again."
+            "cli.resume-without-repeat", "--resume: only repetitions can go on", "Give the same --repeat again."
         )
     if cluster:
         raise BadInput(
-            "cli.cluster-without-repeat",
-            "--cluster: a single run is made here",
-            "Several go to other machines: give --repeat.",
+            "cli.cluster-without-repeat", "--cluster: a single run is made here", "Give --repeat for several."
         )
     machines = None
     if hosts:

@@ -39,9 +39,7 @@ def verify(
         if not is_bundle(result):
             raise BadInput("verify.not-a-result", f"{result}: neither a result folder nor a bundle")
     if signers and folders:
-        raise BadInput(
-            "verify.signers-of-a-folder", f"--signers: {folders[0]} is a folder, and only bundles are signed"
-        )
+        raise BadInput("verify.signers-of-a-folder", f"--signers: {folders[0]} is a folder; only bundles are signed")
     differs = _tell(verify_folders(folders, rerun=rerun, trust_code=trust_code)) if folders else False
     for bundle in bundles:
         with unpacked(bundle) as place:

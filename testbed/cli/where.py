@@ -48,10 +48,7 @@ def runs_made(cluster: str, *, parts: bool = False) -> Iterator[None]:
         with _many_machines(kind, options) as executor, run_by(executor):
             yield
     else:
-        raise BadInput(
-            "cluster.bad-target",
-            f"--cluster {cluster!r}: should stand alone, or be followed by slurm or slurm:KEY=VALUE,…",
-        )
+        raise BadInput("cluster.bad-target", f"--cluster {cluster!r}: should be alone, or slurm or slurm:KEY=VALUE,…")
 
 
 def _many_machines(kind: str, options: str) -> AbstractContextManager[Executor]:
