@@ -202,30 +202,21 @@ def _bring_host_up(ends: Sequence[_HostEnd], congestion_control: str | None) -> 
     _turn_offloads_off(ends, [end.near["interface"] for end in ends])
     if shaping := [line for end in ends if end.shaping for line in shaper.commands(end.shaping, end.near["interface"])]:
         batch("tc", *shaping)
-    batch(
-        "ip",
-        *(
-            line
-            for end in ends
-            for line in (
-                # Where TCP's congestion control is chosen, no other route than that with it, however short: an agent in
-                # a container dials as soon as there is one.
-                f"addr add {end.near['address']}/{end.near['prefix']} dev {end.near['interface']}"
-                + (" noprefixroute" if congestion_control else ""),
-                f"link set {end.near['interface']} up",
-                # Addresses are resolved before the first packet: an ARP exchange would cost it one RTT.
-                f"neigh replace {end.far['address']} lladdr {end.far['mac']} dev {end.near['interface']} nud permanent",
-                *(
-                    [
-                        f"route add {end.far['address']} dev {end.near['interface']} src {end.near['address']} "
-                        f"congctl {congestion_control}"
-                    ]
-                    if congestion_control
-                    else []
-                ),
-            )
-        ),
-    )
+    lines: list[str] = []
+    for end in ends:
+        interface, address, far = end.near["interface"], end.near["address"], end.far["address"]
+        # Where TCP's congestion control is chosen, no other route than that with it, however short: an agent in a
+        # container dials as soon as there is one.
+        no_route = " noprefixroute" if congestion_control else ""
+        lines += [
+            f"addr add {address}/{end.near['prefix']} dev {interface}{no_route}",
+            f"link set {interface} up",
+            # Addresses are resolved before the first packet: an ARP exchange would cost it one RTT.
+            f"neigh replace {far} lladdr {end.far['mac']} dev {interface} nud permanent",
+        ]
+        if congestion_control:
+            lines.append(f"route add {far} dev {interface} src {address} congctl {congestion_control}")
+    batch("ip", *lines)
 
 
 def leftover_namespaces(prefix: str = "ncp-") -> list[str]:

@@ -87,6 +87,10 @@ class Layout:
         """The host that a path leads to."""
         return list(self._crossed(path))[-1][4]
 
+    def inside(self, path: Path) -> list[str]:
+        """The nodes between a path's ends."""
+        return [crossed[4] for crossed in self._crossed(path)][:-1]
+
     def routes(self) -> list[Route]:
         """Routes of hosts and routers for packets on the paths, there and back.
 

@@ -65,15 +65,12 @@ class NetemMiddle:
         if direction == "ba":
             near, far = far, near
         if not shaped_at_hosts(link):
-            crossing, across = (
-                shaping_interface(link, direction),
-                shaping_interface(link, "ba" if direction == "ab" else "ab"),
-            )
+            crossing = shaping_interface(link, direction)
             yield f"qdisc add dev {crossing} root handle 1: htb default 1"
             yield _class("add", crossing, properties)
             yield _queue("add", crossing, properties)
             yield from _copy(near, crossing)
-            near = across
+            near = shaping_interface(link, "ba" if direction == "ab" else "ab")
         yield from _copy(near, far)
 
     def change(self, link: Link, direction: str, properties: Mapping[str, Any], *, at_unix_ns: int = 0) -> Applied:

@@ -15,29 +15,17 @@ from topologies.layout import Layout
 from topologies.link import Link
 
 
-class Planned(Topo):
-    """The topology of a run: ``nodes`` has each node's options by its name, ``links`` are the plan's."""
-
-    def build(self, *, nodes: Mapping[str, Mapping[str, Any]], links: Sequence[Link], fabric: Fabric) -> None:
-        """Called by Mininet's constructor."""
-        for name, options in nodes.items():
-            self.addHost(name, ip=None, **options)
-        for link in links:
-            self.addLink(
-                link["a"]["host"],
-                link["b"]["host"],
-                link["index"],
-                link["index"],
-                cls=EmulatedLink,
-                plan=link,
-                fabric=fabric,
-            )
-
-
 def planned_network(nodes: Mapping[str, Mapping[str, Any]], links: Sequence[Link], fabric: Fabric) -> Mininet:
-    """A run's network as Mininet has it, built but for the links' middle."""
+    """A run's network as Mininet has it, built but for the links' middle: ``nodes`` has each node's options by its
+    name, ``links`` are the plan's."""
+    topo = Topo()
+    for name, options in nodes.items():
+        topo.addHost(name, ip=None, **options)
+    for link in links:
+        hosts, port = (link["a"]["host"], link["b"]["host"]), link["index"]
+        topo.addLink(*hosts, port, port, cls=EmulatedLink, plan=link, fabric=fabric)
     net = Mininet(controller=None, autoSetMacs=False, waitConnected=False)
-    net.buildFromTopo(Planned(nodes=nodes, links=links, fabric=fabric))
+    net.buildFromTopo(topo)
     fabric.connect()
     net.build()  # which sets up the hosts, now that they have their interfaces
     return net

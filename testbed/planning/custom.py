@@ -9,7 +9,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -224,7 +224,7 @@ def _link(link: Link, paths: Sequence[Path], layout: Layout, file: FilePath) -> 
         )
     forwards = {node.name for node in layout.nodes if node.forwards}
     for path in crossing:
-        if inner := [node for node in _inside(path, layout) if node not in forwards]:
+        if inner := [node for node in layout.inside(path) if node not in forwards]:
             raise Unfit(
                 "topology.path-through-host",
                 f"sessions: the path {', '.join(path.edges)} goes through {inner[0]}, which sends or receives itself; "
@@ -232,12 +232,3 @@ def _link(link: Link, paths: Sequence[Path], layout: Layout, file: FilePath) -> 
             )
     at_senders = all(path.edges[0] == link.name for path in crossing)
     return link if at_senders else queued_in_the_middle(link, f"{file}: links.{link.name}")
-
-
-def _inside(path: Path, layout: Layout) -> Iterator[str]:
-    """The nodes between a path's ends."""
-    at = path.sender
-    for name in path.edges[:-1]:
-        edge = layout.edges[layout.index(name) - 1]
-        at = edge.b if at == edge.a else edge.a
-        yield at

@@ -180,15 +180,11 @@ def _refuse_checks_of_nothing(loaded: LoadedScenario, sessions: Sequence[str], l
     """Refuses a misspelt name before the run, not by its verdict."""
     for check in loaded.scenario.checks:
         requested = check.model_dump()
-        for key, names, known in (
-            ("session", [requested.get("session")], sessions),
-            ("sessions", requested.get("sessions") or [], sessions),
-            ("late", [requested.get("late")], sessions),
-            ("link", [requested.get("link")], links),
-        ):
-            kind = "link" if known is links else "session"
-            for name in names:
-                if name is not None and name not in known:
+        for key in ("session", "sessions", "late", "link"):
+            kind, known = ("link", links) if key == "link" else ("session", sessions)
+            names = requested.get(key)
+            for name in [names] if isinstance(names, str) else names or []:
+                if name not in known:
                     said = unknown("check.no-such-target", kind, name, known)
                     raise BadInput.of(said.at(f"{loaded.path}: checks.{check.name}.{key}"))
 

@@ -292,20 +292,18 @@ class Scenario(Section):
         return self
 
     def _check_host(self, where: str, host: str | None) -> None:
+        hosts = [f"h{number}" for number in range(1, len(self.links) + 1)]
         if not self.topology.shape.hosts_are_named:
             if host is not None:
                 raise InvalidValue(
                     "topology.hosts-chosen", f"{where}: topology {self.topology.kind} chooses the hosts; leave it out"
                 )
-            return
-        if self.topology.is_own:
+        elif self.topology.is_own:
             if host is None:
                 raise InvalidValue(
                     "topology.no-end", f"{where}: is missing; name a host of {self.topology.class_name or 'the links'}"
                 )
-            return
-        hosts = [f"h{number}" for number in range(1, len(self.links) + 1)]
-        if host not in hosts:
+        elif host not in hosts:
             said = "is missing" if host is None else f"there is no host {host!r}"
             raise InvalidValue("topology.bad-end", f"{where}: {said}; hosts, one per link: {', '.join(hosts)}")
 
