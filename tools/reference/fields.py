@@ -19,7 +19,7 @@ are checked and editors complete them. A key in **bold** must be there. [Checks]
 
 def page() -> str:
     """The page's text."""
-    parts: dict[str, str] = {}  # by heading: a section that is of two kinds of file is told once
+    parts: dict[str, str] = {}  # by heading: a section of two kinds of file is described once
     for kind, title in KINDS.items():
         schema = schema_of(kind)
         for heading, definition in {
