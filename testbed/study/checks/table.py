@@ -360,15 +360,13 @@ def _judge_rows(check: RowCheck, rows: Sequence[RowSummary], columns: Sequence[s
     reported: dict[Status, list[str]] = {Status.FAIL: [], Status.INCONCLUSIVE: [], Status.PASS: []}
     for found in there.values():
         reported[found.found].append(found.text)
-    figures: dict[str, Any] = {name: rounded(found.value) for name, found in there.items()}
-    if by_interval := _intervals(there):
-        figures["intervals"] = by_interval
-    figures["observations"] = _observations(there)
-    failing = {name: (rounded(of.value), of.interval) for name, of in there.items() if of.found == Status.FAIL}
+    figures, failing = _figures(there), _failing(there)
     if isinstance(check, KnownCheck):  # its figures are errors; what was measured stands beside them
         spreads = {name: found.behind[0] for name, found in there.items()}
         figures["medians"] = {name: rounded(spread.median or 0) for name, spread in spreads.items()}
-        figures["median_intervals"] = {name: list(spreads[name].interval or ()) for name in by_interval}
+        figures["median_intervals"] = {
+            name: list(spreads[name].interval or ()) for name in figures.get("intervals", ())
+        }
         failing = {name: (rounded(spreads[name].median or 0), spreads[name].interval) for name in failing}
     said = [_told(found, "; ".join(texts)) for found, texts in reported.items() if texts]
     said += _how_sure(there)
@@ -406,13 +404,18 @@ def _status(places: Mapping[str, Measured], *, complete: bool) -> Status:
     return found if complete or found in (Status.FAIL, Status.INCONCLUSIVE) else Status.INSUFFICIENT_DATA
 
 
-def _intervals(places: Mapping[str, Measured]) -> dict[str, list[float]]:
-    return {name: [rounded(end) for end in of.interval] for name, of in places.items() if of.interval is not None}
+def _figures(places: Mapping[str, Measured]) -> dict[str, Any]:
+    """The values, their ``intervals``, and the least number of ``observations`` behind any place; of two spreads the
+    larger, as one without chance adds none."""
+    found: dict[str, Any] = {name: rounded(of.value) for name, of in places.items()}
+    if by_interval := {name: [rounded(end) for end in of.interval] for name, of in places.items() if of.interval}:
+        found["intervals"] = by_interval
+    found["observations"] = min((max(len(one.values) for one in of.behind) for of in places.values()), default=0)
+    return found
 
 
-def _observations(places: Mapping[str, Measured]) -> int:
-    """The least number of observations behind any place; of two spreads the larger, as one without chance adds none."""
-    return min((max(len(spread.values) for spread in of.behind) for of in places.values()), default=0)
+def _failing(places: Mapping[str, Measured]) -> dict[str, tuple[float, Interval | None]]:
+    return {name: (rounded(of.value), of.interval) for name, of in places.items() if of.found == Status.FAIL}
 
 
 def _how_sure(places: Mapping[str, Measured]) -> list[Message]:
@@ -469,16 +472,14 @@ def _judge_row_ratio(check: RowRatioCheck, rows: Sequence[RowSummary], figure: s
         said.append(
             Message("rows.no-values", f"Not decided: no values that count, or 0, in column {', '.join(missing)}.")
         )
-    figures: dict[str, Any] = {column: rounded(found.value) for column, found in there.items()}
-    by_interval = _intervals(there)
     return CheckResult.of(
         check,
         _status(there, complete=not missing),
         said[0].followed_by(*said[1:]),
-        measured=next(iter(figures.values())) if len(there) == 1 else each or None,
+        measured=rounded(next(iter(there.values())).value) if len(there) == 1 else each or None,
         expected=f"{check.min:g} to {check.max:g}" if check.max is not None else f"at least {check.min:g}",
-        figures=figures | {"observations": _observations(there)} | ({"intervals": by_interval} if by_interval else {}),
-    ).failing_at({name: (figures[name], of.interval) for name, of in there.items() if of.found == Status.FAIL})
+        figures=_figures(there),
+    ).failing_at(_failing(there))
 
 
 def fit(check: SlopeCheck, rows: Sequence[RowSummary], figure: str) -> tuple[Line, list[tuple[float, float]]] | None:
