@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum
 
-from testbed.machine import guest, interop, kernel, machine
+from testbed.machine import guest_kernel, interop, kernel, machine
 from testbed.machine.finding import Finding, Level, Probed
 
 
@@ -38,7 +38,6 @@ class Requirement:
     why: str
     probe: Callable[[], Probed]
     need: Need
-    fix: str = ""
     tag: str | None = None
     level: Level = "required"
 
@@ -49,16 +48,12 @@ class Requirement:
         except Exception as error:  # one broken probe must not hide what the others say
             probed = Probed(False, f"the probe failed: {type(error).__name__}: {error}")
         tag = None if probed.by_hand else self.tag
-        fix = "" if probed.ok else self._remedy(tag)
+        fix = "" if probed.ok else "; or ".join(filter(None, (self._by_playbook(tag), BY_HAND.get(self.name))))
         return Finding(self.name, probed.ok, probed.detail, fix, self.level, self.why, tag)
 
-    def _remedy(self, tag: str | None) -> str:
-        by_playbook = ""
-        if tag:
-            sudo = "sudo " if os.geteuid() != 0 and tag not in TAGS_WITHOUT_ROOT else ""
-            command = INSTALLED_BY.get(self.need, "doctor --fix")
-            by_playbook = f"{sudo}./run.sh {command} (playbook tag {tag})"
-        return "; or ".join(text for text in (by_playbook, self.fix) if text)
+    def _by_playbook(self, tag: str | None) -> str:
+        sudo = "sudo " if os.geteuid() != 0 and tag not in TAGS_WITHOUT_ROOT else ""
+        return f"{sudo}./run.sh {INSTALLED_BY.get(self.need, 'doctor --fix')} (playbook tag {tag})" if tag else ""
 
 
 INSTALLED_BY = {
@@ -78,128 +73,53 @@ TAGS_WITHOUT_ROOT = frozenset({"python", "go", "cluster", "docs"})
 PYTHON, BUILD, EMULATION, TOOLS = Need.PYTHON, Need.BUILD, Need.EMULATION, Need.TOOLS
 
 REQUIREMENTS = (
-    Requirement("python packages", "the testbed itself", machine.pinned("testbed"), PYTHON, tag="python"),
-    Requirement("root", "namespaces and links are root's", machine.root, EMULATION, "run it as root: sudo ./run.sh …"),
-    Requirement(
-        "mininet",
-        "makes hosts and links",
-        machine.mininet,
-        TOOLS,
-        "apt-get install mininet, and use the distribution's python3",
-        "system",
-    ),
-    Requirement("ip", "makes interfaces and namespaces", machine.program("ip", "-V"), TOOLS, tag="system"),
-    Requirement("tc", "shapes links", machine.program("tc", "-V"), TOOLS, tag="system"),
-    Requirement("nsenter", "enters namespaces", machine.program("nsenter", "--version"), TOOLS, tag="system"),
-    Requirement("unshare", "probes the kernel", machine.program("unshare", "--version"), TOOLS, tag="system"),
-    Requirement("ethtool", "turns offloads off", machine.program("ethtool", "--version"), TOOLS, tag="system"),
-    Requirement("socat", "joins agents and InfluxDB", machine.program("socat"), TOOLS, tag="system"),
-    Requirement("iperf3", "makes TCP traffic", machine.program("iperf3", "--version"), TOOLS, tag="system"),
-    Requirement("curl", "fetches web objects", machine.program("curl", "--version"), EMULATION, tag="system"),
-    Requirement("tcpdump", "captures what is judged", machine.program("tcpdump", "--version"), EMULATION, tag="system"),
-    Requirement("mptcpize", "turns iperf3 to MPTCP", machine.program("mptcpize"), Need.MPTCP, tag="system"),
-    Requirement(
-        "veth",
-        "a link is a pair of them",
-        kernel.feature(kernel.VETH),
-        EMULATION,
-        "use a kernel with CONFIG_VETH",
-        "system",
-    ),
-    Requirement(
-        "bridge",
-        "the management network",
-        kernel.feature(kernel.BRIDGE),
-        EMULATION,
-        "use a kernel with CONFIG_BRIDGE",
-        "system",
-    ),
-    Requirement(
-        "htb",
-        "sets a link's rate and queue",
-        kernel.feature(kernel.HTB),
-        EMULATION,
-        "use a kernel with CONFIG_NET_SCH_HTB",
-        "system",
-    ),
-    Requirement(
-        "docker engine",
-        "agents run in containers",
-        machine.docker_engine,
-        Need.CONTAINERS,
-        "--runtime process",
-        "docker",
-    ),
-    Requirement("go", "builds agents and relay", machine.go_version, BUILD, tag="go"),
-    Requirement(
-        "influxdb",
-        "stores telemetry",
-        machine.influxdb,
-        Need.DATABASE,
-        "name a free port with NCP_TESTBED_INFLUX_PORT or a server of your own with NCP_TESTBED_INFLUX_URL",
-        "influxdb",
-    ),
-    Requirement(
-        "folders",
-        "what is built, and results",
-        machine.folders,
-        BUILD,
-        "use a clone of your own; NCP_TESTBED_RESULTS names another folder for results",
-    ),
-    Requirement(
-        "disk",
-        "images, build cache and results",
-        machine.disk,
-        BUILD,
-        "free 2 GiB, or move results with NCP_TESTBED_RESULTS",
-    ),
-    Requirement(
-        "node",
-        "runs npm's implementations",
-        interop.node,
-        Need.PEERS,
-        f"install Node {interop.OLDEST_NODE} or newer from nodejs.org",
-        "interop",
-    ),
-    Requirement("npm packages", "npm's implementations of NCP", interop.packages, Need.PEERS, tag="interop"),
+    Requirement("python packages", "the testbed itself", machine.pinned("testbed"), PYTHON, "python"),
+    Requirement("root", "namespaces and links are root's", machine.root, EMULATION),
+    Requirement("mininet", "makes hosts and links", machine.mininet, TOOLS, "system"),
+    Requirement("ip", "makes interfaces and namespaces", machine.program("ip", "-V"), TOOLS, "system"),
+    Requirement("tc", "shapes links", machine.program("tc", "-V"), TOOLS, "system"),
+    Requirement("nsenter", "enters namespaces", machine.program("nsenter", "--version"), TOOLS, "system"),
+    Requirement("unshare", "probes the kernel", machine.program("unshare", "--version"), TOOLS, "system"),
+    Requirement("ethtool", "turns offloads off", machine.program("ethtool", "--version"), TOOLS, "system"),
+    Requirement("socat", "joins agents and InfluxDB", machine.program("socat"), TOOLS, "system"),
+    Requirement("iperf3", "makes TCP traffic", machine.program("iperf3", "--version"), TOOLS, "system"),
+    Requirement("curl", "fetches web objects", machine.program("curl", "--version"), EMULATION, "system"),
+    Requirement("tcpdump", "captures what is judged", machine.program("tcpdump", "--version"), EMULATION, "system"),
+    Requirement("mptcpize", "turns iperf3 to MPTCP", machine.program("mptcpize"), Need.MPTCP, "system"),
+    Requirement("veth", "a link is a pair of them", kernel.feature(kernel.VETH), EMULATION, "system"),
+    Requirement("bridge", "the management network", kernel.feature(kernel.BRIDGE), EMULATION, "system"),
+    Requirement("htb", "sets a link's rate and queue", kernel.feature(kernel.HTB), EMULATION, "system"),
+    Requirement("docker engine", "agents run in containers", machine.docker_engine, Need.CONTAINERS, "docker"),
+    Requirement("go", "builds agents and relay", machine.go_version, BUILD, "go"),
+    Requirement("influxdb", "stores telemetry", machine.influxdb, Need.DATABASE, "influxdb"),
+    Requirement("folders", "what is built, and results", machine.folders, BUILD),
+    Requirement("disk", "images, build cache and results", machine.disk, BUILD),
+    Requirement("node", "runs npm's implementations", interop.node, Need.PEERS, "interop"),
+    Requirement("npm packages", "npm's implementations of NCP", interop.packages, Need.PEERS, "interop"),
     Requirement(
         "node for ndnts",
         "runs NDNts, whose tests are skipped without it",
         interop.node_for_ndnts,
         Need.NDN_PEERS,
-        f"install Node {interop.OLDEST_NODE_FOR_NDNTS} or newer from nodejs.org",
         level="optional",
     ),
     Requirement(
-        "ndnts packages", "NDNts as a peer of the NDN forwarder", interop.ndn_packages, Need.NDN_PEERS, tag="ndn-peers"
+        "ndnts packages", "NDNts as a peer of the NDN forwarder", interop.ndn_packages, Need.NDN_PEERS, "ndn-peers"
     ),
-    Requirement("cluster packages", "studies on many machines", machine.pinned("cluster"), Need.CLUSTER, tag="cluster"),
-    Requirement("site tools", "./run.sh docs", machine.site_tools, Need.SITE, tag="docs"),
-    Requirement("test tools", "./run.sh test", machine.test_tools, Need.TESTS, tag="test"),
+    Requirement("cluster packages", "studies on many machines", machine.pinned("cluster"), Need.CLUSTER, "cluster"),
+    Requirement("site tools", "./run.sh docs", machine.site_tools, Need.SITE, "docs"),
+    Requirement("test tools", "./run.sh test", machine.test_tools, Need.TESTS, "test"),
     Requirement(
-        "browser",
-        "report --pdf; tests look at the reports in it",
-        machine.browser,
-        Need.TESTS,
-        "install Chromium or Chrome, or name one with NCP_TESTBED_BROWSER",
-        "test",
-        "optional",
+        "browser", "report --pdf; tests look at the reports in it", machine.browser, Need.TESTS, "test", "optional"
+    ),
+    Requirement("memory", "agents, InfluxDB and the Go compiler", machine.memory, EMULATION, level="optional"),
+    Requirement(
+        "cores", "with fewer than two, links are late and runs untrusted", machine.cores, EMULATION, level="optional"
     ),
     Requirement(
-        "memory", "agents, InfluxDB and the Go compiler", machine.memory, EMULATION, "free 1 GiB", level="optional"
+        "guest kernel", "a run in a kernel of its own (--engine vkernel)", guest_kernel.probe_any, Need.GUEST, "vkernel"
     ),
-    Requirement(
-        "cores",
-        "with fewer than two, links are late and runs untrusted",
-        machine.cores,
-        EMULATION,
-        "use a machine with two cores",
-        level="optional",
-    ),
-    Requirement(
-        "guest kernel", "a run in a kernel of its own (--engine vkernel)", guest.any_kernel, Need.GUEST, tag="vkernel"
-    ),
-    Requirement("virtual time", "", guest.virtual_time, Need.GUEST, level="fact"),
+    Requirement("virtual time", "", guest_kernel.probe_virtual_time, Need.GUEST, level="fact"),
     Requirement("kernel", "", kernel.release, EMULATION, level="fact"),
     Requirement(
         "netem",
@@ -213,6 +133,24 @@ REQUIREMENTS = (
     ),
     Requirement("mptcp", "multipath TCP experiments", kernel.mptcp, EMULATION, level="fact"),
 )
+
+BY_HAND = {
+    "root": "run it as root: sudo ./run.sh …",
+    "mininet": "apt-get install mininet, and use the distribution's python3",
+    "veth": "use a kernel with CONFIG_VETH",
+    "bridge": "use a kernel with CONFIG_BRIDGE",
+    "htb": "use a kernel with CONFIG_NET_SCH_HTB",
+    "docker engine": "--runtime process",
+    "influxdb": "name a free port with NCP_TESTBED_INFLUX_PORT or a server of your own with NCP_TESTBED_INFLUX_URL",
+    "folders": "use a clone of your own; NCP_TESTBED_RESULTS names another folder for results",
+    "disk": "free 2 GiB, or move results with NCP_TESTBED_RESULTS",
+    "node": f"install Node {interop.OLDEST_NODE} or newer from nodejs.org",
+    "node for ndnts": f"install Node {interop.OLDEST_NODE_FOR_NDNTS} or newer from nodejs.org",
+    "browser": "install Chromium or Chrome, or name one with NCP_TESTBED_BROWSER",
+    "memory": "free 1 GiB",
+    "cores": "use a machine with two cores",
+}
+"""What a user can do about a requirement without the playbook, by its name."""
 
 OF_VERBS = {
     # Test tools include the guest's kernel, where there can be one; the site is looked at by night.

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from testbed import paths
 from testbed.errors import BadInput, CannotRun
+from testbed.machine.finding import Probed
 
 RECIPE = paths.CHECKOUT / "images" / "vkernel" / "kernel"
 """Patch, configuration and build script of the kernel with virtual time."""
@@ -149,6 +150,34 @@ def why_not_buildable() -> str | None:
         return None
     packages = " ".join("xz-utils" if name == "xz" else name for name in lacking)
     return f"As root: apt-get install {packages}"
+
+
+def probe_any() -> Probed:
+    """Whether there is a kernel for a guest, or what it takes to build one."""
+    lacking = why_not_buildable()
+    if built() or stock() or not lacking:
+        return Probed(True, "there, or can be built")
+    return Probed(False, f"none, and none can be built. {lacking}", by_hand=os.uname().machine != "x86_64")
+
+
+def probe_for_tests() -> Probed:
+    """Whether tests have the kernel with virtual time, or could have no more than this machine's distribution has."""
+    if built():
+        return Probed(True, "built")
+    lacking = why_not_buildable()
+    if lacking and not source_is_packaged():
+        return Probed(True, "not to be had here, tests that need it are skipped")
+    return Probed(not lacking, lacking or "can be built")
+
+
+def probe_virtual_time() -> Probed:
+    """The kernel with virtual time: built, ready to be built, or what stands in for it."""
+    if program := built():
+        return Probed(True, f"built: {program}")
+    if not (lacking := why_not_buildable()):
+        return Probed(False, "not built yet: --engine vkernel or doctor --build does it, once, in some minutes")
+    instead = "Debian's user-mode-linux in real time instead" if stock() else "and no user-mode-linux"
+    return Probed(False, f"can't be built, {instead}. {lacking}")
 
 
 def _shim() -> Path:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import difflib
 import json
-import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from testbed.errors import BadInput
-from testbed.machine.provisioning import PLAYBOOKS
+from testbed.machine.provisioning import ansible
 
 OURS = "ncp_testbed_"
 """Prefix of the testbed's own variables."""
@@ -58,18 +56,9 @@ def read(file: Path) -> Inventory:
         raise BadInput(
             "inventory.missing", f"{file}: there is no such file; it should be an Ansible inventory, as {EXAMPLE}"
         )
-    done = subprocess.run(
-        [sys.executable, "-m", "ansible", "inventory", "-i", str(file), "--list"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={
-            **os.environ,
-            "ANSIBLE_CONFIG": str(PLAYBOOKS / "ansible.cfg"),
-            "ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "true",
-            "LC_ALL": "C.UTF-8",
-        },
-    )
+    command, environment = ansible("inventory", "-i", str(file), "--list")
+    environment["ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED"] = "true"
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode:
         raise BadInput(
             "inventory.not-readable",
@@ -82,12 +71,12 @@ def checked(file: Path, listed: Mapping[str, Any]) -> Inventory:
     """The inventory that ``ansible-inventory --list`` tells of; raises as :func:`read` does."""
     variables: dict[str, dict[str, Any]] = listed.get("_meta", {}).get("hostvars", {})
     groups = [group["hosts"] for group in listed.values() if isinstance(group, dict) and "hosts" in group]
-    hosts = tuple(sorted({host for group in groups for host in group}))
+    hosts = {host: variables.get(host, {}) for host in sorted({host for group in groups for host in group})}
     if not hosts:
         raise BadInput("inventory.no-hosts", f"{file}: has no hosts; it should have one at least, under all: hosts:")
     taken: dict[tuple[str, int], str] = {}
-    for host in hosts:
-        place = (str(variables.get(host, {}).get("ansible_host", host)), _check(file, host, variables.get(host, {})))
+    for host, own in hosts.items():
+        place = (str(own.get("ansible_host", host)), _check(file, host, own))
         if place in taken:
             raise BadInput(
                 "inventory.host-twice",
@@ -100,7 +89,7 @@ def checked(file: Path, listed: Mapping[str, Any]) -> Inventory:
         raise BadInput(
             "inventory.several-schedulers", f"{file}: group {SCHEDULER}: {', '.join(chosen)}: should be one host"
         )
-    return Inventory({host: variables.get(host, {}) for host in hosts}, chosen[0] if chosen else hosts[0])
+    return Inventory(hosts, (chosen or list(hosts))[0])
 
 
 def _check(file: Path, host: str, variables: Mapping[str, Any]) -> int:
@@ -122,19 +111,20 @@ def _check(file: Path, host: str, variables: Mapping[str, Any]) -> int:
     return int(variables.get("ansible_port", 22))
 
 
+def _text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
 def _whole(value: object, most: int) -> bool:
     """Also as text: inventories in INI have some numbers so."""
     return not isinstance(value, bool) and str(value).isdecimal() and 1 <= int(str(value)) <= most
 
 
 RULES: dict[str, tuple[Callable[[object], bool], str]] = {
-    "ansible_host": (lambda value: isinstance(value, str) and bool(value.strip()), "a name or an address"),
+    "ansible_host": (_text, "a name or an address"),
     "ansible_port": (lambda value: _whole(value, 65535), "a number from 1 to 65535"),
     "ncp_testbed_cores": (lambda value: _whole(value, 4096), "how many runs go side by side, from 1 to 4096"),
-    "ncp_testbed_address": (
-        lambda value: isinstance(value, str) and bool(value.strip()),
-        "the address at which the other hosts and this machine reach the host",
-    ),
+    "ncp_testbed_address": (_text, "the address at which the other hosts and this machine reach the host"),
     "ncp_testbed_real_packets": (lambda value: isinstance(value, bool), "true or false"),
 }
 """Rules of a host's variables."""

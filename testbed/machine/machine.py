@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 
 from testbed import paths
 from testbed.errors import TestbedError
-from testbed.machine import guest, packages
+from testbed.machine import guest_kernel, packages
 from testbed.machine.browser import find as find_browser
 from testbed.machine.build import came_along, go_tool
 from testbed.machine.finding import Probed
@@ -63,7 +63,7 @@ def test_tools() -> Probed:
     metadata, tshark, which opens traces, and what the guest kernel is built from, where the distribution has it."""
     tools = pinned("test")()
     compiler = program("gcc", "--version")()
-    kernel = guest.for_tests()
+    kernel = guest_kernel.probe_for_tests()
     crates, opener = ROC_VALIDATOR.exists(), program("tshark")()
     return Probed(
         tools.ok and compiler.ok and kernel.ok and crates and opener.ok,

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from threading import Timer
 from typing import IO, Any, NamedTuple, Protocol
@@ -78,14 +78,11 @@ def make_ready(progress: Progress, expected: str | frozenset[Need]) -> None:
 
 
 def installable(lacking: Iterable[Finding]) -> bool:
-    """Whether this user can have the playbook install all of it."""
+    """Whether this user can have the playbook install all of it, which has no terminal for a password."""
     tags = {finding.tag for finding in lacking}
-    return None not in tags and (tags <= TAGS_WITHOUT_ROOT or _may_be_root())
-
-
-def _may_be_root() -> bool:
-    """Whether the playbook's tasks can be root's: it has no terminal for a password."""
-    if os.geteuid() == 0:
+    if None in tags:
+        return False
+    if tags <= TAGS_WITHOUT_ROOT or os.geteuid() == 0:
         return True
     requested = ["sudo", "--non-interactive", "true"]
     return shutil.which("sudo") is not None and subprocess.run(requested, capture_output=True).returncode == 0
@@ -149,7 +146,7 @@ def play(
 ) -> Played:
     """Run a playbook to its end, or to the time limit, and tell its tasks. ``all_or_none``: a host that fails ends it
     for all, which a variable in the playbook can't say: there any text counts as true."""
-    command = [sys.executable, "-m", "ansible", "playbook", str(PLAYBOOKS / playbook), *arguments]
+    command, environment = ansible("playbook", str(PLAYBOOKS / playbook), *arguments)
     LOG.parent.mkdir(exist_ok=True)
     with LOG.open("a") as log:
         log.write(f"== {' '.join(command)}\n")
@@ -160,19 +157,13 @@ def play(
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
-            env={
-                **os.environ,
-                "ANSIBLE_CONFIG": str(PLAYBOOKS / "ansible.cfg"),
-                "ANSIBLE_ANY_ERRORS_FATAL": str(all_or_none),
-                "LC_ALL": "C.UTF-8",
-            },
+            env=environment | {"ANSIBLE_ANY_ERRORS_FATAL": str(all_or_none)},
         ) as process:
             limit = Timer(time_limit_s, _end, [process])
             limit.start()
-            hosts: dict[str, Recap] = {}
             try:
                 assert process.stdout is not None
-                task, errors = _follow(_recapped(_logged(process.stdout, log), hosts), progress)
+                task, errors, hosts = _follow(_logged(process.stdout, log), progress)
                 process.wait()
             finally:
                 limit.cancel()
@@ -180,32 +171,31 @@ def play(
     return Played(process.returncode, task, errors, hosts)
 
 
-def _follow(lines: Iterator[str], progress: Progress) -> tuple[str, list[Failure]]:
-    """Show a step per task; returns the last task and what failed."""
-    task, errors = "reading the playbook", list[Failure]()
-    line: str | None = next(lines, None)
-    while line is not None:
-        if match := TASK.match(line):
-            task = match["name"]
-            with progress.step(task) as step:
-                line, step.note, found = _until_next_task(lines)
-            errors += found
-        else:
+def ansible(*arguments: str) -> tuple[list[str], dict[str, str]]:
+    """The command of one of Ansible's programs, and its environment."""
+    settings = {"ANSIBLE_CONFIG": str(PLAYBOOKS / "ansible.cfg"), "LC_ALL": "C.UTF-8"}
+    return [sys.executable, "-m", "ansible", *arguments], {**os.environ, **settings}
+
+
+def _follow(lines: Iterable[str], progress: Progress) -> tuple[str, list[Failure], dict[str, Recap]]:
+    """Show a step per task; returns the last task, what failed, and the results of each host."""
+    task, errors, hosts = "reading the playbook", list[Failure](), dict[str, Recap]()
+    step: Any = None
+    with ExitStack() as showing:
+        for line in lines:
+            if (match := TASK.match(line)) or line.startswith("PLAY RECAP"):
+                showing.close()
+                step = None
+            if match:
+                task = match["name"]
+                step = showing.enter_context(progress.step(task))
+            elif match := RECAP.match(line):
+                hosts[match["host"]] = Recap(*(int(match[key]) for key in ("changed", "unreachable", "failed")))
+            elif step:
+                outcome = OUTCOMES.get(line.split(":")[0], "")
+                step.note = max(step.note, outcome, key=["", *OUTCOMES.values()].index)
             errors += _error(line)
-            line = next(lines, None)
-    return task, errors
-
-
-def _until_next_task(lines: Iterator[str]) -> tuple[str | None, str, list[Failure]]:
-    """Read a task's own lines; returns the line after them, what became of it and its failures."""
-    outcome = ""
-    errors: list[Failure] = []
-    for line in lines:
-        if TASK.match(line) or line.startswith("PLAY RECAP"):
-            return line, outcome, errors
-        errors += _error(line)
-        outcome = max(outcome, OUTCOMES.get(line.split(":")[0], outcome), key=["", *OUTCOMES.values()].index)
-    return None, outcome, errors
+    return task, errors, hosts
 
 
 def _error(line: str) -> list[Failure]:
@@ -229,14 +219,6 @@ def _cause(said: str) -> str:
     if match := UNREACHABLE.search(said):
         return f"the package registry could not be reached ({match[0][:160]})"
     return said[-500:].strip()
-
-
-def _recapped(lines: Iterator[str], hosts: dict[str, Recap]) -> Iterator[str]:
-    """The same lines; what they tell of each host in the end goes into ``hosts``."""
-    for line in lines:
-        if match := RECAP.match(line):
-            hosts[match["host"]] = Recap(*(int(match[key]) for key in ("changed", "unreachable", "failed")))
-        yield line
 
 
 def _logged(output: IO[str], log: IO[str]) -> Iterator[str]:
