@@ -149,7 +149,7 @@ def last_words(log: Path) -> str:
 
 
 def start_time(pid: int) -> int | None:
-    """The start of a process, in clock ticks since boot: with the pid it names a process for good."""
+    """The start of a process, in clock ticks since boot: a pid alone may come to name another process."""
     stat = _stat(pid)
     return int(stat[19]) if stat else None
 
