@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 
 from testbed.engines import Engine
 from testbed.runtime.progress import Progress, QuietProgress
@@ -62,7 +63,7 @@ class Local(Executor):
 
     def __init__(self) -> None:
         self._waiting: deque[Job] = deque()
-        self._pool = Pool[Job, RunRecord](_run_quietly)
+        self._pool = Pool[Job, RunRecord](partial(Job.run, progress=QuietProgress()))
 
     def slots(self, engine: Engine) -> int:
         """The engine's width: the number of cores, where time is virtual."""
@@ -105,10 +106,6 @@ class Local(Executor):
         return not len(self._pool) and bool(
             self._waiting and (len(self._waiting) == 1 or self.slots(self._waiting[0].cell.engine) == 1)
         )
-
-
-def _run_quietly(job: Job) -> RunRecord:
-    return job.run(QuietProgress())
 
 
 class Part(Local):

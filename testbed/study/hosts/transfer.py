@@ -8,6 +8,7 @@ import pickle
 import shutil
 import tarfile
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,14 +19,8 @@ RUN = "plan.json"
 """A folder with this file is a run's: it is replaced as a whole."""
 
 
-def _roots(results: Path) -> dict[str, Path]:
-    return {"results": results, "checkout": paths.CHECKOUT}
-
-
 class _Pickler(pickle.Pickler):
-    def __init__(self, file: io.BytesIO, results: Path) -> None:
-        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
-        self.roots = _roots(results)
+    roots: Mapping[str, Path]
 
     def persistent_id(self, obj: Any) -> tuple[str, str] | None:
         if isinstance(obj, Path):
@@ -36,9 +31,7 @@ class _Pickler(pickle.Pickler):
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, file: io.BytesIO, results: Path) -> None:
-        super().__init__(file)
-        self.roots = _roots(results)
+    roots: Mapping[str, Path]
 
     def persistent_load(self, pid: tuple[str, str]) -> Path:
         return self.roots[pid[0]] / pid[1]
@@ -47,13 +40,17 @@ class _Unpickler(pickle.Unpickler):
 def dumps(value: Any, results: Path) -> bytes:
     """Pickle a value, with paths relative to results and checkout."""
     file = io.BytesIO()
-    _Pickler(file, results).dump(value)
+    pickler = _Pickler(file, protocol=pickle.HIGHEST_PROTOCOL)
+    pickler.roots = {"results": results, "checkout": paths.CHECKOUT}
+    pickler.dump(value)
     return file.getvalue()
 
 
 def loads(data: bytes, results: Path) -> Any:
     """Unpickle a value, with paths in the results and the checkout of this process."""
-    return _Unpickler(io.BytesIO(data), results).load()
+    unpickler = _Unpickler(io.BytesIO(data))
+    unpickler.roots = {"results": results, "checkout": paths.CHECKOUT}
+    return unpickler.load()
 
 
 class Damaged(Exception):
