@@ -150,7 +150,7 @@ BY_HAND = {
     "memory": "free 1 GiB",
     "cores": "use a machine with two cores",
 }
-"""What a user can do about a requirement without the playbook, by its name."""
+"""Fixes of requirements by the user, without the playbook, by their names."""
 
 OF_VERBS = {
     # Test tools include the guest's kernel, where there can be one; the site is looked at by night.

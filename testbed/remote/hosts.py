@@ -6,10 +6,11 @@ from __future__ import annotations
 import json
 import secrets
 import urllib.parse
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from testbed.remote.programs import RemoteProgram, files_of
 from testbed.remote.refusals import too_short
 from testbed.remote.relays import RemoteRelay, SpreadRelay
 from testbed.remote.telemetry import FetchedTelemetry
-from testbed.remote.underlay_paths import VXLAN_BYTES, UnderlayPath, Watch
+from testbed.remote.underlay_paths import VXLAN_BYTES, UnderlayPath
 from testbed.runtime.agents import AgentPlace, ContainerAgent
 from testbed.runtime.collectors import spools_of
 from testbed.runtime.network import HostsTcp, RemoteHosts, relay_emulator
@@ -67,34 +68,18 @@ class InventoryHosts(RemoteHosts):
             )
             for one, other in underlay.ways_of(self.plan)
         }
+        self.names = self.place.keys()
+        self.absent = {end["middle_interface"] for link, end in self._ends() if self._emulated_at(link) != HERE}
         self.samples = []
         self.underlays: dict[Way, underlay.Underlay] = {}
+        self.tunnels: dict[str, Tunnel] = {}
         self._tunnels: dict[str, Tunnel] = {}
         self._relays: dict[str, RemoteRelay] = {}
         self._pids: dict[str, int] = {}
-        self._watches: list[Watch] = []
+        self._watched: list[UnderlayPath] = []
         self._fetching: list[FetchedTelemetry] = []
         self._collecting: list[Machine] = []
         self._changes = ThreadPoolExecutor(thread_name_prefix="changes elsewhere")
-
-    @property
-    def names(self) -> Collection[str]:
-        return self.place.keys()
-
-    @property
-    def tunnels(self) -> dict[str, Tunnel]:
-        found = {}
-        for link, end in self._ends():
-            if tunnel := self._tunnels.get(end["middle_interface"]):
-                if self._at(end) == HERE:
-                    found[end["interface"]] = tunnel
-                elif self._emulated_at(link) == HERE:
-                    found[end["middle_interface"]] = tunnel.other_end()
-        return found
-
-    @property
-    def absent(self) -> set[str]:
-        return {end["middle_interface"] for link, end in self._ends() if self._emulated_at(link) != HERE}
 
     def _ends(self) -> list[tuple[Link, LinkEnd]]:
         return [(link, end) for link in self.plan["links"] for end in (link["a"], link["b"])]
@@ -148,7 +133,7 @@ class InventoryHosts(RemoteHosts):
                     path.machine.ahead_ns = self.underlays[path.ends].ahead_ns
 
     def _lay_tunnels(self) -> None:
-        """Note each tunnel as the end's machine has it, by the emulator's interface."""
+        """Note each tunnel as the end's machine has it, by the emulator's interface, and those with an end here."""
         number = int(self.plan["run"].rsplit("-", 1)[-1], 16) & 0x7FFF
         crossing = [(link, end) for link, end in self._ends() if self._at(end) != self._emulated_at(link)]
         frame_bytes: dict[Way, int] = {}
@@ -160,9 +145,12 @@ class InventoryHosts(RemoteHosts):
             at, emulated_at = self._at(end), self._emulated_at(link)
             vni = number << 9 | link["index"] << 1 | (end is link["b"])
             addresses = self._address(at, emulated_at), self._address(emulated_at, at)
-            self._tunnels[end["middle_interface"]] = Tunnel(
-                vni, *addresses, VXLAN_PORT, mtus[way_between(at, emulated_at)]
-            )
+            tunnel = Tunnel(vni, *addresses, VXLAN_PORT, mtus[way_between(at, emulated_at)])
+            self._tunnels[end["middle_interface"]] = tunnel
+            if at == HERE:
+                self.tunnels[end["interface"]] = tunnel
+            elif emulated_at == HERE:
+                self.tunnels[end["middle_interface"]] = tunnel.other_end()
 
     def _address(self, machine: str, towards: str) -> str:
         """The address of a machine, on the path to another."""
@@ -232,11 +220,7 @@ class InventoryHosts(RemoteHosts):
 
     def _host_end(self, link: Link, end: LinkEnd) -> dict[str, Any]:
         peer, name = link["b"] if end is link["a"] else link["a"], end["middle_interface"]
-        wired: dict[str, Any]
-        if tunnel := self._tunnels.get(name):
-            wired = {"tunnel": _tunnel(tunnel)}
-        else:
-            wired = {"middle": {"pid": self._relays[self._at(end)].pid, "interface": name}}
+        tunnel = self._tunnels.get(name)
         return {
             "pid": self._pids[end["host"]],
             "mtu": self._mtu_of(link),
@@ -244,18 +228,17 @@ class InventoryHosts(RemoteHosts):
             "peer_mac": peer["mac"],
             "peer": peer["address"],
             "shaping": _shaping(link, link["rate_bps"]) if shaped_at_hosts(link) else None,
-            **wired,
+            "tunnel": _tunnel(tunnel) if tunnel else None,
+            "middle": None if tunnel else {"pid": self._relays[self._at(end)].pid, "interface": name},
         }
 
     def qdiscs(self) -> list[dict[str, Any]]:
         return [queue for machine in self.machines.values() for queue in _answer(machine, "GET", "/queues")]
 
     def probes(self) -> list[str]:
-        found = []
-        for host, at in self.place.items():
-            machine = self.machines[at]
-            found += ["--far", f"{host}={machine.own / SOCKET},{machine.ahead_ns}"]
-        return found
+        there = ((host, self.machines[at]) for host, at in self.place.items())
+        options = (("--far", f"{host}={machine.own / SOCKET},{machine.ahead_ns}") for host, machine in there)
+        return list(chain.from_iterable(options))
 
     def start_program(self, host: str, name: str, command: Sequence[str], at_unix_ns: int, log: Path) -> RemoteProgram:
         return RemoteProgram(self.machines[self.place[host]], host, name, command, at_unix_ns, log)
@@ -323,16 +306,16 @@ class InventoryHosts(RemoteHosts):
     ) -> None:
         """Sample the underlay paths and the hosts all through the run, and fetch the samples as they come."""
         for path in self._paths.values():
-            watch = path.watch(self.site.logs)
-            parts.callback(watch.stop)
-            self._watches.append(watch)
+            path.watch(self.site.logs)
+            parts.callback(path.stop)
+            self._watched.append(path)
         for machine in self.machines.values():
             own = {host: namespace_of(self._pids[host]) for host, at in self.place.items() if at == machine.name}
             relay = self._relays.get(machine.name)
             fabric = namespace_of(relay.pid) if relay else None
             machine.ask("POST", "/collect", watch_list(self.plan, own, fabric, sockets, machine.name))
             self._collecting.append(machine)
-            watched = {one.path.file: one.file for one in self._watches if one.path.origin is machine}
+            watched = {path.file: path.samples_file for path in self._watched if path.origin is machine}
             fetching = FetchedTelemetry(machine, self._spool_files(machine, places) | watched)
             parts.callback(_stop_quietly, fetching)
             self._fetching.append(fetching)
@@ -353,8 +336,8 @@ class InventoryHosts(RemoteHosts):
         return [path for machine in self.machines.values() for path in self._spool_files(machine, places).values()]
 
     def failure(self) -> Message | None:
-        watching: list[Machine | Watch | FetchedTelemetry]
-        watching = [*self.machines.values(), *self._watches, *self._fetching]
+        watching: list[Machine | UnderlayPath | FetchedTelemetry]
+        watching = [*self.machines.values(), *self._watched, *self._fetching]
         return next((said for one in watching if (said := one.failure())), None)
 
     def stop_sampling(self) -> dict[str, Any]:
@@ -367,10 +350,10 @@ class InventoryHosts(RemoteHosts):
         self._collecting.clear()
         for fetching in self._fetching:
             fetching.stop()
-        for watch in self._watches:
-            watch.stop()
-            self.samples += watch.samples()
-        self._watches.clear()
+        for path in self._watched:
+            path.stop()
+            self.samples += path.samples()
+        self._watched.clear()
         underlay.write(self.samples, self.site.folder / underlay.FILE)
         return cost
 
@@ -388,24 +371,21 @@ class InventoryHosts(RemoteHosts):
 
     def facts(self) -> list[dict[str, Any]]:
         """The facts of each machine, for provenance."""
-        found = []
-        for name, machine in self.machines.items():
-            said = machine.docker.info()
-            mtus = [self._mtu_of(link) for link, end in self._ends() if self._at(end) == name]
-            found.append(
-                {
-                    "machine": name,
-                    "hosts": [host for host, at in self.place.items() if at == name],
-                    "kernel": said["KernelVersion"],
-                    "architecture": said["Architecture"],
-                    "docker": said["ServerVersion"],
-                    "link_mtu_bytes": min(mtus, default=None),
-                    "middles": [link["name"] for link in self._links_on(name)],
-                    "ways": [asdict(one) for ends, one in self.underlays.items() if ends[0] == name],
-                    **asdict(self.underlays[HERE, name]),
-                }
-            )
-        return found
+        return [self._facts(name, machine.docker.info()) for name, machine in self.machines.items()]
+
+    def _facts(self, name: str, engine: Mapping[str, Any]) -> dict[str, Any]:
+        mtus = [self._mtu_of(link) for link, end in self._ends() if self._at(end) == name]
+        return {
+            "machine": name,
+            "hosts": [host for host, at in self.place.items() if at == name],
+            "kernel": engine["KernelVersion"],
+            "architecture": engine["Architecture"],
+            "docker": engine["ServerVersion"],
+            "link_mtu_bytes": min(mtus, default=None),
+            "middles": [link["name"] for link in self._links_on(name)],
+            "ways": [asdict(one) for ends, one in self.underlays.items() if ends[0] == name],
+            **asdict(self.underlays[HERE, name]),
+        }
 
 
 def _tunnel(tunnel: Tunnel) -> dict[str, Any]:

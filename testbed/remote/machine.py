@@ -11,7 +11,7 @@ import socket
 import tempfile
 import time
 import urllib.parse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +38,10 @@ CAPABILITIES = ("NET_ADMIN", "NET_RAW", "SYS_ADMIN", "SYS_PTRACE")
 """Capabilities of the helper, which enters the hosts' network namespaces and makes interfaces there."""
 CONNECT_S = 15.0
 ANSWER_S = 20
-ALIVE = ("ServerAliveInterval=3", "ServerAliveCountMax=5")
+SSH_OPTIONS = ("BatchMode=yes", f"ConnectTimeout={CONNECT_S:.0f}", "ServerAliveInterval=3", "ServerAliveCountMax=5")
 """A connection without an answer for 15 s is over; a network that is gone for some seconds does not end it."""
+OF_ANSIBLE = {"ansible_ssh_private_key_file": "-i", "ansible_port": "-p", "ansible_user": "-l"}
+"""Variables of Ansible → options of SSH."""
 
 
 def lead() -> str:
@@ -52,15 +54,8 @@ def lead() -> str:
 
 def ssh_command(name: str, variables: Mapping[str, Any]) -> list[str]:
     """The beginning of an SSH command to a host of an inventory, up to and with its address, by Ansible's variables."""
-    options = ["-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_S:.0f}"]
-    for option in ALIVE:
-        options += ["-o", option]
-    if key := variables.get("ansible_ssh_private_key_file"):
-        options += ["-i", str(key)]
-    if port := variables.get("ansible_port"):
-        options += ["-p", str(port)]
-    if user := variables.get("ansible_user"):
-        options += ["-l", str(user)]
+    given = [(option, str(variables[variable])) for variable, option in OF_ANSIBLE.items() if variables.get(variable)]
+    options = [part for pair in (*(("-o", option) for option in SSH_OPTIONS), *given) for part in pair]
     for arguments in ("ansible_ssh_common_args", "ansible_ssh_extra_args"):
         options += shlex.split(str(variables.get(arguments, "")))
     return ["ssh", *options, str(variables.get("ansible_host", name))]
@@ -236,7 +231,7 @@ class Machine:
             if failed := self.failure():
                 log.warning("%s; ./run.sh clean --hosts INVENTORY removes what is left there", failed)
             elif self.docker is not None:
-                remove_runs(self.docker, [self.run], lambda _: None)
+                remove_run(self.docker, self.run)
         except Exception as error:  # the other machines must be left clean
             log.warning("%s: %s; ./run.sh clean --hosts INVENTORY removes what is left there", self.name, error)
         finally:
@@ -251,21 +246,15 @@ class Machine:
                 self._ssh.stop()
 
 
-def remove_runs(client: Any, runs: Sequence[str], say: Any) -> None:
-    """Remove all that runs made on a machine, by its Docker engine: agents' containers, then the run's folder by the
+def remove_run(client: Any, run: str, removed: Callable[[str], object] = lambda _: None) -> None:
+    """Remove all that a run made on a machine, by its Docker engine: agents' containers, then the run's folder by the
     helper's own, then that. Safe to repeat."""
-    for run in runs:
-        found = client.containers.list(all=True, filters={"label": f"{LABEL}={run}"})
-        for container in sorted(found, key=lambda one: one.name.startswith("ncp-far-")):
-            if container.name.startswith("ncp-far-"):
-                forget(client, container.image.id, run)
-            container.remove(force=True)
-            say(f"container {container.name}")
-
-
-def forget(client: Any, helper: str, run: str) -> None:
-    """Remove a run's folder, by a container of the image ``helper``."""
-    _in_folders(client, helper, "forget", run)
+    found = client.containers.list(all=True, filters={"label": f"{LABEL}={run}"})
+    for container in sorted(found, key=lambda one: one.name.startswith("ncp-far-")):
+        if container.name.startswith("ncp-far-"):
+            _in_folders(client, container.image.id, "forget", run)
+        container.remove(force=True)
+        removed(f"container {container.name}")
 
 
 def runs_with_folders(client: Any, helper: str) -> dict[str, str]:
@@ -280,14 +269,12 @@ def remove_leftovers(machines: Mapping[str, Mapping[str, Any]]) -> tuple[list[st
     removed: list[str] = []
     problems: list[str] = []
     for name, variables in machines.items():
-        with tempfile.TemporaryDirectory(prefix="ncp-far-") as own:
+        with tempfile.TemporaryDirectory(prefix="ncp-far-") as own, contextlib.ExitStack() as parts:
             try:
                 machine = Machine(name, variables, "", Path(own), Path(own) / "ssh.log")
-                try:
-                    machine.connect()
-                    _remove_leftovers(machine, removed, problems)
-                finally:
-                    machine.disconnect()
+                parts.callback(machine.disconnect)
+                machine.connect()
+                _remove_leftovers(machine, removed, problems)
             except TestbedError as error:
                 problems.append(error.message)
     return removed, problems
@@ -302,9 +289,9 @@ def _remove_leftovers(machine: Machine, removed: list[str], problems: list[str])
         if led_by != lead():
             problems.append(f"{machine.name}: run {run} is another machine's, and may be on; clean up from there")
             continue
-        remove_runs(machine.docker, [run], lambda what: removed.append(f"{what} on {machine.name}"))
+        remove_run(machine.docker, run, lambda what: removed.append(f"{what} on {machine.name}"))
         if run in runs_with_folders(machine.docker, helper):
-            forget(machine.docker, helper, run)
+            _in_folders(machine.docker, helper, "forget", run)
             removed.append(f"folder of run {run} on {machine.name}")
 
 

@@ -16,6 +16,7 @@ from testbed.message import Message
 from testbed.plan.place import HERE
 from testbed.remote.machine import Machine
 from testbed.runtime.agents import NO_ANSWER, start_container
+from testbed.runtime.endings import end_together
 from testbed.runtime.processes import last_words
 from topologies.link import FILES, Link
 from topologies.live_change import Applied
@@ -114,8 +115,15 @@ class RemoteRelay:
         with contextlib.suppress(DockerException, *NO_ANSWER):
             self._log.write_bytes(self._container.logs())
 
-    def signal(self, name: str) -> None:
-        """Send it a signal; nothing where it has ended, or its machine is gone."""
+    def ask_to_end(self) -> None:
+        """Tell it to end (SIGTERM), without waiting."""
+        self._signal("SIGTERM")
+
+    def kill(self) -> None:
+        """End it at once (SIGKILL)."""
+        self._signal("SIGKILL")
+
+    def _signal(self, name: str) -> None:
         from docker.errors import DockerException
 
         with contextlib.suppress(DockerException, *NO_ANSWER):
@@ -185,36 +193,30 @@ class SpreadRelay:
 
     def failed(self) -> Message | None:
         """The end of the first relay that nobody ended, or None."""
-        relays: list[RelayMiddle | RemoteRelay] = [*([self._local] if self._local else []), *self._remote.values()]
-        return next((said for relay in relays if (said := relay.failed())), None)
+        return next((said for relay in self._all() if (said := relay.failed())), None)
+
+    def _all(self) -> list[RelayMiddle | RemoteRelay]:
+        return [*([self._local] if self._local else []), *self._remote.values()]
 
     def ask_to_end(self) -> None:
-        if self._local:
-            self._local.ask_to_end()
-        for relay in self._remote.values():
-            relay.signal("SIGTERM")
+        for relay in self._all():
+            relay.ask_to_end()
 
     def has_ended(self) -> bool:
-        return (not self._local or self._local.has_ended()) and all(one.has_ended() for one in self._remote.values())
+        return all(relay.has_ended() for relay in self._all())
 
     def kill(self) -> None:
-        if self._local:
-            self._local.kill()
-        for relay in self._remote.values():
-            relay.signal("SIGKILL")
+        for relay in self._all():
+            relay.kill()
 
     def stop(self) -> None:
         """End all relays and write their results as one, unless one of them leaves none."""
         if self._ended:
             return
         self._ended = True
-        self.ask_to_end()
+        end_together(self._all(), limit_s=END_S)
         if self._local:
             self._local.stop()
-        deadline = time.monotonic() + END_S
-        while not self.has_ended() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        self.kill()
         for relay in self._remote.values():
             relay.keep_log()
         results = {name: relay.result() for name, relay in self._remote.items()}

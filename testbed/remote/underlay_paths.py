@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +21,14 @@ VXLAN_BYTES = 50
 """The bytes that a link's frame gains on the underlay: Ethernet, IPv4, UDP and VXLAN headers."""
 
 
-@dataclass(frozen=True)
 class UnderlayPath:
     """One path to ``machine``, measured by ``origin``, or by this machine where that is None."""
 
-    origin: Machine | None
-    machine: Machine
-    program: Path
-    key: int
+    samples_file: Path
+
+    def __init__(self, origin: Machine | None, machine: Machine, program: Path, key: int) -> None:
+        self.origin, self.machine, self.program, self.key = origin, machine, program, key
+        self._process: Supervised | None = None
 
     @property
     def ends(self) -> Way:
@@ -77,38 +76,27 @@ class UnderlayPath:
         to = f"{self.machine.address}:{ECHO_PORT}"
         return dies_with_us([str(self.program), "measure", "--to", to, "--key", str(self.key), *options])
 
-    def watch(self, folder: Path) -> Watch:
-        """Measure it from now on; the samples go, or are brought, to the ``folder``."""
-        file = folder / f"underlay-{'-'.join(filter(None, self.ends))}.jsonl"
-        if self.origin:
+    def watch(self, folder: Path) -> None:
+        """Measure it from now on; the samples go, or are brought, to a file of the ``folder``."""
+        self.samples_file = folder / f"underlay-{'-'.join(filter(None, self.ends))}.jsonl"
+        if self.origin:  # which ends its measurements with all of its processes
             self.origin.ask("POST", "/watch", {**self._request(DURING_INTERVAL_MS), "file": self.file})
-            return Watch(self, file, None)
-        command = self._command("--interval", f"{DURING_INTERVAL_MS}ms")
-        return Watch(self, file, Supervised.start(f"underlay to {self.machine.name}", command, file))
-
-
-@dataclass(frozen=True)
-class Watch:
-    """A path that is measured all through a run."""
-
-    path: UnderlayPath
-    file: Path
-    process: Supervised | None
-    """None: another machine measures, and ends with all of its processes."""
+        else:
+            command = self._command("--interval", f"{DURING_INTERVAL_MS}ms")
+            self._process = Supervised.start(f"underlay to {self.machine.name}", command, self.samples_file)
 
     def failure(self) -> Message | None:
         """The end of the measurement that nobody ended, or None."""
-        return self.process.failure() if self.process else None
+        return self._process.failure() if self._process else None
 
     def stop(self) -> None:
-        """End it, if this machine measures."""
-        if self.process and not self.process.has_ended():
-            self.process.stop()
+        """End the measurement, if this machine measures."""
+        if self._process and not self._process.has_ended():
+            self._process.stop()
 
     def samples(self) -> list[Sample]:
         """All samples so far."""
-        if not self.file.exists():
+        if not self.samples_file.exists():
             return []
-        origin, name = self.path.origin, self.path.machine.name
-        more = (origin.name, origin.ahead_ns) if origin else ()
-        return underlay.samples_of(self.file.read_text(), name, "during", *more)
+        more = (self.origin.name, self.origin.ahead_ns) if self.origin else ()
+        return underlay.samples_of(self.samples_file.read_text(), self.machine.name, "during", *more)

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from testbed.judge.trust.machine import FABRIC
@@ -58,20 +59,12 @@ class RemoteHosts:
     samples: list[Any] | None = None
     """The samples of the underlay paths to their machines."""
 
-    @property
-    def names(self) -> Collection[str]:
-        """The hosts' names."""
-        return ()
-
-    @property
-    def tunnels(self) -> Mapping[str, Tunnel]:
-        """The tunnels of links that cross machines, by the interface of a host or of a link emulator here."""
-        return {}
-
-    @property
-    def absent(self) -> Collection[str]:
-        """The interfaces of link emulators that are on other machines."""
-        return ()
+    names: Collection[str] = ()
+    """The hosts' names."""
+    tunnels: Mapping[str, Tunnel] = MappingProxyType({})
+    """The tunnels of links that cross machines, by the interface of a host or of a link emulator here."""
+    absent: Collection[str] = ()
+    """The interfaces of link emulators that are on other machines."""
 
     def build(self, tcp: HostsTcp) -> None:
         """Make the hosts' ends of links; the tunnels' ends are here already."""
