@@ -13,7 +13,6 @@ import psutil
 from testbed.errors import RunFailed
 from testbed.lab.ends import Between, Candidate, LinkRequest
 from testbed.runtime import iperf3
-from testbed.runtime.listening import await_listening
 from testbed.runtime.processes import Supervised
 from topologies.commands import in_namespace, run
 
@@ -80,7 +79,7 @@ def tcp_goodput_bps(between: Between, seconds: int) -> float:
         log = Path(folder) / "server.log"
         server = Supervised.start("iperf3's server", iperf3.server(), log, namespace=between.b.namespace)
         try:
-            await_listening(between.b.namespace, iperf3.PORT, server)
+            server.await_listening(between.b.namespace, iperf3.PORT)
             client = iperf3.client(between.b.address, iperf3.PORT, *options)
             found = json.loads(run(in_namespace(between.a.namespace, client), timeout_s=seconds + 20))
         finally:

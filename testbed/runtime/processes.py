@@ -14,13 +14,14 @@ from pathlib import Path
 from testbed.errors import RunFailed
 from testbed.message import Message
 from testbed.unprivileged import RIGHTS, USER, WRITABLE_BY_ANYBODY
-from topologies.commands import dies_with_us, in_namespace
+from topologies.commands import dies_with_us, in_namespace, run
 
 AGENT_UID = USER
 """The unprivileged user and group that agents run as, in a container or not."""
 UNPRIVILEGED = RIGHTS
 MOST_MEMORY_BYTES = 1 << 30
 """The most memory of an agent."""
+LISTEN_S = 10.0
 LIMITS = ((resource.RLIMIT_DATA, MOST_MEMORY_BYTES), (resource.RLIMIT_CORE, 0))
 """Limits of an agent that has none of a container's."""
 
@@ -85,6 +86,11 @@ class Supervised:
                 raise RunFailed("process.not-started", f"{name} did not start{said}")
             time.sleep(0.02)
 
+    def await_listening(self, namespace: str, port: int) -> None:
+        """Wait until a program, of this process, listens on a TCP port in a host's network namespace (by path)."""
+        command = in_namespace(namespace, ["ss", "-Htln", f"sport = :{port}"])
+        self.await_ready(lambda: bool(run(command).strip()), LISTEN_S)
+
     def failure(self) -> Message | None:
         """The end of the process that nobody ended, or None while it runs."""
         code = self.process.poll()
@@ -132,7 +138,9 @@ class Supervised:
                 self.process.wait(timeout_s)
 
     def end_group(self) -> None:
-        """SIGTERM to the process and all that it forked (socat forks for each connection)."""
+        """SIGTERM to the process and all that it forked (socat forks for each connection). Safe to repeat."""
+        if self.has_ended():
+            return
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGTERM)
         self.process.wait()

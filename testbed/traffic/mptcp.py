@@ -22,9 +22,9 @@ from testbed.plan.model import Connection, Plan, Role, Session
 from testbed.runtime import iperf3
 from testbed.runtime.agents import Agent
 from testbed.runtime.completion import Failure, watch_until
+from testbed.runtime.counters import read_counters
 from testbed.runtime.ends import write_events, write_result
 from testbed.runtime.host_settings import BUFFERS
-from testbed.runtime.listening import await_listening
 from testbed.runtime.network import Network
 from testbed.runtime.processes import Supervised
 from testbed.runtime.progress import Step
@@ -42,19 +42,6 @@ SETTINGS = tuple(f"{name}={value}" for name, value in BUFFERS.items())
 RULE = "the kernel's MPTCP; its packet scheduler and congestion control are in provenance.json"
 
 
-def why_unsupported() -> str | None:
-    """The reason why this machine can't run MPTCP, or None."""
-    enabled = Path("/proc/sys/net/mptcp/enabled")
-    if not enabled.exists():
-        return "this kernel has no MPTCP (CONFIG_MPTCP)"
-    if enabled.read_text().strip() != "1":
-        return "MPTCP is switched off (sysctl net.mptcp.enabled=1)"
-    for program in ("mptcpize", "iperf3"):
-        if shutil.which(program) is None:
-            return f"{program} is not installed"
-    return None
-
-
 class Mptcp(Traffic):
     """iperf3 by MPTCP, between the hosts of the plan's session."""
 
@@ -63,7 +50,13 @@ class Mptcp(Traffic):
 
     @classmethod
     def why_unsupported(cls) -> str | None:
-        return why_unsupported()
+        enabled = Path("/proc/sys/net/mptcp/enabled")
+        if not enabled.exists():
+            return "this kernel has no MPTCP (CONFIG_MPTCP)"
+        if enabled.read_text().strip() != "1":
+            return "MPTCP is switched off (sysctl net.mptcp.enabled=1)"
+        missing = [program for program in ("mptcpize", "iperf3") if shutil.which(program) is None]
+        return f"{missing[0]} is not installed" if missing else None
 
     @classmethod
     def in_place_of_ncp(cls, plan: Plan, congestion_control: str | None) -> Plan:
@@ -72,7 +65,7 @@ class Mptcp(Traffic):
         own = plan["sessions"][0]
         # As the collectors look for its sockets: plain TCP's, from any port to iperf3's.
         connections: list[Connection] = [
-            {**connection, "receiver": f"{connection['receiver'].rsplit(':', 1)[0]}:{iperf3.PORT}"}
+            {**connection, "receiver": f"{address_of(connection['receiver'])}:{iperf3.PORT}"}
             for connection in own["connections"]
         ]
         session: Session = {
@@ -109,7 +102,12 @@ class Mptcp(Traffic):
         results = _results(session, *said)
         for role in ("sender", "receiver"):
             write_result(self.site.folder, f"{session['name']}-{role}", results[role])
-        provenance["mptcp"] |= {"counters": _counters(client), "subflows": results["sender"]["connections"]}
+        counters = {
+            name.removeprefix("MPTcpExt."): count
+            for name, count in read_counters(client).items()
+            if name.startswith("MPTcpExt.") and count
+        }
+        provenance["mptcp"] |= {"counters": counters, "subflows": results["sender"]["connections"]}
         words = ("iperf3 over MPTCP starts", "the last byte asked for arrived")
         write_events(self.site.plan, self.site.spools, results["receiver"], words)
         step.note = f"{results['receiver']['goodput_bps'] / 8 / 2**20:.3f} MiB/s by MPTCP"
@@ -126,7 +124,7 @@ class Mptcp(Traffic):
         sending = None
         subflows: dict[str, dict[str, Any]] = {}
         try:
-            await_listening(server, iperf3.PORT, listening)
+            listening.await_listening(server, iperf3.PORT)
             chosen = session["congestion_control"]
             started_ns = self._started_unix_ns = time.time_ns()
             command = iperf3.client(
@@ -140,9 +138,9 @@ class Mptcp(Traffic):
                 *(("--congestion", chosen) if chosen else ()),
             )
             sending = Supervised.start("iperf3 client", [*BY_MPTCP, *command], client_json, namespace=client)
-            both = (sending.process, listening.process)
+            both = (sending, listening)
             watch_until(
-                lambda: all(process.poll() is not None for process in both),
+                lambda: all(process.has_ended() for process in both),
                 step,
                 look=lambda: _sample(client, subflows),
                 failures=failures,
@@ -153,7 +151,7 @@ class Mptcp(Traffic):
             )
         finally:
             for process in (sending, listening):
-                if process is not None and process.process.poll() is None:
+                if process is not None:
                     process.end_group()
         iperf3.read_result(client_json)  # what went wrong there says more than the server's
         return iperf3.read_result(server_json), subflows, started_ns
@@ -258,13 +256,6 @@ def _results(
         "sender": {"role": "sender", **common, "connections": connections},
         "receiver": {"role": "receiver", **common, **timing},
     }
-
-
-def _counters(namespace: str) -> dict[str, int]:
-    """The kernel's MPTCP counters of a namespace that are not 0."""
-    lines = run(in_namespace(namespace, ["cat", "/proc/self/net/netstat"])).splitlines()
-    names, values = (line.split()[1:] for line in lines if line.startswith("MPTcpExt:"))
-    return {name: int(value) for name, value in zip(names, values, strict=True) if int(value)}
 
 
 TRAFFIC = Mptcp

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.traffic.mptcp import why_unsupported
+from testbed.traffic.mptcp import Mptcp
 from tests.emulation.conftest import ON_ANY_MACHINE, result_folder
 
 pytestmark = [pytest.mark.packets, pytest.mark.nightly]
@@ -49,7 +49,7 @@ def test_a_table_is_run_resumed_and_judged(
     assert started.stdout.splitlines()[-1] == f"PASS small-table {folder.name}"
     with (folder / "table.csv").open() as file:
         rows = {(row["row"], row["column"]): row for row in csv.DictReader(file)}
-    expected = "pass" if why_unsupported() is None else "unsupported"
+    expected = "pass" if Mptcp.why_unsupported() is None else "unsupported"
     assert {row["state"] for (_, column), row in rows.items() if column == "nkp24"} == {"pass"}
     assert {row["state"] for (_, column), row in rows.items() if column == "mptcp"} == {expected}
     assert float(rows["two", "nkp24"]["median"]) > float(rows["one", "nkp24"]["median"])

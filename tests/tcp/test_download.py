@@ -18,7 +18,7 @@ from testbed.scenario.tcp import Download
 from testbed.series import FromFile
 from testbed.traffic.tcp import download
 from testbed.traffic.tcp.download import DownloadTransfer
-from testbed.traffic.tcp.kind import Measured, Stage
+from testbed.traffic.tcp.kind import Measured
 from tests.raises import Said, raises
 from tests.tcp.write_capture import Ends, write
 
@@ -105,7 +105,7 @@ def make_folder(folder: Path, plan: Any, *, got: str = "same") -> Path:
 
 
 def measure(folder: Path, plan: Any) -> Measured:
-    transfer = DownloadTransfer(Stage(plan, {}, folder, {}))
+    transfer = DownloadTransfer(plan, {}, folder, {})
     transfer._kernel = {"asked_bytes": 212_992, "offered_bytes": 196_488, "limited": False}
     return transfer.measured()
 
@@ -158,7 +158,7 @@ def test_a_kernel_that_limits_is_no_failure_but_can_not_do_the_case(tmp_path, pl
     monkeypatch.setattr(DownloadTransfer, "_probe", lambda _: kernel)
     plan["tcp"]["unlimited_window"] = True
     with raises(Unsupported, said):
-        DownloadTransfer(Stage(plan, {}, tmp_path, {})).start_server()
+        DownloadTransfer(plan, {}, tmp_path, {}).start_server()
 
 
 def judged(folder: Path, plan: Any) -> Verdict:

@@ -8,8 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from testbed.errors import RunFailed
+from testbed.runtime.counters import grown, parse
 from testbed.scenario.tcp import Fetch
-from testbed.traffic.tcp.counters import Counters, parse
 from testbed.traffic.tcp.fetch import check_connections, pages_s, read_lines, sent, sha256_of
 from tests.raises import Containing, Said, raises
 
@@ -120,6 +120,6 @@ def test_a_line_that_is_no_json_is_told(tmp_path: Path):
 
 def test_counters():
     before = parse("Tcp: RetransSegs MaxConn\nTcp: 5 -1\nTcpExt: TCPTimeouts\nTcpExt: 0\n")
-    assert before == Counters({"Tcp.RetransSegs": 5, "Tcp.MaxConn": -1, "TcpExt.TCPTimeouts": 0})
+    assert before == {"Tcp.RetransSegs": 5, "Tcp.MaxConn": -1, "TcpExt.TCPTimeouts": 0}
     after = parse("Tcp: RetransSegs MaxConn\nTcp: 7 -1\nTcpExt: TCPTimeouts\nTcpExt: 1\n")
-    assert after.since(before) == {"Tcp.RetransSegs": 2, "TcpExt.TCPTimeouts": 1}
+    assert grown(before, after) == {"Tcp.RetransSegs": 2, "TcpExt.TCPTimeouts": 1}

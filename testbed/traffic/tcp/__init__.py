@@ -23,8 +23,8 @@ from testbed.traffic.tcp.captured.capture import HEADER_BYTES
 from testbed.traffic.tcp.download import DownloadTransfer
 from testbed.traffic.tcp.fetch import FetchTransfer
 from testbed.traffic.tcp.iperf3 import Iperf3Transfer
-from testbed.traffic.tcp.kind import Kind, Measured, Stage, host_address
-from testbed.traffic.traffic import Traffic
+from testbed.traffic.tcp.kind import Kind, Measured
+from testbed.traffic.traffic import Traffic, address_of
 
 ROLES: tuple[Role, ...] = ("receiver", "sender")
 POLL_S = 0.05
@@ -45,7 +45,7 @@ class Tcp(Traffic):
             host = host_of(session, role)
             self.site.provenance.setdefault("hosts", {})[host] = prepare_host(
                 network.namespaces()[host],
-                host_address(session, peer),
+                address_of(session["connections"][0][peer]),
                 session["sysctls"][role],
                 requested["routes"][role],
                 requested["congestion_control"],
@@ -55,8 +55,10 @@ class Tcp(Traffic):
         return self._kind.started_unix_ns() if self._kind else None
 
     def transfer(self, network: Network, started: Sequence[Agent], failures: Sequence[Failure], step: Step) -> None:
-        kind = self._kind = KINDS[self.site.plan["tcp"]["kind"]](self._stage(network))
-        captures = self._start_captures(kind.stage)
+        kind = self._kind = KINDS[self.site.plan["tcp"]["kind"]](
+            self.site.plan, self._namespaces(network), self.site.folder, self.site.binaries
+        )
+        captures = self._start_captures(kind)
         try:
             server = kind.start_server()
             client: Supervised | None = None
@@ -67,7 +69,7 @@ class Tcp(Traffic):
                 kind.end_server(server)
             finally:
                 for process in (client, server):
-                    if process is not None and process.process.poll() is None:
+                    if process is not None:
                         process.end_group()
             if captures:
                 time.sleep(SETTLE_S)
@@ -81,20 +83,19 @@ class Tcp(Traffic):
         reported = ", ".join(f"{name} {value:.6g}" for name, value in measured.figures.items())
         step.note = f"{measured.bytes / 2**20:.3g} MiB in {measured.duration_s:.3g} s; {reported}"
 
-    def _stage(self, network: Network) -> Stage:
-        session, namespaces = self.site.session, network.namespaces()
-        by_role: dict[Role, str] = {role: namespaces[host_of(session, role)] for role in ROLES}
-        return Stage(self.site.plan, by_role, self.site.folder, self.site.binaries)
+    def _namespaces(self, network: Network) -> dict[Role, str]:
+        namespaces = network.namespaces()
+        return {role: namespaces[host_of(self.site.session, role)] for role in ROLES}
 
-    def _start_captures(self, stage: Stage) -> dict[Role, Capture]:
+    def _start_captures(self, kind: Kind) -> dict[Role, Capture]:
         where = self.site.plan["tcp"]["capture"]
         found: dict[Role, Capture] = {
             role: Capture(
                 role,
-                stage.namespaces[role],
-                stage.capture(role),
+                kind.namespaces[role],
+                kind.capture(role),
                 self.site.logs / f"capture-{role}.log",
-                interface=stage.interface(role),
+                interface=kind.interface(role),
                 frame_bytes=HEADER_BYTES,
             )
             for role in ROLES
@@ -117,7 +118,7 @@ class Tcp(Traffic):
             self.site.progress.update(step, f"{step.elapsed_s:.0f} s, about {left_s:.0f} s left")
 
         watch_until(
-            lambda: client.process.poll() is not None,
+            client.has_ended,
             step,
             look=look,
             failures=failures,

@@ -30,50 +30,22 @@ class DownloadTransfer(Kind):
 
     def start_server(self) -> Supervised:
         self._kernel = self._probe()
-        requested = self.stage.requested
+        requested = self.requested
         if requested["unlimited_window"] and self._kernel["limited"] is not False:
             raise Unsupported.of(_why_limited(self._kernel))
-        server = self.stage.start(
-            "download server",
-            [
-                self._program,
-                "serve",
-                "--listen",
-                f"{self.stage.address('sender')}:{PORT}",
-                "--bytes",
-                str(requested["object_bytes"]),
-                "--seed",
-                str(self.stage.plan["seed"]),
-                *self._in_time,
-            ],
-            "sender",
-            self._said("server"),
-        )
-        self.stage.await_listening("sender", PORT, server)
+        command = [self._program, "serve", "--listen", self._server, "--bytes", str(requested["object_bytes"])]
+        command += ["--seed", str(self.plan["seed"]), *self._in_time]
+        server = self.start("download server", command, "sender", self._said("server"))
+        server.await_listening(self.namespaces["sender"], PORT)
         return server
 
     def start_client(self) -> Supervised:
-        requested = self.stage.requested
-        buffer = requested["receive_buffer_bytes"]
-        return self.stage.start(
-            "download client",
-            [
-                self._program,
-                "get",
-                "--server",
-                f"{self.stage.address('sender')}:{PORT}",
-                "--from",
-                self.stage.address("receiver"),
-                "--bytes",
-                str(requested["object_bytes"]),
-                *(["--receive-buffer", str(buffer)] if buffer else []),
-                *self._in_time,
-            ],
-            "receiver",
-            self._said("client"),
-            # Root may ask for a larger buffer than net.core.rmem_max.
-            unprivileged=not buffer,
-        )
+        buffer = self.requested["receive_buffer_bytes"]
+        command = [self._program, "get", "--server", self._server, "--from", self.address("receiver")]
+        command += ["--bytes", str(self.requested["object_bytes"]), *self._in_time]
+        command += ["--receive-buffer", str(buffer)] if buffer else []
+        # Root may ask for a larger buffer than net.core.rmem_max.
+        return self.start("download client", command, "receiver", self._said("client"), unprivileged=not buffer)
 
     def end_server(self, server: Supervised) -> None:
         """Wait for the server, which ends by itself when all has been acknowledged."""
@@ -84,13 +56,13 @@ class DownloadTransfer(Kind):
     def measured(self) -> Measured:
         server, client = _result(self._said("server")), _result(self._said("client"))
         sequence = self._sequence()
-        write_csv(sequence, self.stage.folder / EDGES, self.stage.folder / DATA)
-        met = sequence.edges_met(self.stage.rtt_s, int(server["max_segment_size_bytes"]))
+        write_csv(sequence, self.folder / EDGES, self.folder / DATA)
+        met = sequence.edges_met(self.rtt_s, int(server["max_segment_size_bytes"]))
         flight = sequence.first_flight()
         completion_ms = float(server["acknowledged_ms"])
         figures = {
             "completion_ms": completion_ms,
-            "rtts": completion_ms / 1000 / self.stage.rtt_s,
+            "rtts": completion_ms / 1000 / self.rtt_s,
             "theory_rtts": self._theory_rtts(sequence),
             "initial_window_bytes": float(sequence.initial_window_bytes),
             "first_flight_bytes": float(sum(data.bytes for data in flight)),
@@ -111,7 +83,7 @@ class DownloadTransfer(Kind):
         )
 
     def _theory_rtts(self, sequence: TimeSequence) -> float:
-        requested = self.stage.requested
+        requested = self.requested
         initial_window = int(requested["routes"]["sender"].get("initcwnd", KERNELS_INITIAL_WINDOW))
         return expected_rtts(
             requested["object_bytes"], sequence.initial_window_bytes, initial_window, requested["congestion_control"]
@@ -119,26 +91,30 @@ class DownloadTransfer(Kind):
 
     @property
     def _program(self) -> str:
-        return str(self.stage.binaries["tcp-download"])
+        return str(self.binaries["tcp-download"])
+
+    @property
+    def _server(self) -> str:
+        return f"{self.address('sender')}:{PORT}"
 
     @property
     def _in_time(self) -> Sequence[str]:
-        return ["--timeout", f"{self.stage.plan['limits']['transfer_s']:.0f}s"]
+        return ["--timeout", f"{self.plan['limits']['transfer_s']:.0f}s"]
 
     def _said(self, end: str) -> Path:
-        return self.stage.folder / f"download-{end}.json"
+        return self.folder / f"download-{end}.json"
 
     def _probe(self) -> dict[str, Any]:
         """The window that this kernel offers in a new connection, by a connection within the receiver's host."""
         try:
-            said = run(in_namespace(self.stage.namespaces["receiver"], [self._program, "window"]))
+            said = run(in_namespace(self.namespaces["receiver"], [self._program, "window"]))
         except CommandFailed as error:  # a kernel that does not tell (before 5.4)
             return {"limited": None, "why": str(error)}
         found: dict[str, Any] = json.loads(said)
         return found
 
     def _sequence(self) -> TimeSequence:
-        path = self.stage.capture("sender")
+        path = self.capture("sender")
         try:
             connections = [c for c in read_connections(path) if c.server[1] == PORT]
             if len(connections) != 1:

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import RunFailed
+from testbed.plan.model import Plan
 from testbed.runtime import live
+from testbed.runtime.counters import grown, read_counters
 from testbed.runtime.processes import AGENT_UID, Supervised
-from testbed.scenario.tcp import Fetch
-from testbed.traffic.tcp.counters import Counters, read_counters
-from testbed.traffic.tcp.kind import Kind, Measured, Stage
+from testbed.scenario.tcp import Fetch, Role
+from testbed.traffic.tcp.kind import Kind, Measured
 
 PORT = Fetch.sender_port
 HASHES = "hashes"
@@ -34,12 +35,17 @@ class FetchTransfer(Kind):
     """``web-server.jsonl`` has the server's word on each connection and on what it sent, ``web-client.jsonl`` curl's on
     each object, ``web-client.sha256`` the hashes of what curl wrote."""
 
-    def __init__(self, stage: Stage) -> None:
-        super().__init__(stage)
-        self._asked = Fetch.of_plan(stage.requested)
+    def __init__(self, plan: Plan, namespaces: Mapping[Role, str], folder: Path, binaries: Mapping[str, Path]) -> None:
+        super().__init__(plan, namespaces, folder, binaries)
+        self._asked = Fetch.of_plan(self.requested)
+        self._notes, self._times = folder / "web-server.jsonl", folder / "web-client.jsonl"
+        self._hashes = folder / "web-client.sha256"
+        self._objects = live.directory(plan["run"]) / "objects"
+        """Folder for the client's files."""
         self._reachable: tempfile.TemporaryDirectory[str] | None = None
         self._started_unix_ns = self._finished_unix_ns = 0
-        self._before = self._after = Counters({})
+        self._before: dict[str, int] = {}
+        self._grown: dict[str, int] = {}
 
     def start_server(self) -> Supervised:
         # The checkout may be where only root can go, so the server's file is bound to one that it can reach.
@@ -47,62 +53,37 @@ class FetchTransfer(Kind):
         program = Path(self._reachable.name) / "ncp-web"
         program.parent.chmod(0o755)
         program.touch()
+        apart = ["--header-apart"] if self._asked.header_apart else []
         server = Supervised.start(
             "web server",
-            [
-                str(program),
-                "--listen",
-                f"{self.stage.address('sender')}:{PORT}",
-                *(["--header-apart"] if self._asked.header_apart else []),
-            ],
+            [str(program), "--listen", f"{self.address('sender')}:{PORT}", *apart],
             self._notes,
-            namespace=self.stage.namespaces["sender"],
+            namespace=self.namespaces["sender"],
             unprivileged=True,
-            bound={self.stage.binaries["ncp-web"]: program},
+            bound={self.binaries["ncp-web"]: program},
         )
-        self.stage.await_listening("sender", PORT, server)
+        server.await_listening(self.namespaces["sender"], PORT)
         return server
 
     def start_client(self) -> Supervised:
-        self._before = read_counters(self.stage.namespaces["sender"])
+        self._before = read_counters(self.namespaces["sender"])
         self._started_unix_ns = time.time_ns()
         self._objects.mkdir()
         os.chown(self._objects, AGENT_UID, AGENT_UID)
         objects = [
             part
             for place, size in enumerate(self._asked.objects_bytes)
-            for part in ("--output", f"{place:02}", f"http://{self.stage.address('sender')}:{PORT}/{size}")
+            for part in ("--output", f"{place:02}", f"http://{self.address('sender')}:{PORT}/{size}")
         ]
-        return self.stage.start(
-            "web client",
-            [
-                "sh",
-                "-c",
-                _AGAIN,
-                "sh",
-                str(self._objects),
-                str(self._asked.rounds),
-                "curl",
-                "--disable",
-                "--silent",
-                "--show-error",
-                "--no-progress-meter",
-                "--fail",
-                "--noproxy",
-                "*",
-                "--http1.0",
-                "--write-out",
-                r"%{json}\n",
-                *(["--parallel", "--parallel-immediate"] if self._asked.parallel else []),
-                *objects,
-            ],
-            "receiver",
-            self._times,
-        )
+        shell = ["sh", "-c", _AGAIN, "sh", str(self._objects), str(self._asked.rounds)]
+        curl = ["curl", "--disable", "--silent", "--show-error", "--no-progress-meter", "--fail", "--noproxy", "*"]
+        curl += ["--http1.0", "--write-out", r"%{json}\n"]
+        curl += ["--parallel", "--parallel-immediate"] if self._asked.parallel else []
+        return self.start("web client", [*shell, *curl, *objects], "receiver", self._times)
 
     def end_server(self, server: Supervised) -> None:
         self._finished_unix_ns = time.time_ns()
-        self._after = read_counters(self.stage.namespaces["sender"])
+        self._grown = grown(self._before, read_counters(self.namespaces["sender"]))
         super().end_server(server)
         shutil.copyfile(self._objects / HASHES, self._hashes)
         if self._reachable is not None:
@@ -113,7 +94,6 @@ class FetchTransfer(Kind):
         connections = [line for line in reported if "client" in line]
         pages = pages_s(fetched, self._asked)
         first = check_connections(connections, self._asked)
-        grown = self._after.since(self._before)
         median_s = statistics.median(pages)
         return Measured(
             started_unix_ns=self._started_unix_ns,
@@ -127,7 +107,7 @@ class FetchTransfer(Kind):
                 "rounds": len(pages),
                 **self._beside_theory(median_s),
                 "initial_window_segments": float(first["initial_window_segments"]),
-                "retransmitted_segments": float(grown.get("Tcp.RetransSegs", 0)),
+                "retransmitted_segments": float(self._grown.get("Tcp.RetransSegs", 0)),
             },
             congestion_control=str(first["congestion_control"]),
             details={
@@ -135,7 +115,7 @@ class FetchTransfer(Kind):
                     **sent([line for line in reported if "object_bytes" in line], self._asked),
                     "connections": len(connections),
                     "mss_bytes": first["mss_bytes"],
-                    "counters": grown,
+                    "counters": self._grown,
                 },
                 "receiver": {
                     "sha256": sha256_of(line.split()[0] for line in self._hashes.read_text().splitlines()),
@@ -155,26 +135,9 @@ class FetchTransfer(Kind):
         """Objects at once share the path, which the theory does not tell of."""
         if self._asked.parallel:
             return {}
-        rate_bps = min(float(link["rate_bps"]) for link in self.stage.plan["links"])
-        theory_s = self._asked.page_s(self.stage.rtt_s, rate_bps)
+        rate_bps = min(float(link["rate_bps"]) for link in self.plan["links"])
+        theory_s = self._asked.page_s(self.rtt_s, rate_bps)
         return {"slow_start_ms": 1000 * theory_s, "over_slow_start_percent": 100 * (median_s / theory_s - 1)}
-
-    @property
-    def _notes(self) -> Path:
-        return self.stage.folder / "web-server.jsonl"
-
-    @property
-    def _times(self) -> Path:
-        return self.stage.folder / "web-client.jsonl"
-
-    @property
-    def _hashes(self) -> Path:
-        return self.stage.folder / "web-client.sha256"
-
-    @property
-    def _objects(self) -> Path:
-        """Folder for the client's files."""
-        return live.directory(self.stage.plan["run"]) / "objects"
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from testbed.errors import RunFailed
 from testbed.runtime import iperf3
 from testbed.runtime.iperf3 import CLIENT_PORT, PORT, read_result
 from testbed.runtime.processes import Supervised
-from testbed.runtime.socket_samples import read_samples
+from testbed.runtime.socket_samples import SPOOL, read_samples
 from testbed.traffic.tcp.captured.advertised import NoTransfer, arrived, steady
 from testbed.traffic.tcp.captured.capture import Connection, read_connections
 from testbed.traffic.tcp.kind import Kind, Measured
@@ -31,30 +31,16 @@ class Iperf3Transfer(Kind):
     _data_since_ns: int | None = None
 
     def start_server(self) -> Supervised:
-        server = self.stage.start("iperf3 server", iperf3.server(PORT, "--json"), "receiver", self._json("server"))
-        self.stage.await_listening("receiver", PORT, server)
+        server = self.start("iperf3 server", iperf3.server(PORT, "--json"), "receiver", self._json("server"))
+        server.await_listening(self.namespaces["receiver"], PORT)
         return server
 
     def start_client(self) -> Supervised:
-        requested = self.stage.requested
-        window = ["--window", str(requested["window_bytes"])] if requested["window_bytes"] else []
-        return self.stage.start(
-            "iperf3 client",
-            iperf3.client(
-                self.stage.address("receiver"),
-                PORT,
-                "--bind",
-                self.stage.address("sender"),
-                "--cport",
-                str(CLIENT_PORT),
-                "--time",
-                f"{requested['for_s']:.0f}",
-                *window,
-                "--json",
-            ),
-            "sender",
-            self._json("client"),
-        )
+        requested = self.requested
+        options = ["--bind", self.address("sender"), "--cport", str(CLIENT_PORT), "--time", f"{requested['for_s']:.0f}"]
+        options += ["--window", str(requested["window_bytes"])] if requested["window_bytes"] else []
+        command = iperf3.client(self.address("receiver"), PORT, *options, "--json")
+        return self.start("iperf3 client", command, "sender", self._json("client"))
 
     def end_server(self, server: Supervised) -> None:
         """Wait for the server, which ends by itself, with its JSON, when it has sent the client its result."""
@@ -65,7 +51,7 @@ class Iperf3Transfer(Kind):
     def started_unix_ns(self) -> int | None:
         """The time at which the connection with the data was first seen: iperf3 uses its other one before."""
         if self._data_since_ns is None:
-            samples = read_samples(self.stage.spool("tcp_info.lp"), role="sender")
+            samples = read_samples(self.folder / "spools" / SPOOL, role="sender")
             self._data_since_ns = samples[0].at_unix_ns if samples else None
         return self._data_since_ns
 
@@ -100,9 +86,9 @@ class Iperf3Transfer(Kind):
         )
 
     def _goodput(self, intervals: Sequence[Mapping[str, Any]], started_ns: int) -> list[Point]:
-        session = self.stage.session
+        session = self.session
         flow = {"number": f"{session['name']}-1", "congestion_control": session["policy"]}
-        of_flow = Iperf3Flow(self.stage.plan, flow)
+        of_flow = Iperf3Flow(self.plan, flow)
         return [
             of_flow.goodput(float(interval["bits_per_second"]), started_ns + round(float(interval["end"]) * 1e9))
             for interval in intervals
@@ -110,10 +96,10 @@ class Iperf3Transfer(Kind):
 
     def _captured(self) -> Connection | None:
         """The connection with the data, where the receiver's frames were captured."""
-        capture = self.stage.capture("receiver")
+        capture = self.capture("receiver")
         if not capture.exists():
             return None
-        found = [c for c in read_connections(capture) if c.client == (self.stage.address("sender"), CLIENT_PORT)]
+        found = [c for c in read_connections(capture) if c.client == (self.address("sender"), CLIENT_PORT)]
         if not found:
             raise RunFailed("iperf3.no-connection", f"{capture} has no connection from port {CLIENT_PORT}")
         return found[0]
@@ -121,8 +107,8 @@ class Iperf3Transfer(Kind):
     def _of_the_window(self, throughput_mbps: float, data: Connection | None) -> dict[str, float]:
         """The requested window and the advertised one, the rate that follows from each, and the rate in the second
         half."""
-        rtt_s, window_bytes = self.stage.rtt_s, self.stage.requested["window_bytes"]
-        samples = read_samples(self.stage.spool("tcp_info.lp"), role="sender")
+        rtt_s, window_bytes = self.rtt_s, self.requested["window_bytes"]
+        samples = read_samples(self.folder / "spools" / SPOOL, role="sender")
         later = samples[len(samples) // 2 :]
         found: dict[str, float] = {}
         if later:
@@ -134,7 +120,7 @@ class Iperf3Transfer(Kind):
             try:
                 second_half = steady(data)
             except NoTransfer as error:
-                raise RunFailed("iperf3.packets-missing", f"{self.stage.capture('receiver')}: {error}") from error
+                raise RunFailed("iperf3.packets-missing", f"{self.capture('receiver')}: {error}") from error
             found |= {"observed_window_bytes": second_half.window_bytes, "steady_mbps": second_half.rate_bps / 1e6}
         elif later:
             found["observed_window_bytes"] = statistics.median(s.fields["peer_window_bytes"] for s in later)
@@ -150,7 +136,7 @@ class Iperf3Transfer(Kind):
         return found
 
     def _json(self, end: str) -> Path:
-        return self.stage.folder / f"iperf3-{end}.json"
+        return self.folder / f"iperf3-{end}.json"
 
 
 def _captured_payload(data: Connection) -> dict[str, int]:

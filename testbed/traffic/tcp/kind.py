@@ -10,79 +10,9 @@ from typing import Any
 
 from testbed.plan.model import Plan, Session, Tcp, host_of
 from testbed.runtime import live
-from testbed.runtime.listening import await_listening
 from testbed.runtime.processes import Supervised
 from testbed.scenario.tcp import Role
 from testbed.traffic.traffic import address_of
-
-
-@dataclass(frozen=True)
-class Stage:
-    """Two prepared hosts and the run's folder."""
-
-    plan: Plan
-    namespaces: Mapping[Role, str]
-    """Path of each host's network namespace."""
-    folder: Path
-    binaries: Mapping[str, Path]
-
-    @property
-    def session(self) -> Session:
-        """The plan's one session."""
-        return self.plan["sessions"][0]
-
-    @property
-    def requested(self) -> Tcp:
-        """The scenario's ``tcp`` section as the plan has it."""
-        return self.plan["tcp"]
-
-    def address(self, role: Role) -> str:
-        """A host's address on the path."""
-        return host_address(self.session, role)
-
-    def interface(self, role: Role) -> str:
-        """The host's interface on the path."""
-        name = self.session["connections"][0]["path"][0 if role == "sender" else -1]
-        link = next(link for link in self.plan["links"] if link["name"] == name)
-        end = next(link[end] for end in ("a", "b") if link[end]["host"] == host_of(self.session, role))
-        return str(end["interface"])
-
-    @property
-    def rtt_s(self) -> float:
-        """The path's configured round trip."""
-        delays = {link["name"]: float(link["delay_ms"]) for link in self.plan["links"]}
-        return 2 * sum(delays[name] for name in self.session["connections"][0]["path"]) / 1000
-
-    def capture(self, role: Role) -> Path:
-        """The frames captured at a host (pcap, headers only), where the section asks for that."""
-        return self.folder / f"capture-{role}.pcap"
-
-    def spool(self, name: str) -> Path:
-        """A collector's spool of the run, like ``tcp_info.lp``."""
-        return self.folder / "spools" / name
-
-    def start(
-        self, name: str, command: Sequence[str], role: Role, output: Path, *, unprivileged: bool = True
-    ) -> Supervised:
-        """A program at one of the hosts, as a user without privileges; all that it says goes to ``output``."""
-        program, bound = Path(command[0]), {}
-        if program in self.binaries.values():
-            # The checkout may be where only root can go (/root).
-            seen = live.directory(self.plan["run"]) / program.name
-            seen.touch()
-            bound, command = {program: seen}, [str(seen), *command[1:]]
-        return Supervised.start(
-            name, command, output, namespace=self.namespaces[role], unprivileged=unprivileged, bound=bound
-        )
-
-    def await_listening(self, role: Role, port: int, server: Supervised) -> None:
-        """Wait until something listens on a TCP port of a host; raises :class:`RunFailed`."""
-        await_listening(self.namespaces[role], port, server)
-
-
-def host_address(session: Session, role: Role) -> str:
-    """A host's address on the path of the plan's session."""
-    return address_of(session["connections"][0][role])
 
 
 @dataclass(frozen=True)
@@ -108,11 +38,57 @@ class Measured:
 
 
 class Kind(ABC):
-    """One transfer on a stage: server first, then client; the transfer is over when the client has ended."""
+    """One transfer between two prepared hosts: server first, then client; it is over when the client has ended."""
 
-    def __init__(self, stage: Stage) -> None:
-        self.stage = stage
+    def __init__(self, plan: Plan, namespaces: Mapping[Role, str], folder: Path, binaries: Mapping[str, Path]) -> None:
+        """``namespaces`` are the paths of the hosts'; ``folder`` is the run's."""
+        self.plan, self.namespaces, self.folder, self.binaries = plan, namespaces, folder, binaries
         self.client_started_unix_ns: int | None = None
+
+    @property
+    def session(self) -> Session:
+        """The plan's one session."""
+        return self.plan["sessions"][0]
+
+    @property
+    def requested(self) -> Tcp:
+        """The scenario's ``tcp`` section as the plan has it."""
+        return self.plan["tcp"]
+
+    def address(self, role: Role) -> str:
+        """A host's address on the path."""
+        return address_of(self.session["connections"][0][role])
+
+    def interface(self, role: Role) -> str:
+        """The host's interface on the path."""
+        name = self.session["connections"][0]["path"][0 if role == "sender" else -1]
+        link = next(link for link in self.plan["links"] if link["name"] == name)
+        end = next(link[end] for end in ("a", "b") if link[end]["host"] == host_of(self.session, role))
+        return str(end["interface"])
+
+    @property
+    def rtt_s(self) -> float:
+        """The path's configured round trip."""
+        delays = {link["name"]: float(link["delay_ms"]) for link in self.plan["links"]}
+        return 2 * sum(delays[name] for name in self.session["connections"][0]["path"]) / 1000
+
+    def capture(self, role: Role) -> Path:
+        """The frames captured at a host (pcap, headers only), where the section asks for that."""
+        return self.folder / f"capture-{role}.pcap"
+
+    def start(
+        self, name: str, command: Sequence[str], role: Role, output: Path, *, unprivileged: bool = True
+    ) -> Supervised:
+        """A program at one of the hosts, as a user without privileges; all that it says goes to ``output``."""
+        program, bound = Path(command[0]), {}
+        if program in self.binaries.values():
+            # The checkout may be where only root can go (/root).
+            seen = live.directory(self.plan["run"]) / program.name
+            seen.touch()
+            bound, command = {program: seen}, [str(seen), *command[1:]]
+        return Supervised.start(
+            name, command, output, namespace=self.namespaces[role], unprivileged=unprivileged, bound=bound
+        )
 
     def started_unix_ns(self) -> int | None:
         """The start of the transfer, None before it: called while it is on, for events that are timed from there."""
@@ -128,8 +104,7 @@ class Kind(ABC):
 
     def end_server(self, server: Supervised) -> None:
         """End the server after the client; by default, by SIGTERM."""
-        if server.process.poll() is None:
-            server.end_group()
+        server.end_group()
 
     @abstractmethod
     def measured(self) -> Measured:
