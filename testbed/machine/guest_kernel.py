@@ -68,16 +68,12 @@ def built() -> Path | None:
     checkout's recipe; or None."""
     if named := os.environ.get("NCP_TESTBED_VKERNEL"):
         if not os.access(named, os.X_OK):
-            raise BadInput(
-                "vkernel.not-a-kernel", f"NCP_TESTBED_VKERNEL={named}: should be a kernel, an executable file"
-            )
+            what = f"NCP_TESTBED_VKERNEL={named}"
+            raise BadInput("vkernel.not-a-kernel", f"{what}: should be a kernel, an executable file")
         return Path(named).resolve()
     digest = recipe_digest()
-    for cache_folder in (own_cache(), SHARED_CACHE):
-        program = cache_folder / "vkernel" / digest / "linux"
-        if os.access(program, os.X_OK):
-            return program
-    return None
+    places = (folder / "vkernel" / digest / "linux" for folder in (own_cache(), SHARED_CACHE))
+    return next((program for program in places if os.access(program, os.X_OK)), None)
 
 
 def stock() -> Path | None:

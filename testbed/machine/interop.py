@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from functools import partial
 
 from testbed import paths
 from testbed.machine.finding import Probed
@@ -16,20 +17,11 @@ NCP_PEERS, NDN_PEERS = "peers/npm-ncp", "peers/ndn"
 """Folders with a ``package.json``."""
 
 
-def node() -> Probed:
-    """Node, new enough for the peer program of NCP."""
-    return _node(OLDEST_NODE)
-
-
-def node_for_ndnts() -> Probed:
-    """Node, new enough for NDNts."""
-    return _node(OLDEST_NODE_FOR_NDNTS)
-
-
-def _node(oldest: int) -> Probed:
+def node(oldest: int = OLDEST_NODE) -> Probed:
+    """Node, new enough for the peer program of NCP, or as new as another program wants it."""
     if shutil.which("node") is None:
         return Probed(False, "not installed")
-    said = subprocess.run(["node", "--version"], capture_output=True, text=True, check=False, timeout=10).stdout.strip()
+    said = subprocess.run(["node", "--version"], capture_output=True, text=True, timeout=10).stdout.strip()
     version = re.match(r"v(\d+)\.", said)
     ok = version is not None and int(version.group(1)) >= oldest
     return Probed(ok, said if ok else f"{said or 'no version'}, older than {oldest}")
@@ -48,9 +40,8 @@ def packages(folder: str = NCP_PEERS) -> Probed:
     return Probed(True, f"as in {folder}/package-lock.json")
 
 
-def ndn_packages() -> Probed:
-    """NDNts, as pinned."""
-    return packages(NDN_PEERS)
+node_for_ndnts = partial(node, OLDEST_NODE_FOR_NDNTS)
+ndn_packages = partial(packages, NDN_PEERS)
 
 
 def _integrity(folder: str, file: str) -> dict[str, str]:

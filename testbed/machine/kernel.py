@@ -39,9 +39,8 @@ def can(command: str) -> Probed:
     """Whether a command works in a fresh network namespace, which is gone when it returns."""
     as_user = [] if os.geteuid() == 0 else ["--map-root-user"]
     try:
-        done = subprocess.run(
-            ["unshare", *as_user, "--net", *command.split()], capture_output=True, text=True, check=False, timeout=10
-        )
+        whole = ["unshare", *as_user, "--net", *command.split()]
+        done = subprocess.run(whole, capture_output=True, text=True, timeout=10)
     except (OSError, subprocess.TimeoutExpired) as error:
         return Probed(False, f"not known: {error}")
     if done.returncode == 0:

@@ -41,9 +41,9 @@ def pinned(*groups: str) -> Callable[[], Probed]:
     """A probe: every package that uv.lock pins for these groups and this Python is installed in that version."""
 
     def probe() -> Probed:
-        wrong = _not_as_pinned(packages.export(*groups))
+        wrong = _not_as_pinned(packages.export(*groups), _installed_here)
         more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
-        return Probed(not wrong, ", ".join(wrong[:3]) + more if wrong else "as in uv.lock")
+        return Probed(not wrong, f"{', '.join(wrong[:3])}{more}" or "as in uv.lock")
 
     return probe
 
@@ -61,15 +61,15 @@ ROC_VALIDATOR = paths.CHECKOUT / ".build" / "roc-validator" / "bin" / "rocrate-v
 def test_tools() -> Probed:
     """The pinned linters and test runners, the C compiler that Go's race detector needs, the validator of bundles'
     metadata, tshark, which opens traces, and what the guest kernel is built from, where the distribution has it."""
-    tools = pinned("test")()
-    compiler = program("gcc", "--version")()
-    kernel = guest_kernel.probe_for_tests()
-    crates, opener = ROC_VALIDATOR.exists(), program("tshark")()
-    return Probed(
-        tools.ok and compiler.ok and kernel.ok and crates and opener.ok,
-        f"{tools.detail}; gcc: {compiler.detail}; guest kernel: {kernel.detail}; tshark: {opener.detail}; "
-        f"roc-validator: {'yes' if crates else 'not installed'}",
-    )
+    found = {
+        "": pinned("test")(),
+        "gcc: ": program("gcc", "--version")(),
+        "guest kernel: ": guest_kernel.probe_for_tests(),
+        "tshark: ": program("tshark")(),
+        "roc-validator: ": Probed(True, "yes") if ROC_VALIDATOR.exists() else Probed(False, "not installed"),
+    }
+    detail = "; ".join(f"{name}{probed.detail}" for name, probed in found.items())
+    return Probed(all(probed.ok for probed in found.values()), detail)
 
 
 SITE = paths.CHECKOUT / ".build" / "mkdocs"
@@ -97,7 +97,7 @@ def _installed_here(name: str) -> str | None:
         return None
 
 
-def _not_as_pinned(lines: str, version_of: Callable[[str], str | None] = _installed_here) -> list[str]:
+def _not_as_pinned(lines: str, version_of: Callable[[str], str | None]) -> list[str]:
     wrong = []
     for package in map(PinnedPackage, lines.splitlines()):
         if package.marker is not None and not package.marker.evaluate():
@@ -172,14 +172,8 @@ def go_version() -> Probed:
         tool = go_tool()
     except TestbedError as error:
         return Probed(False, error.message)
-    said = subprocess.run(
-        [tool, "env", "GOVERSION"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=10,
-        env={**os.environ, "GOTOOLCHAIN": "local"},
-    )
+    environment = {**os.environ, "GOTOOLCHAIN": "local"}
+    said = subprocess.run([tool, "env", "GOVERSION"], capture_output=True, text=True, timeout=10, env=environment)
     return Probed(said.returncode == 0, f"{said.stdout.strip()} ({tool})")
 
 

@@ -55,10 +55,8 @@ def export(*groups: str, hashes: bool = False) -> str:
 
 def install(groups: list[str], into: Path | None = None) -> int:
     """Install what is pinned for the groups and leave all else as it is; returns uv's exit code."""
-    said = subprocess.run(
-        [sys.executable, "-m", "pip", "config", "list"], stdout=subprocess.PIPE, text=True, check=True
-    )
-    pip = pip_settings(said.stdout)
+    command = [sys.executable, "-m", "pip", "config", "list"]
+    pip = pip_settings(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
     environment = {**os.environ, **as_uv_has_them(pip, os.environ), **by_owner(os.environ)}
     python = Path(sys.executable)
     if into is not None:
@@ -94,9 +92,9 @@ def as_uv_has_them(pip: Mapping[str, str], environment: Mapping[str, str]) -> di
     }
     for name, variable in FROM_PIP.items():
         # pip passes over folders that are not there; uv ends.
-        values = [
-            one for one in pip.get(name, "").split() if name != "find-links" or "://" in one or Path(one).exists()
-        ]
+        values = pip.get(name, "").split()
+        if name == "find-links":
+            values = [one for one in values if "://" in one or Path(one).exists()]
         if values and SAME_VARIABLE.get(variable, "") not in environment:
             variables[variable] = SEPARATORS.get(variable, " ").join(values)
     if pip.get("no-cache-dir", "").lower() in ON:

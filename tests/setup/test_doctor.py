@@ -24,7 +24,7 @@ from testbed.cli.machine import doctor
 from testbed.errors import CannotRun
 from testbed.exit_codes import Exit
 from testbed.machine import check, guest_kernel, kernel, machine, packages, provisioning
-from testbed.machine.finding import Probed
+from testbed.machine.finding import Finding, Probed
 from tests.raises import Containing, raises
 
 
@@ -246,8 +246,8 @@ def test_a_failing_task_is_named_with_its_message_and_the_log(tmp_path: Path, se
     playbook = tmp_path / "try.yml"
     playbook.write_text(PLAYBOOK)
     told = Told()
-    with pytest.raises(this_machine.SetupFailed) as raised:
-        this_machine.setup(told, ["chosen"], str(playbook))
+    with pytest.raises(provisioning.SetupFailed) as raised:
+        provisioning.setup(told, ["chosen"], str(playbook))
     assert "A step that fails" in raised.value.message
     assert "the disk is full" in raised.value.message
     assert list(told.steps) == ["A step that works", "A step that fails"]
@@ -311,8 +311,8 @@ def test_a_host_that_fails_ends_it_for_all_only_if_asked(tmp_path: Path, setup_l
 def test_a_playbook_with_a_mistake_is_told(tmp_path: Path, setup_log: Path) -> None:
     playbook = tmp_path / "try.yml"
     playbook.write_text("- hosts: localhost\n  tasks: [\n")
-    with raises(this_machine.SetupFailed, "setup.task-failed", reason=Containing("YAML")):
-        this_machine.setup(Told(), [], str(playbook))
+    with raises(provisioning.SetupFailed, "setup.task-failed", reason=Containing("YAML")):
+        provisioning.setup(Told(), [], str(playbook))
 
 
 def test_each_fix_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -332,8 +332,8 @@ def test_each_fix_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyP
 
 
 def test_what_an_engine_lacks_is_what_its_runs_need() -> None:
-    def finding(name: str, *, ok: bool = False) -> this_machine.Finding:
-        return this_machine.Finding(name, ok, "", "", "required")
+    def finding(name: str, *, ok: bool = False) -> Finding:
+        return Finding(name, ok, "", "", "required")
 
     found = [finding("root"), finding("guest kernel"), finding("go", ok=True), finding("test tools")]
     lacks = {e.name: [f.name for f in this_machine.lacking(found, e.needs())] for e in engines.every()}
@@ -341,8 +341,8 @@ def test_what_an_engine_lacks_is_what_its_runs_need() -> None:
 
 
 def test_without_root_only_what_goes_into_the_checkout_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def finding(tag: str | None) -> this_machine.Finding:
-        return this_machine.Finding("x", False, "", "", "required", tag=tag)
+    def finding(tag: str | None) -> Finding:
+        return Finding("x", False, "", "", "required", tag=tag)
 
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr("shutil.which", lambda _program: None)  # no sudo
