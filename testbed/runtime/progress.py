@@ -54,6 +54,14 @@ class Step:
         """Seconds since the step began."""
         return time.monotonic() - self.started_s
 
+    def left(self, expected_s: float) -> str:
+        """The seconds so far and about how many are left, of those that were expected."""
+        return f"{self.elapsed_s:.0f} s, about {max(0.0, expected_s - self.elapsed_s):.0f} s left"
+
+    def late(self, expected_s: float) -> str:
+        """The seconds that it took in place of those that were expected."""
+        return f"{self.elapsed_s:.0f} s ({expected_s:.0f} s were expected)"
+
 
 class Progress:
     """Prints steps as they end; on a terminal also the current step, with its progress."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.plan.model import Plan, Session
+from testbed.runtime.agents import AgentPlace, agent_name
 from testbed.runtime.progress import Progress
 
 
@@ -38,3 +39,15 @@ class Site:
     def spools(self) -> Path:
         """The folder of telemetry files being written; removed after the run, when they are merged into one."""
         return self.folder / "spools"
+
+    def place(
+        self, host: str, role: str, session: str, own: Path, credentials: Path | None, **further: Any
+    ) -> AgentPlace:
+        """The place of one of the run's agents, whose folders are made; ``own`` is the run's folder of sockets."""
+        name = agent_name(session, role)
+        log = self.logs / f"{name}.log"
+        made = AgentPlace(
+            host, role, session, self.plan_file, self.spools / name, own / name, credentials, log, **further
+        )
+        made.prepare()
+        return made

@@ -82,7 +82,7 @@ def watch_transfer(
             if heard.stalled(states, elapsed_s):
                 rest = [agent for agent in running if agent not in senders]
                 heard.note(rest, [state_of(agent) for agent in rest], elapsed_s)
-            progress.update(step, _status(plan, senders, states, elapsed_s, expected_s))
+            progress.update(step, _status(plan, senders, states, step.left(expected_s)))
 
     watch_until(
         lambda: not running,
@@ -91,8 +91,7 @@ def watch_transfer(
         failures=failures,
         limit_s=plan["limits"]["transfer_s"] + DRAIN_S,
         too_long=lambda: Message(
-            "run.timeout",
-            f"the transfer is not over after {step.elapsed_s:.0f} s ({expected_s:.0f} s at full rate); it was stopped",
+            "run.timeout", f"the transfer is not over after {step.late(expected_s)}; it was stopped"
         ),
         tell=tell,
         every_s=POLL_S,
@@ -147,16 +146,12 @@ class Heard:
         return now_s - self._since_s >= STALLED_S
 
 
-def _status(
-    plan: Plan, senders: Sequence[Agent], answers: Sequence[dict[str, Any]], elapsed_s: float, expected_s: float
-) -> str:
+def _status(plan: Plan, senders: Sequence[Agent], answers: Sequence[dict[str, Any]], left: str) -> str:
     states = [state or agent.place.result() or {} for agent, state in zip(senders, answers, strict=True)]
     total = sum(session["transfer_bytes"] for session in plan["sessions"])
     done = sum(state.get("bytes", 0) for state in states) / total
     windows = ":".join(f"{c['window_packets']:.0f}" for state in states for c in state.get("connections", []))
-    left_s = max(0.0, expected_s - elapsed_s)
-    text = f"{done:4.0%}  {elapsed_s:.0f} s, about {left_s:.0f} s left"
-    return text + (f"  windows {windows}" if windows else "")
+    return f"{done:4.0%}  {left}" + (f"  windows {windows}" if windows else "")
 
 
 def _outcome(senders: Sequence[Agent]) -> str:

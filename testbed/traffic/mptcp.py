@@ -23,7 +23,7 @@ from testbed.runtime import iperf3
 from testbed.runtime.agents import Agent
 from testbed.runtime.completion import Failure, watch_until
 from testbed.runtime.counters import read_counters
-from testbed.runtime.ends import write_events, write_result
+from testbed.runtime.ends import write_ends
 from testbed.runtime.host_settings import BUFFERS
 from testbed.runtime.network import Network
 from testbed.runtime.processes import Supervised
@@ -99,18 +99,22 @@ class Mptcp(Traffic):
         client, server = namespaces[session["sender_host"]], namespaces[session["receiver_host"]]
         provenance["mptcp"] = _prepare(client, server, session)
         said = self._iperf3(client, server, failures, step)
-        results = _results(session, *said)
-        for role in ("sender", "receiver"):
-            write_result(self.site.folder, f"{session['name']}-{role}", results[role])
+        connections, span_ns = _results(session, *said)
         counters = {
             name.removeprefix("MPTcpExt."): count
             for name, count in read_counters(client).items()
             if name.startswith("MPTcpExt.") and count
         }
-        provenance["mptcp"] |= {"counters": counters, "subflows": results["sender"]["connections"]}
+        provenance["mptcp"] |= {"counters": counters, "subflows": connections}
+        common = {"policy": "mptcp", "bytes": session["transfer_bytes"]}
+        goodput_bps = session["transfer_bytes"] * 8e9 / (span_ns[1] - span_ns[0])
+        ends: dict[Role, dict[str, Any]] = {
+            "sender": {**common, "connections": connections},
+            "receiver": {**common, "goodput_bps": goodput_bps},
+        }
         words = ("iperf3 over MPTCP starts", "the last byte asked for arrived")
-        write_events(self.site.plan, self.site.spools, results["receiver"], words)
-        step.note = f"{results['receiver']['goodput_bps'] / 8 / 2**20:.3f} MiB/s by MPTCP"
+        write_ends(self.site, session, span_ns, words, ends)
+        step.note = f"{goodput_bps / 8 / 2**20:.3f} MiB/s by MPTCP"
 
     def _iperf3(
         self, client: str, server: str, failures: Sequence[Failure], step: Step
@@ -222,8 +226,8 @@ def completion_s(intervals: Sequence[Mapping[str, Any]], wanted_bytes: int) -> f
 
 def _results(
     session: Session, said: Mapping[str, Any], subflows: Mapping[str, Mapping[str, Any]], started_ns: int
-) -> dict[str, dict[str, Any]]:
-    """Results in the form of agents, by role."""
+) -> tuple[list[dict[str, Any]], tuple[int, int]]:
+    """The sender's connections in the form of agents, and the time from start to the last byte."""
     expected = int(session["transfer_bytes"])
     intervals = [interval["sum"] for interval in said["intervals"]]
     duration_s = completion_s(intervals, expected)
@@ -245,17 +249,7 @@ def _results(
                 else "",
             }
         )
-    common = {"session": session["name"], "policy": "mptcp", "bytes": expected, "error": ""}
-    timing = {
-        "started_unix_ns": started_ns,
-        "finished_unix_ns": started_ns + round(duration_s * 1e9),
-        "duration_s": duration_s,
-        "goodput_bps": expected * 8 / duration_s,
-    }
-    return {
-        "sender": {"role": "sender", **common, "connections": connections},
-        "receiver": {"role": "receiver", **common, **timing},
-    }
+    return connections, (started_ns, started_ns + round(duration_s * 1e9))
 
 
 TRAFFIC = Mptcp

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from testbed.plan.model import Connection, Plan, Role, Session, host_of
-from testbed.runtime.agents import Agent, AgentPlace, agent_name
+from testbed.runtime.agents import Agent, AgentPlace
 from testbed.runtime.completion import Failure
 from testbed.runtime.host_settings import DEFAULTS
 from testbed.runtime.network import HostsTcp, Network
@@ -45,25 +45,12 @@ class Ncp(Traffic):
         return HostsTcp(str(over_tcp[0]["congestion_control"]), DEFAULTS | buffers)
 
     def places(self, own: Path, credentials: Path | None) -> list[AgentPlace]:
-        places = []
-        for session in self.site.plan["sessions"]:
-            roles: tuple[Role, ...] = ("receiver", "sender")
-            for role in roles:
-                name = agent_name(session["name"], role)
-                place = AgentPlace(
-                    host=host_of(session, role),
-                    role=role,
-                    session=session["name"],
-                    plan=self.site.plan_file,
-                    directory=self.site.spools / name,
-                    control=own / name,
-                    credentials=credentials,
-                    log=self.site.logs / f"{name}.log",
-                    start_s=session["start_s"],
-                )
-                place.prepare()
-                places.append(place)
-        return places
+        roles: tuple[Role, ...] = ("receiver", "sender")
+        return [
+            self.site.place(host_of(session, role), role, session["name"], own, credentials, start_s=session["start_s"])
+            for session in self.site.plan["sessions"]
+            for role in roles
+        ]
 
     def started_unix_ns(self, started: Sequence[Agent]) -> int | None:
         return start_of_transfer(started)

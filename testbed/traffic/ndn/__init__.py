@@ -11,7 +11,7 @@ from testbed.errors import RunFailed
 from testbed.message import Message
 from testbed.plan.model import Plan
 from testbed.planning import ndn as ndn_plan
-from testbed.runtime.agents import Agent, AgentPlace, agent_name, why_it_ended
+from testbed.runtime.agents import Agent, AgentPlace, why_it_ended
 from testbed.runtime.completion import Failure, watch_until
 from testbed.runtime.ends import write_result
 from testbed.runtime.host_settings import prepare_host
@@ -44,19 +44,8 @@ class Ndn(Traffic):
         places = []
         # Producer first: a face that dials finds the one that listens.
         for node in reversed(self.site.plan["ndn"]["nodes"]):
-            name = agent_name(session, node["host"])
-            place = AgentPlace(
-                host=node["host"],
-                role=node["host"],
-                session=session,
-                plan=self.site.plan_file,
-                directory=self.site.spools / name,
-                control=own / name,
-                credentials=credentials,
-                log=self.site.logs / f"{name}.log",
-                part=("run", "--node", node["host"]),
-            )
-            place.prepare()
+            host = node["host"]
+            place = self.site.place(host, host, session, own, credentials, part=("run", "--node", host))
             places.append(place)
         return places
 
@@ -102,8 +91,7 @@ class Ndn(Traffic):
 
         def tell() -> None:
             done = state_of(consumer).get("bytes", 0) / session["transfer_bytes"]
-            left_s = max(0.0, session["expected_s"] - step.elapsed_s)
-            self.site.progress.update(step, f"{done:4.0%}  {step.elapsed_s:.0f} s, about {left_s:.0f} s left")
+            self.site.progress.update(step, f"{done:4.0%}  {step.left(session['expected_s'])}")
 
         watch_until(
             lambda: consumer.exit_code() is not None,
@@ -111,10 +99,7 @@ class Ndn(Traffic):
             look=look,
             failures=failures,
             limit_s=self.site.plan["limits"]["transfer_s"] + DRAIN_S,
-            too_long=lambda: Message(
-                "ndn.timeout",
-                f"the fetch is not over after {step.elapsed_s:.0f} s ({session['expected_s']:.0f} s at full rate)",
-            ),
+            too_long=lambda: Message("ndn.timeout", f"the fetch is not over after {step.late(session['expected_s'])}"),
             tell=tell,
             every_s=POLL_S,
         )

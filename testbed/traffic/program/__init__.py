@@ -14,7 +14,7 @@ from testbed.message import Message
 from testbed.plan.model import Connection, Plan, Role, Session, host_of
 from testbed.runtime.agents import Agent, AgentPlace
 from testbed.runtime.completion import Failure, watch_until
-from testbed.runtime.ends import write_events, write_result
+from testbed.runtime.ends import write_ends
 from testbed.runtime.network import HostsTcp, Network
 from testbed.runtime.packets import SETTLE_S, Capture
 from testbed.runtime.progress import Step
@@ -22,7 +22,7 @@ from testbed.runtime.site import Site
 from testbed.traffic.program import captured, payload, result, rtt
 from testbed.traffic.program.end import End
 from testbed.traffic.program.image import unpacked
-from testbed.traffic.traffic import Traffic
+from testbed.traffic.traffic import Traffic, from_any_port
 
 READY_S = 20.0
 END_S = 15.0
@@ -72,7 +72,7 @@ class Program(Traffic):
     def ends_of(cls, session: Session, connection: Connection) -> tuple[str, str]:
         """Addresses with port 0: the program chooses the ports."""
         sender, receiver = super().ends_of(session, connection)
-        return _any_port(sender), _any_port(receiver)
+        return from_any_port(sender), from_any_port(receiver)
 
     @classmethod
     def sockets(cls, plan: Plan) -> Iterator[dict[str, str]]:
@@ -99,13 +99,7 @@ class Program(Traffic):
             self._start_receivers(network, parts)
             self._watch(network, parts, failures, step)
             time.sleep(SETTLE_S)
-        reported = []
-        for running in self._running:
-            receiver = self._write(running)
-            reported.append(
-                f"{running.session['name']}: {receiver['bytes'] / 2**20:.3g} MiB in {receiver['duration_s']:.3g} s"
-            )
-        step.note = "; ".join(reported)
+        step.note = "; ".join([self._write(running) for running in self._running])
 
     def _start_receivers(self, network: Network, parts: ExitStack) -> None:
         for session in self.site.plan["sessions"]:
@@ -153,10 +147,6 @@ class Program(Traffic):
             while waiting and self._is_due(waiting[0]):
                 self._start_sender(waiting.pop(0), network, parts)
 
-        def tell() -> None:
-            left_s = max(0.0, expected_s - step.elapsed_s)
-            self.site.progress.update(step, f"{step.elapsed_s:.0f} s, about {left_s:.0f} s left")
-
         def over() -> bool:
             # Each is looked at: one that has failed ends the run whatever the others do.
             ended = [running.over() for running in self._running]
@@ -164,10 +154,7 @@ class Program(Traffic):
 
         def too_long() -> Message:
             on = [end.who for running in self._running for end in running.ends.values() if not end.has_ended()]
-            return Message(
-                "program.timeout",
-                f"{', '.join(on)} has not ended after {step.elapsed_s:.0f} s ({expected_s:.0f} s were expected)",
-            )
+            return Message("program.timeout", f"{', '.join(on)} has not ended after {step.late(expected_s)}")
 
         watch_until(
             over,
@@ -176,7 +163,7 @@ class Program(Traffic):
             failures=failures,
             limit_s=self.site.plan["limits"]["transfer_s"],
             too_long=too_long,
-            tell=tell,
+            tell=lambda: self.site.progress.update(step, step.left(expected_s)),
             every_s=POLL_S,
         )
 
@@ -186,8 +173,8 @@ class Program(Traffic):
         first_ns = self.started_unix_ns([])
         return first_ns is not None and time.time_ns() - first_ns >= running.session["start_s"] * 1e9
 
-    def _write(self, running: Running) -> dict[str, Any]:
-        """Both ends' results, the events and the telemetry of a session; returns the receiver's result."""
+    def _write(self, running: Running) -> str:
+        """Write both ends' results, the events and the telemetry of a session; returns its outcome in words."""
         session, plan = running.session, self.site.plan
         said = {role: result.read_result(end.out, end.who) for role, end in running.ends.items()}
         started_ns = captured.first_unix_ns(running.captures["sender"].file)
@@ -210,22 +197,12 @@ class Program(Traffic):
             for role in ROLES
         }
         duration_s = (finished_ns - started_ns) / 1e9
-        common = {
-            "session": session["name"],
-            "policy": session["policy"],
-            "started_unix_ns": started_ns,
-            "finished_unix_ns": finished_ns,
-            "duration_s": duration_s,
-            "error": "",
-        }
         by_link = arrivals.by_link(session)
         figures = _figures(said["receiver"].bytes, duration_s, by_link) | {
             f"{link}_rtt_ms": rtt_ms for link, rtt_ms in rtt.medians_ms(rtts, session).items()
         }
-        receiver = {
-            "role": "receiver",
-            **common,
-            **_of(said["receiver"]),
+        results = {role: {"policy": session["policy"], **_of(said[role])} for role in ROLES}
+        results["receiver"] |= {
             "payload_sha256": payload.sha256_of(session, said["receiver"].bytes),
             "goodput_bps": said["receiver"].bytes * 8 / duration_s,
             "figures": said["sender"].figures | said["receiver"].figures | figures,
@@ -235,12 +212,10 @@ class Program(Traffic):
                 "frames_not_captured": running.captures["receiver"].lost(),
             },
         }
-        write_result(self.site.folder, f"{session['name']}-receiver", receiver)
-        write_result(self.site.folder, f"{session['name']}-sender", {"role": "sender", **common, **_of(said["sender"])})
         points = captured.points(plan, session, arrivals, span_ns)
         words = ("the first packet leaves", "the receiver has its result")
-        write_events(plan, self.site.spools, receiver, words, [*points, *rtts, *own])
-        return receiver
+        write_ends(self.site, session, span_ns, words, results, [*points, *rtts, *own])
+        return f"{session['name']}: {said['receiver'].bytes / 2**20:.3g} MiB in {duration_s:.3g} s"
 
     def keep_results(self, places: Sequence[AgentPlace]) -> None:
         """Copy the program's files to the results, if they are regular files."""
@@ -249,10 +224,6 @@ class Program(Traffic):
                 if removed := result.keep(end.out):
                     kept = self.site.provenance.setdefault("removed_of_the_programs", {})
                     kept[end.part.name] = removed
-
-
-def _any_port(address: str) -> str:
-    return f"{address.rsplit(':', 1)[0]}:0"
 
 
 def _of(said: result.Result) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from testbed.message import Message
 from testbed.plan.model import host_of
 from testbed.runtime.agents import Agent
 from testbed.runtime.completion import Failure, watch_until
-from testbed.runtime.ends import write_events, write_result
+from testbed.runtime.ends import write_ends
 from testbed.runtime.host_settings import prepare_host
 from testbed.runtime.network import Network
 from testbed.runtime.packets import SETTLE_S, Capture
@@ -113,21 +113,14 @@ class Tcp(Traffic):
             if server.process.poll() and (failure := server.failure()):
                 raise RunFailed.of(failure)
 
-        def tell() -> None:
-            left_s = max(0.0, expected_s - step.elapsed_s)
-            self.site.progress.update(step, f"{step.elapsed_s:.0f} s, about {left_s:.0f} s left")
-
         watch_until(
             client.has_ended,
             step,
             look=look,
             failures=failures,
             limit_s=self.site.plan["limits"]["transfer_s"],
-            too_long=lambda: Message(
-                "tcp.timeout",
-                f"{client.name} has not ended after {step.elapsed_s:.0f} s ({expected_s:.0f} s were expected)",
-            ),
-            tell=tell,
+            too_long=lambda: Message("tcp.timeout", f"{client.name} has not ended after {step.late(expected_s)}"),
+            tell=lambda: self.site.progress.update(step, step.left(expected_s)),
             every_s=POLL_S,
         )
         if client.process.returncode and (failure := client.failure()):
@@ -142,24 +135,14 @@ class Tcp(Traffic):
 
     def _write(self, measured: Measured) -> None:
         """Both ends' results, and the events."""
-        session = self.site.session["name"]
-        common = {
-            "session": session,
-            "bytes": measured.bytes,
-            "started_unix_ns": measured.started_unix_ns,
-            "finished_unix_ns": measured.finished_unix_ns,
-            "duration_s": measured.duration_s,
-            "error": "",
-        }
-        figures: Mapping[Role, Mapping[str, object]] = {
+        own: Mapping[Role, Mapping[str, object]] = {
             "sender": {"congestion_control": self.site.plan["tcp"]["congestion_control"]},
             "receiver": {"goodput_bps": measured.bytes * 8 / measured.duration_s, "figures": dict(measured.figures)},
         }
-        for role in ROLES:
-            result = {"role": role, **common, **figures[role], **measured.details.get(role, {})}
-            write_result(self.site.folder, f"{session}-{role}", result)
+        results = {role: {"bytes": measured.bytes, **own[role], **measured.details.get(role, {})} for role in ROLES}
+        span_ns = (measured.started_unix_ns, measured.finished_unix_ns)
         words = ("the client starts", "all has arrived")
-        write_events(self.site.plan, self.site.spools, common, words, measured.points)
+        write_ends(self.site, self.site.session, span_ns, words, results, measured.points)
 
 
 TRAFFIC = Tcp
