@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 from testbed import confine
-from testbed.errors import BadInput
+from testbed.errors import BadInput, CannotRun
 from testbed.paths import CHECKOUT
 from testbed.plan import model
 from testbed.plan.model import Plan, Session
@@ -26,6 +26,8 @@ START_UP_S = 2.0
 MOST_FILES, MOST_FOLDER_BYTES = 20_000, 512 << 20
 PEERS = CHECKOUT / ".build" / "peers"
 """Folder of other people's transports; those that are not built yet are no mistake of the user's."""
+UNPACKED = CHECKOUT / ".build" / "program-images"
+"""Folders with the files of images, by the images' ids."""
 NOT_BUILT = ""
 """Stand-in for a digest."""
 PASSED_OVER = frozenset({"__pycache__", ".git"})
@@ -38,13 +40,7 @@ def section_of(loaded: LoadedScenario) -> model.Program:
     assert requested is not None
     confine.program(f"{loaded.path}: program")
     if requested.image is not None:
-        from testbed.plan.program_image import inspected
-
-        found = inspected(requested.image, str(loaded.path))
-        own = dict(variable.split("=", 1) for variable in found.pop("image_environment"))
-        of_image: Any = {"name": name_of(requested), "environment": own | requested.environment, **found}
-        section: model.Program = of_image
-        return section
+        return _of_image(requested, requested.image, str(loaded.path))
     assert requested.command is not None
     where = f"{loaded.path}: program.folder"
     folder = (loaded.path.parent / requested.folder).resolve()
@@ -66,6 +62,41 @@ def section_of(loaded: LoadedScenario) -> model.Program:
         "folder": str(folder),
         "sha256": NOT_BUILT if awaited else _digest(folder, where),
         "environment": requested.environment,
+    }
+
+
+def _of_image(requested: Program, image: str, where: str) -> model.Program:
+    """An image in a program's place, by what the Docker engine says of it. Raises :class:`BadInput` for one that the
+    engine has not, and :class:`CannotRun` where no engine answers."""
+    import docker
+    from docker.errors import DockerException, ImageNotFound
+
+    where = f"{where}: program.image"
+    try:
+        with closing(docker.from_env()) as client:
+            attributes = client.images.get(image).attrs
+    except ImageNotFound as error:
+        raise BadInput(
+            "program.no-image", f"{where}: there is no image {image!r} here; docker pull or build it"
+        ) from error
+    except DockerException as error:
+        raise CannotRun(
+            "program.no-docker", f"{where}: no Docker engine answers ({error})", "See ./run.sh doctor."
+        ) from error
+    config, identity = attributes["Config"], str(attributes["Id"]).removeprefix("sha256:")
+    command = [*(config.get("Entrypoint") or []), *(config.get("Cmd") or [])]
+    if not command:
+        text = f"{where}: {image!r} has no entry point; that is the program that is started"
+        raise BadInput("program.no-entry-point", text)
+    own = dict(variable.split("=", 1) for variable in config.get("Env") or [])
+    return {
+        "name": name_of(requested),
+        "environment": own | requested.environment,
+        "image": image,
+        "command": command,
+        "folder": str(UNPACKED / identity),
+        "sha256": identity,
+        "working_folder": config.get("WorkingDir") or "/",
     }
 
 

@@ -96,6 +96,9 @@ class InventoryHosts(RemoteHosts):
         """The links that are emulated on a machine."""
         return [link for link in self.plan["links"] if self._emulated_at(link) == machine]
 
+    def _hosts_on(self, machine: str) -> list[str]:
+        return [host for host, at in self.place.items() if at == machine]
+
     def connect(self, parts: ExitStack, places: Iterable[AgentPlace]) -> None:
         """Reach all machines, measure the paths between them, and lay out the tunnels; raises :class:`CannotRun` where
         a machine can't have hosts, or a link would be shorter than the underlay below it."""
@@ -110,10 +113,9 @@ class InventoryHosts(RemoteHosts):
             machine.start_helper(self.site.binaries["ncp-far"], self._key)
             folders = [name for place in there for name in (place.name, *folders_of(place))]
             machine.put({PLAN: plan, LEAD: lead().encode()}, folders, owner=AGENT_UID)
+            mine = set(self._hosts_on(name))
             tools = {
-                flow["tool"]
-                for flow in self.plan["cross_traffic"]
-                if name in (self.place.get(flow["client_host"]), self.place.get(flow["server_host"]))
+                one["tool"] for one in self.plan["cross_traffic"] if mine & {one["client_host"], one["server_host"]}
             }
             if files := {path: file for tool in tools for path, file in files_of(tool).items()}:
                 machine.put(files, mode=0o755, into="/")
@@ -135,14 +137,14 @@ class InventoryHosts(RemoteHosts):
     def _lay_tunnels(self) -> None:
         """Note each tunnel as the end's machine has it, by the emulator's interface, and those with an end here."""
         number = int(self.plan["run"].rsplit("-", 1)[-1], 16) & 0x7FFF
-        crossing = [(link, end) for link, end in self._ends() if self._at(end) != self._emulated_at(link)]
+        ends = [(link, end, self._at(end), self._emulated_at(link)) for link, end in self._ends()]
+        crossing = [(link, end, at, emulated_at) for link, end, at, emulated_at in ends if at != emulated_at]
         frame_bytes: dict[Way, int] = {}
-        for link, end in crossing:
-            path = way_between(self._at(end), self._emulated_at(link))
+        for link, _, at, emulated_at in crossing:
+            path = way_between(at, emulated_at)
             frame_bytes[path] = max(frame_bytes.get(path, 0), link["frame_bytes"])
         mtus = {path: self._mtu(self._paths[path], most - ETHERNET_BYTES) for path, most in frame_bytes.items()}
-        for link, end in crossing:
-            at, emulated_at = self._at(end), self._emulated_at(link)
+        for link, end, at, emulated_at in crossing:
             vni = number << 9 | link["index"] << 1 | (end is link["b"])
             addresses = self._address(at, emulated_at), self._address(emulated_at, at)
             tunnel = Tunnel(vni, *addresses, VXLAN_PORT, mtus[way_between(at, emulated_at)])
@@ -158,14 +160,13 @@ class InventoryHosts(RemoteHosts):
 
     def _mtu(self, path: UnderlayPath, needed_bytes: int) -> int:
         """The MTU of links on a path, by the largest packets that arrive in one piece."""
-        for mtu in sorted({*MTUS, needed_bytes + VXLAN_BYTES}, reverse=True):
-            if mtu < needed_bytes + VXLAN_BYTES:
-                break
+        least = needed_bytes + VXLAN_BYTES
+        for mtu in sorted({least, *(mtu for mtu in MTUS if mtu > least)}, reverse=True):
             if path.carries(mtu):
                 return min(LINK_MTU_BYTES, mtu - VXLAN_BYTES)
         raise CannotRun(
             "host.packets-too-large",
-            f"{path.machine.name}: packets of {needed_bytes + VXLAN_BYTES} bytes, which frames of "
+            f"{path.machine.name}: packets of {least} bytes, which frames of "
             f"{needed_bytes + ETHERNET_BYTES} bytes take, don't get there in one piece",
             "Let the network between the machines have a larger MTU, or send smaller packets (ncp.mtu).",
         )
@@ -195,9 +196,7 @@ class InventoryHosts(RemoteHosts):
             if host not in self._pids:
                 self._pids[host] = self.machines[at].hold(f"{self.plan['namespace']}-{host}")
         for name, machine in self.machines.items():
-            machine.ask(
-                "POST", "/hosts", {host: self._host(host, tcp) for host, at in self.place.items() if at == name}
-            )
+            machine.ask("POST", "/hosts", {host: self._host(host, tcp) for host in self._hosts_on(name)})
 
     def _host(self, host: str, tcp: HostsTcp) -> dict[str, Any]:
         routes = [route for route in self.plan["routes"] if route["host"] == host]
@@ -233,7 +232,7 @@ class InventoryHosts(RemoteHosts):
         }
 
     def qdiscs(self) -> list[dict[str, Any]]:
-        return [queue for machine in self.machines.values() for queue in _answer(machine, "GET", "/queues")]
+        return [queue for machine in self.machines.values() for queue in machine.answer("GET", "/queues")]
 
     def probes(self) -> list[str]:
         there = ((host, self.machines[at]) for host, at in self.place.items())
@@ -276,7 +275,7 @@ class InventoryHosts(RemoteHosts):
         where = {"at_unix_ns": at_unix_ns + there.ahead_ns} | ({} if emulator else {"host": end["host"]})
         path = f"/change?{urllib.parse.urlencode(where)}"
         body = {"interface": end["middle_interface"] if emulator else end["interface"], **change}
-        return self._changes.submit(lambda: int(_answer(there, "POST", path, body)["applied_unix_ns"]) - there.ahead_ns)
+        return self._changes.submit(lambda: int(there.answer("POST", path, body)["applied_unix_ns"]) - there.ahead_ns)
 
     def emulated(self, link: Link, properties: Mapping[str, Any]) -> dict[str, Any]:
         """The properties with a delay that is less by the underlay below the link."""
@@ -310,7 +309,7 @@ class InventoryHosts(RemoteHosts):
             parts.callback(path.stop)
             self._watched.append(path)
         for machine in self.machines.values():
-            own = {host: namespace_of(self._pids[host]) for host, at in self.place.items() if at == machine.name}
+            own = {host: namespace_of(self._pids[host]) for host in self._hosts_on(machine.name)}
             relay = self._relays.get(machine.name)
             fabric = namespace_of(relay.pid) if relay else None
             machine.ask("POST", "/collect", watch_list(self.plan, own, fabric, sockets, machine.name))
@@ -344,9 +343,9 @@ class InventoryHosts(RemoteHosts):
         """Fetch the last samples, write those of underlay paths to ``underlay.csv``; returns each collector's cost."""
         cost = {}
         for machine in self._collecting:
-            for one in _answer(machine, "POST", "/collect/end")["collectors"]:
+            for one in machine.answer("POST", "/collect/end")["collectors"]:
                 cost[f"{one.pop('collector')} on {machine.name}"] = one
-            _answer(machine, "POST", "/watch/end")
+            machine.answer("POST", "/watch/end")
         self._collecting.clear()
         for fetching in self._fetching:
             fetching.stop()
@@ -377,7 +376,7 @@ class InventoryHosts(RemoteHosts):
         mtus = [self._mtu_of(link) for link, end in self._ends() if self._at(end) == name]
         return {
             "machine": name,
-            "hosts": [host for host, at in self.place.items() if at == name],
+            "hosts": self._hosts_on(name),
             "kernel": engine["KernelVersion"],
             "architecture": engine["Architecture"],
             "docker": engine["ServerVersion"],
@@ -401,13 +400,6 @@ def _shaping(link: Link, rate_bps: float) -> dict[str, int]:
         "quantum_bytes": int(options["quantum"]),
         "limit_bytes": shaper.limit_bytes(link),
     }
-
-
-def _answer(machine: Machine, method: str, path: str, body: object = None) -> Any:
-    try:
-        return machine.ask(method, path, body)
-    except OSError as error:
-        raise RunFailed("host.does-not-answer", f"{machine.name} does not answer: {error}") from error
 
 
 def _stop_quietly(fetching: FetchedTelemetry) -> None:

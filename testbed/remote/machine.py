@@ -197,6 +197,13 @@ class Machine:
         answer = self._request(method, path, body, socket)
         return json.loads(answer) if answer.strip() else None
 
+    def answer(self, method: str, path: str, body: object = None) -> Any:
+        """As :meth:`ask`; raises :class:`RunFailed` as well where the helper does not answer."""
+        try:
+            return self.ask(method, path, body)
+        except OSError as error:
+            raise RunFailed("host.does-not-answer", f"{self.name} does not answer: {error}") from error
+
     def read(self, file: str, start: int) -> bytes:
         """The content of a file in the run's folder there from an offset on, a MiB at most; raises as :meth:`ask`."""
         return self._request("GET", "/read?" + urllib.parse.urlencode({"file": file, "from": start}), None, SOCKET)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from testbed.judge.trust.underlay import Underlay
 from testbed.plan.model import Plan
 from testbed.plan.place import HERE, Way, in_words, ways_below
 from testbed.plan.traffic_types import sent_by
-
-if TYPE_CHECKING:
-    from testbed.judge.trust.underlay import Underlay
 
 
 def refusals(plan: Plan) -> list[str]:

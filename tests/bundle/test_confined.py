@@ -251,7 +251,7 @@ def test_a_program(of: Callable[[str], Path], harm: Harm, program: str, monkeypa
     folder = of("run")
     looked_at: list[Any] = []
     monkeypatch.setattr("testbed.planning.program._digest", lambda *found: looked_at.extend(found))
-    monkeypatch.setattr("testbed.plan.program_image.inspected", lambda *found: looked_at.extend(found))
+    monkeypatch.setattr("testbed.planning.program._of_image", lambda *found: looked_at.extend(found))
     scenario_with(
         folder,
         "ncp: {policy: nkp24, transfer: 4MiB, send_window: 4MiB, mtu: 1024}",

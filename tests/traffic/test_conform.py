@@ -101,7 +101,7 @@ def test_an_image_is_started_as_a_command_is(
     """One with a single static binary, which has no use for what it is told and says so."""
     import docker
 
-    monkeypatch.setattr("testbed.plan.program_image.UNPACKED", tmp_path / "unpacked")
+    monkeypatch.setattr("testbed.planning.program.UNPACKED", tmp_path / "unpacked")
     binary = build.build_programs("tcp-download")["tcp-download"]
     archive = tmp_path / "image.tar"
     with tarfile.open(archive, "w") as image:
