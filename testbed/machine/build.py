@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,8 @@ def policy_facts(program: Path) -> dict[str, Policy]:
 
 def build_image(client: Any, agent: Path) -> str:
     """The image of an agent, in ``images/`` by its program's name, tagged by its content; returns the image id."""
+    from docker.errors import APIError
+
     repository = f"{IMAGES}/{agent.name}"
     dockerfile = paths.CHECKOUT / "images" / agent.name / "Dockerfile"
     digest = hashlib.sha256(agent.read_bytes() + dockerfile.read_bytes()).hexdigest()[:16]
@@ -116,14 +119,6 @@ def build_image(client: Any, agent: Path) -> str:
     image, _ = client.images.build(path=str(context), tag=tag, rm=True, labels={"ncp-testbed": "image"})
     for old in client.images.list(name=repository, filters={"label": "ncp-testbed=image"}):
         if old.id != image.id:
-            _remove_unused(client, old)
+            with suppress(APIError):  # still used by a container: not ours to force
+                client.images.remove(old.id)
     return str(image.id)
-
-
-def _remove_unused(client: Any, image: Any) -> None:
-    from docker.errors import APIError
-
-    try:
-        client.images.remove(image.id)
-    except APIError:
-        return  # still used by a container: not ours to force

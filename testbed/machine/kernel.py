@@ -61,9 +61,8 @@ def release() -> Probed:
 
 def congestion_control() -> Probed:
     """Default and available TCP congestion controls: the default is not cubic everywhere."""
-    default = sysctl("net.ipv4.tcp_congestion_control")
-    available = sysctl("net.ipv4.tcp_available_congestion_control")
-    allowed = sysctl("net.ipv4.tcp_allowed_congestion_control")
+    kinds = ("", "available_", "allowed_")
+    default, available, allowed = (sysctl(f"net.ipv4.tcp_{kind}congestion_control") for kind in kinds)
     return Probed(default is not None, f"{default} is the default; available: {available}; allowed: {allowed}")
 
 

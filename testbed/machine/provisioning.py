@@ -48,10 +48,6 @@ class Progress(Protocol):
     def step(self, name: str) -> AbstractContextManager[Any]: ...
 
 
-class SetupFailed(CannotRun):
-    """A task of the playbook failed: names the task, its message and the log."""
-
-
 def make_ready(progress: Progress, expected: str | frozenset[Need]) -> None:
     """Install what this machine lacks of the request, or of the needs of that verb, where a playbook can; return when
     it has all.
@@ -59,8 +55,7 @@ def make_ready(progress: Progress, expected: str | frozenset[Need]) -> None:
     With ``NCP_TESTBED_NO_SETUP=1`` (``./run.sh --no-setup``) nothing is installed.
 
     Raises:
-        CannotRun: names each missing thing and its fix.
-        SetupFailed: a task of the playbook failed.
+        CannotRun: names each missing thing and its fix, or the task of the playbook that failed.
     """
     needed = needs(expected) if isinstance(expected, str) else expected
     lacking = missing(needed)
@@ -92,13 +87,13 @@ def setup(progress: Progress, tags: Iterable[str], playbook: str = "provision.ym
     """Run the tagged tasks of a playbook.
 
     Raises:
-        SetupFailed: a task failed, or all of it took longer than ``TIME_LIMIT_S``.
+        CannotRun: a task failed (its message and the log are named), or all of it took longer than ``TIME_LIMIT_S``.
     """
     chosen = sorted(set(tags))
     played = play(progress, playbook, ["--tags", ",".join(chosen)] if chosen else [])
     if played.code != 0:
         ended = f"ansible-playbook ended with {played.code} (time limit: {TIME_LIMIT_S} s)"
-        raise SetupFailed(
+        raise CannotRun(
             "setup.task-failed",
             f'set-up failed at "{played.task}": {played.errors[-1] if played.errors else ended}',
             f"full log: {LOG}",

@@ -8,14 +8,14 @@ import secrets
 import urllib.parse
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from testbed.documents import write_json
-from testbed.errors import CannotRun, RunFailed
+from testbed.errors import CannotRun
 from testbed.judge.trust import underlay
 from testbed.machine import build
 from testbed.message import Lines, Message
@@ -61,11 +61,10 @@ class InventoryHosts(RemoteHosts):
             name: Machine(name, inventory[name], self.plan["run"], own / name, site.logs / f"ssh-{name}.log")
             for name in dict.fromkeys(self.place.values())
         }
+        program = site.binaries["ncp-far"]
         self._key = secrets.randbits(63)
         self._paths = {
-            (one, other): UnderlayPath(
-                self.machines.get(one), self.machines[other], site.binaries["ncp-far"], self._key
-            )
+            (one, other): UnderlayPath(self.machines.get(one), self.machines[other], program, self._key, site.logs)
             for one, other in underlay.ways_of(self.plan)
         }
         self.names = self.place.keys()
@@ -76,9 +75,7 @@ class InventoryHosts(RemoteHosts):
         self._tunnels: dict[str, Tunnel] = {}
         self._relays: dict[str, RemoteRelay] = {}
         self._pids: dict[str, int] = {}
-        self._watched: list[UnderlayPath] = []
         self._fetching: list[FetchedTelemetry] = []
-        self._collecting: list[Machine] = []
         self._changes = ThreadPoolExecutor(thread_name_prefix="changes elsewhere")
 
     def _ends(self) -> list[tuple[Link, LinkEnd]]:
@@ -305,18 +302,16 @@ class InventoryHosts(RemoteHosts):
     ) -> None:
         """Sample the underlay paths and the hosts all through the run, and fetch the samples as they come."""
         for path in self._paths.values():
-            path.watch(self.site.logs)
+            path.watch()
             parts.callback(path.stop)
-            self._watched.append(path)
         for machine in self.machines.values():
             own = {host: namespace_of(self._pids[host]) for host in self._hosts_on(machine.name)}
             relay = self._relays.get(machine.name)
             fabric = namespace_of(relay.pid) if relay else None
             machine.ask("POST", "/collect", watch_list(self.plan, own, fabric, sockets, machine.name))
-            self._collecting.append(machine)
-            watched = {path.file: path.samples_file for path in self._watched if path.origin is machine}
+            watched = {path.file: path.samples_file for path in self._paths.values() if path.origin is machine}
             fetching = FetchedTelemetry(machine, self._spool_files(machine, places) | watched)
-            parts.callback(_stop_quietly, fetching)
+            parts.callback(fetching.stop_quietly)
             self._fetching.append(fetching)
             fetching.start()
 
@@ -336,23 +331,21 @@ class InventoryHosts(RemoteHosts):
 
     def failure(self) -> Message | None:
         watching: list[Machine | UnderlayPath | FetchedTelemetry]
-        watching = [*self.machines.values(), *self._watched, *self._fetching]
+        watching = [*self.machines.values(), *self._paths.values(), *self._fetching]
         return next((said for one in watching if (said := one.failure())), None)
 
     def stop_sampling(self) -> dict[str, Any]:
         """Fetch the last samples, write those of underlay paths to ``underlay.csv``; returns each collector's cost."""
         cost = {}
-        for machine in self._collecting:
+        for machine in (fetching.machine for fetching in self._fetching):
             for one in machine.answer("POST", "/collect/end")["collectors"]:
                 cost[f"{one.pop('collector')} on {machine.name}"] = one
             machine.answer("POST", "/watch/end")
-        self._collecting.clear()
         for fetching in self._fetching:
             fetching.stop()
-        for path in self._watched:
+        for path in self._paths.values():
             path.stop()
             self.samples += path.samples()
-        self._watched.clear()
         underlay.write(self.samples, self.site.folder / underlay.FILE)
         return cost
 
@@ -400,9 +393,3 @@ def _shaping(link: Link, rate_bps: float) -> dict[str, int]:
         "quantum_bytes": int(options["quantum"]),
         "limit_bytes": shaper.limit_bytes(link),
     }
-
-
-def _stop_quietly(fetching: FetchedTelemetry) -> None:
-    if fetching.is_alive():
-        with suppress(RunFailed):  # lines that were fetched are kept
-            fetching.stop()

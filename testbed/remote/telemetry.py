@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from testbed.errors import RunFailed
@@ -22,7 +23,7 @@ class FetchedTelemetry(Background):
 
     def __init__(self, machine: Machine, files: Mapping[str, Path]) -> None:
         super().__init__(f"telemetry of {machine.name}")
-        self._machine, self._files = machine, files
+        self.machine, self._files = machine, files
         self._read = dict.fromkeys(files, 0)
         self._answered_s = time.monotonic()
 
@@ -39,14 +40,20 @@ class FetchedTelemetry(Background):
         if self._error:
             raise RunFailed.of(self._error)
 
+    def stop_quietly(self) -> None:
+        """Fetch the rest as far as it comes, and end."""
+        if self.is_alive():
+            with suppress(RunFailed):  # lines that were fetched are kept
+                self.stop()
+
     def _look(self) -> bool:
         """Fetch new lines; whether the machine answered."""
         try:
             for name, local in self._files.items():
                 self._fetch(name, local)
         except OSError as error:
-            for_s, name = time.monotonic() - self._answered_s, self._machine.name
-            if for_s > GIVEN_UP_S or self._machine.failure():
+            for_s, name = time.monotonic() - self._answered_s, self.machine.name
+            if for_s > GIVEN_UP_S or self.machine.failure():
                 self._error = Message("host.silent", f"{name} has not answered for {for_s:.0f} s: {error}")
             return False
         except RunFailed as error:
@@ -57,12 +64,12 @@ class FetchedTelemetry(Background):
 
     def _fetch(self, name: str, local: Path) -> None:
         while True:
-            more = self._machine.read(name, self._read[name])
+            more = self.machine.read(name, self._read[name])
             whole = more[: more.rfind(b"\n") + 1]
             if not whole:
                 return
             with local.open("ab") as file:
-                file.write(shifted(whole, -self._machine.ahead_ns))
+                file.write(shifted(whole, -self.machine.ahead_ns))
             self._read[name] += len(whole)
 
 

@@ -24,10 +24,10 @@ VXLAN_BYTES = 50
 class UnderlayPath:
     """One path to ``machine``, measured by ``origin``, or by this machine where that is None."""
 
-    samples_file: Path
-
-    def __init__(self, origin: Machine | None, machine: Machine, program: Path, key: int) -> None:
+    def __init__(self, origin: Machine | None, machine: Machine, program: Path, key: int, folder: Path) -> None:
+        """``folder``: where the samples of the run go, or are brought."""
         self.origin, self.machine, self.program, self.key = origin, machine, program, key
+        self.samples_file = folder / f"underlay-{'-'.join(filter(None, self.ends))}.jsonl"
         self._process: Supervised | None = None
 
     @property
@@ -76,9 +76,8 @@ class UnderlayPath:
         to = f"{self.machine.address}:{ECHO_PORT}"
         return dies_with_us([str(self.program), "measure", "--to", to, "--key", str(self.key), *options])
 
-    def watch(self, folder: Path) -> None:
-        """Measure it from now on; the samples go, or are brought, to a file of the ``folder``."""
-        self.samples_file = folder / f"underlay-{'-'.join(filter(None, self.ends))}.jsonl"
+    def watch(self) -> None:
+        """Measure it from now on."""
         if self.origin:  # which ends its measurements with all of its processes
             self.origin.ask("POST", "/watch", {**self._request(DURING_INTERVAL_MS), "file": self.file})
         else:
@@ -93,6 +92,7 @@ class UnderlayPath:
         """End the measurement, if this machine measures."""
         if self._process and not self._process.has_ended():
             self._process.stop()
+        self._process = None
 
     def samples(self) -> list[Sample]:
         """All samples so far."""

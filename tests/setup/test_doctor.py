@@ -246,7 +246,7 @@ def test_a_failing_task_is_named_with_its_message_and_the_log(tmp_path: Path, se
     playbook = tmp_path / "try.yml"
     playbook.write_text(PLAYBOOK)
     told = Told()
-    with pytest.raises(provisioning.SetupFailed) as raised:
+    with pytest.raises(CannotRun) as raised:
         provisioning.setup(told, ["chosen"], str(playbook))
     assert "A step that fails" in raised.value.message
     assert "the disk is full" in raised.value.message
@@ -311,7 +311,7 @@ def test_a_host_that_fails_ends_it_for_all_only_if_asked(tmp_path: Path, setup_l
 def test_a_playbook_with_a_mistake_is_told(tmp_path: Path, setup_log: Path) -> None:
     playbook = tmp_path / "try.yml"
     playbook.write_text("- hosts: localhost\n  tasks: [\n")
-    with raises(provisioning.SetupFailed, "setup.task-failed", reason=Containing("YAML")):
+    with raises(CannotRun, "setup.task-failed", reason=Containing("YAML")):
         provisioning.setup(Told(), [], str(playbook))
 
 
