@@ -7,6 +7,7 @@ import importlib.util
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from threading import Lock
@@ -14,7 +15,6 @@ from typing import Any
 
 import psutil
 from packaging.requirements import Requirement as PinnedPackage
-from packaging.utils import canonicalize_name
 
 from testbed import paths
 from testbed.errors import TestbedError
@@ -41,7 +41,7 @@ def pinned(*groups: str) -> Callable[[], Probed]:
     """A probe: every package that uv.lock pins for these groups and this Python is installed in that version."""
 
     def probe() -> Probed:
-        wrong = _not_as_pinned(packages.export(*groups), _installed_here)
+        wrong = _not_as_pinned(packages.export(*groups), sys.path)
         more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
         return Probed(not wrong, f"{', '.join(wrong[:3])}{more}" or "as in uv.lock")
 
@@ -80,29 +80,22 @@ SITE_SCRIPTS = ("mermaid.min.js", "index.js")
 
 def site_tools() -> Probed:
     """MkDocs with its theme, as pinned, in an environment of its own, and the scripts of its pages."""
-    found = [str(folder) for folder in SITE.glob("lib/python*/site-packages")]
-    installed = importlib.metadata.distributions(path=found) if found else ()
-    there = {canonicalize_name(one.metadata["Name"]): one.version for one in installed}
-    wrong = _not_as_pinned(packages.export("docs"), lambda name: there.get(canonicalize_name(name)))
+    folders = [str(folder) for folder in SITE.glob("lib/python*/site-packages")]
+    wrong = _not_as_pinned(packages.export("docs"), folders)
     if wrong:
         return Probed(False, f"{len(wrong)} packages are not as in uv.lock: {', '.join(wrong[:3])}")
     lacking = [name for name in SITE_SCRIPTS if not (SITE / "scripts" / name).exists()]
     return Probed(not lacking, f"no {lacking[0]}" if lacking else "as in uv.lock")
 
 
-def _installed_here(name: str) -> str | None:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-def _not_as_pinned(lines: str, version_of: Callable[[str], str | None]) -> list[str]:
+def _not_as_pinned(lines: str, folders: list[str]) -> list[str]:
+    """The packages of a requirements file that ``folders`` of packages don't have in that version."""
     wrong = []
     for package in map(PinnedPackage, lines.splitlines()):
         if package.marker is not None and not package.marker.evaluate():
             continue
-        installed = version_of(package.name)
+        there = importlib.metadata.distributions(name=package.name, path=folders)
+        installed = next((one.version for one in there), None)
         if not package.specifier.contains(installed or "0", prereleases=True):
             wrong.append(f"{package.name}{package.specifier} ({installed or 'not installed'})")
     return wrong

@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from threading import Timer
@@ -158,7 +158,7 @@ def play(
             limit.start()
             try:
                 assert process.stdout is not None
-                task, errors, hosts = _follow(_logged(process.stdout, log), progress)
+                task, errors, hosts = _follow(process.stdout, log, progress)
                 process.wait()
             finally:
                 limit.cancel()
@@ -172,12 +172,15 @@ def ansible(*arguments: str) -> tuple[list[str], dict[str, str]]:
     return [sys.executable, "-m", "ansible", *arguments], {**os.environ, **settings}
 
 
-def _follow(lines: Iterable[str], progress: Progress) -> tuple[str, list[Failure], dict[str, Recap]]:
-    """Show a step per task; returns the last task, what failed, and the results of each host."""
+def _follow(output: Iterable[str], log: IO[str], progress: Progress) -> tuple[str, list[Failure], dict[str, Recap]]:
+    """Show a step per task, and log each line as it comes; returns the last task, what failed, and the results of each
+    host."""
     task, errors, hosts = "reading the playbook", list[Failure](), dict[str, Recap]()
     step: Any = None
     with ExitStack() as showing:
-        for line in lines:
+        for line in output:
+            log.write(line)
+            log.flush()
             if (match := TASK.match(line)) or line.startswith("PLAY RECAP"):
                 showing.close()
                 step = None
@@ -197,8 +200,7 @@ def _error(line: str) -> list[Failure]:
     """The failure that a line tells of, if it does; a task's own words follow Ansible's summary."""
     if line.startswith(("[ERROR]: ", "ERROR! ")):
         return [Failure("", line.split(" ", 1)[1].strip())]
-    match = FATAL.match(line)
-    if match is None:
+    if not (match := FATAL.match(line)):
         return []
     try:
         result, _ = json.JSONDecoder().raw_decode(match["result"])
@@ -214,14 +216,6 @@ def _cause(said: str) -> str:
     if match := UNREACHABLE.search(said):
         return f"the package registry could not be reached ({match[0][:160]})"
     return said[-500:].strip()
-
-
-def _logged(output: IO[str], log: IO[str]) -> Iterator[str]:
-    """Lines of the playbook as they come, each written to the log as well."""
-    for line in output:
-        log.write(line)
-        log.flush()
-        yield line.rstrip("\n")
 
 
 def _end(process: subprocess.Popen[str]) -> None:

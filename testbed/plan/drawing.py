@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from testbed.plan.link_words import delay, impairments, rate
 from testbed.plan.model import Plan
+from testbed.plan.place import ends_of
 from topologies.link import Link
 
 
@@ -18,7 +19,7 @@ def drawing(plan: Plan) -> list[str]:
     starts = [session["sender_host"] for session in plan["sessions"]]
     ends = [link["a"]["host"] for link in plan["links"]]
     for start in dict.fromkeys([*starts, *ends]):
-        if any(start in _ends(link) for link in left):
+        if any(start in ends_of(link) for link in left):
             lines += [start, *_branches(start, left, drawn)]
     return lines
 
@@ -26,7 +27,7 @@ def drawing(plan: Plan) -> list[str]:
 def _branches(node: str, left: list[Link], drawn: set[str]) -> Iterator[str]:
     """The lines below a node, by the links of it that are left."""
     drawn.add(node)
-    mine = [link for link in left if node in _ends(link)]
+    mine = [link for link in left if node in ends_of(link)]
     neighbours = list(dict.fromkeys(_other(link, node) for link in mine))
     for link in mine:
         left.remove(link)
@@ -68,10 +69,6 @@ def _words(link: Link) -> list[str]:
     return [rate(link, "pps"), delay(link), ", ".join(impairments(link)), f"queue {queue['packets']}{mode}"]
 
 
-def _ends(link: Link) -> tuple[str, str]:
-    return link["a"]["host"], link["b"]["host"]
-
-
 def _other(link: Link, node: str) -> str:
-    a, b = _ends(link)
+    a, b = ends_of(link)
     return b if node == a else a

@@ -41,7 +41,7 @@ def placed(
         if machine not in machines:
             said = unknown("place.no-such-machine", "inventory machine", machine, machines)
             raise BadInput.of(said.at(f"{file}: place.{host}"))
-    sends = {host: float(sum(link["rate_bps"] for link in links if host in _ends(link))) for host in hosts}
+    sends = {host: float(sum(link["rate_bps"] for link in links if host in ends_of(link))) for host in hosts}
     found = dict(requested)
     load = {machine: sum(sends[host] for host, at in found.items() if at == machine) for machine in machines}
     free = sorted((host for host in hosts if host not in found), key=lambda host: -sends[host])
@@ -60,7 +60,7 @@ def _cut_where_it_is_long(
     load: dict[str, float],
 ) -> None:
     """Move and exchange ``free`` hosts while the cut becomes better, the best change first; none empties a machine."""
-    own = {host: [link for link in links if host in _ends(link)] for host in free}
+    own = {host: [link for link in links if host in ends_of(link)] for host in free}
     most = LARGER * max(load.values())
     while True:
         best, gain = {}, 1e-9  # less is rounding
@@ -99,7 +99,7 @@ def _cut(links: Iterable[Link], found: Mapping[str, str]) -> float:
     return sum(
         1 / max(link["delay_ms"], SHORTEST_MS)
         for link in links
-        if len({found.get(host, HERE) for host in _ends(link)}) > 1
+        if len({found.get(host, HERE) for host in ends_of(link)}) > 1
     )
 
 
@@ -117,7 +117,7 @@ def middles(links: Sequence[Link], place: Mapping[str, str]) -> dict[str, str]:
 
 def machines_of(link: Link, place: Mapping[str, str]) -> tuple[str, str]:
     """The link's ends, a and b."""
-    a, b = _ends(link)
+    a, b = ends_of(link)
     return place.get(a, HERE), place.get(b, HERE)
 
 
@@ -136,5 +136,6 @@ def in_words(way: Way) -> str:
     return f"to {way[1]}" if way[0] == HERE else f"between {way[0]} and {way[1]}"
 
 
-def _ends(link: Link) -> tuple[str, str]:
+def ends_of(link: Link) -> tuple[str, str]:
+    """The hosts or nodes at a link's ends."""
     return link["a"]["host"], link["b"]["host"]
