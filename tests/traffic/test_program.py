@@ -21,7 +21,7 @@ from testbed.study.kinds.table_file import load as load_table
 from testbed.study.verify import Verification
 from testbed.traffic import program
 from testbed.traffic.program import result
-from testbed.traffic.program.part import Part
+from testbed.traffic.program.part import task_of
 from tests.raises import Containing, Said, raises
 from tests.said import Saying
 from tests.traffic.conftest import SCENARIO, Made, planned
@@ -386,7 +386,7 @@ def test_the_pages_scenario_is_one(tmp_path: Path) -> None:
     assert planned(tmp_path, text=text)["program"]["command"] == ["python3", "stripes.py"]
     told = page.split("## The contract\n")[1].split("```json\n")[1].split("```")[0]
     plan = planned(tmp_path, text=text)
-    task = Part(plan["sessions"][0], "sender", plan["seed"], Path("…/in"), Path("…/out")).task()
+    task = task_of(plan["sessions"][0], "sender", plan["seed"], Path("…/in"), Path("…/out"))
     assert json.loads(told) == task
 
 

@@ -19,7 +19,7 @@ from testbed.runtime.network import HostsTcp, Network
 from testbed.runtime.packets import SETTLE_S, Capture
 from testbed.runtime.progress import Step
 from testbed.runtime.site import Site
-from testbed.traffic.program import captured, payload, result, rtt
+from testbed.traffic.program import captured, part, result, rtt
 from testbed.traffic.program.end import End
 from testbed.traffic.program.image import unpacked
 from testbed.traffic.traffic import Traffic, from_any_port
@@ -203,7 +203,7 @@ class Program(Traffic):
         }
         results = {role: {"policy": session["policy"], **_of(said[role])} for role in ROLES}
         results["receiver"] |= {
-            "payload_sha256": payload.sha256_of(session, said["receiver"].bytes),
+            "payload_sha256": part.sha256_of(session, said["receiver"].bytes),
             "goodput_bps": said["receiver"].bytes * 8 / duration_s,
             "figures": said["sender"].figures | said["receiver"].figures | figures,
             "captured": {
@@ -223,7 +223,7 @@ class Program(Traffic):
             for end in running.ends.values():
                 if removed := result.keep(end.out):
                     kept = self.site.provenance.setdefault("removed_of_the_programs", {})
-                    kept[end.part.name] = removed
+                    kept[end.name] = removed
 
 
 def _of(said: result.Result) -> dict[str, Any]:

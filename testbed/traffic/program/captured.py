@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from testbed.errors import RunFailed
-from testbed.plan.model import Plan, Session
+from testbed.plan.model import Plan, Role, Session
 from testbed.traffic.pcap import HEAD_BYTES, CutOff, NotACapture, frames
 from testbed.traffic.traffic import address_of
 
@@ -105,13 +105,7 @@ def points(plan: Plan, session: Session, found: Arrivals, span_ns: tuple[int, in
     """The receiver's telemetry as an agent's would be, from start to end: rates over the last second, and bytes."""
     start_ns, end_ns = span_ns
     interval_ns = round(plan["telemetry"]["interval_ms"] * 10**6)
-    session_tags = {
-        "run": plan["run"],
-        "scenario": plan["scenario"],
-        "session": session["name"],
-        "role": "receiver",
-        "policy": session["policy"],
-    }
+    session_tags = tags_of(plan, session, "receiver")
     # One after the end: what arrived last is in it.
     times = [*range(start_ns + interval_ns, end_ns, interval_ns), end_ns]
     sums = [_sums(found, place) for place in range(len(session["connections"]))]
@@ -129,6 +123,12 @@ def points(plan: Plan, session: Session, found: Arrivals, span_ns: tuple[int, in
             tags = {**session_tags, "connection": str(connection["index"])}
             made.append(_point("ncp_connection", tags, at_ns, fields))
     return made
+
+
+def tags_of(plan: Plan, session: Session, role: Role) -> dict[str, str]:
+    """The tags of an end's telemetry, as an agent's would be."""
+    names = {"session": session["name"], "role": role, "policy": session["policy"]}
+    return {"run": plan["run"], "scenario": plan["scenario"], **names}
 
 
 def _point(measurement: str, tags: dict[str, str], at_ns: int, fields: dict[str, float]) -> dict[str, Any]:

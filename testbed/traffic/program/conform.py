@@ -7,8 +7,9 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from testbed.errors import RunFailed, TestbedError, Unsupported
 from testbed.judge.checks.evidence import Evidence, agent_results
@@ -46,8 +47,7 @@ class Case:
     testcase: str = ""
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """The outcome of a part: a row of the table."""
 
     case: str
@@ -70,51 +70,42 @@ CASES = (
 )
 
 
-class _Asking(Program):
-    """A transfer that requests a testcase of an unknown name."""
-
-    testcase = NONSENSE
-
-
 def conform(program: Mapping[str, Any], results: Path, say: Callable[[str], object]) -> list[Outcome]:
     """Try the program of a scenario's section: each part in a folder of its own in ``results``."""
     found = []
+    told = Case("terminated", f"a waiting receiver ends within {END_S:g} s of SIGTERM", CASES[0].changes)
     with tempfile.TemporaryDirectory() as scratch:
-        for case in CASES:
-            found.append(_tried(case, program, Path(scratch), results / case.name))
-            say(f"  {found[-1].case:<10} {found[-1].kept}")
-        found.append(_ends_when_told(program, Path(scratch), results / "terminated"))
-        say(f"  {found[-1].case:<10} {found[-1].kept}")
-    (results / "conform.json").write_text(json.dumps([vars(outcome) for outcome in found], indent=1) + "\n")
+        for case in (*CASES, told):
+            seen, kept = _tried(case, _plan(case.changes, program, Path(scratch)), results / case.name)
+            found.append(Outcome(case.name, case.requested, seen, kept))
+            say(f"  {case.name:<10} {kept}")
+    (results / "conform.json").write_text(json.dumps([outcome._asdict() for outcome in found], indent=1) + "\n")
     return found
 
 
-def _tried(case: Case, program: Mapping[str, Any], scratch: Path, folder: Path) -> Outcome:
+def _tried(case: Case, plan: Plan, folder: Path) -> tuple[str, Kept]:
+    for name in ("agents", "logs", "spools"):
+        (folder / name).mkdir(parents=True)
     try:
-        seen = _carry_out(case, program, scratch, folder)
+        with live.only_run(plan["run"], plan["scenario"], plan["namespace"]):
+            Program.folders(plan)
+            cables = Cables(plan, partial(live.ledger_of(plan["run"]).will_make, "namespace"))
+            return _carry_out(case, plan, cables, folder) if case in CASES else _end_when_told(plan, cables, folder)
     except Unsupported as error:
-        expected = case.testcase or case.optional
-        kept: Kept = "kept" if case.testcase else "not supported"
-        return Outcome(case.name, case.requested, _short(error), kept if expected else "not kept")
+        return _short(error), "kept" if case.testcase else "not supported" if case.optional else "not kept"
     except RunFailed as error:
-        return Outcome(case.name, case.requested, _short(error), "not kept")
+        return _short(error), "not kept"
+
+
+def _carry_out(case: Case, plan: Plan, cables: Any, folder: Path) -> tuple[str, Kept]:
+    sent = Program(Site(plan, folder, {}, QuietProgress(), {}))
+    sent.testcase = case.testcase
+    try:
+        sent.transfer(cables, [], [], Step("transfer"))
+    finally:
+        sent.keep_results([])
     if case.testcase:
-        return Outcome(case.name, case.requested, "it did something", "not kept")
-    return Outcome(case.name, case.requested, *seen)
-
-
-def _carry_out(case: Case, program: Mapping[str, Any], scratch: Path, folder: Path) -> tuple[str, Kept]:
-    plan = _plan(case.changes, program, scratch)
-    _make_folders(folder)
-    kind = _Asking if case.testcase else Program
-    sent = kind(Site(plan, folder, {}, QuietProgress(), {}))
-    with live.only_run(plan["run"], plan["scenario"], plan["namespace"]):
-        sent.folders(plan)
-        network: Any = _cables(plan)
-        try:
-            sent.transfer(network, [], [], Step("transfer"))
-        finally:
-            sent.keep_results([])
+        return "it did something", "not kept"
     evidence = Evidence(plan, FromFile(folder / "spools" / "events.lp"), agent_results(folder / "agents"))
     receiver = evidence.result_of("s1", "receiver") or {}
     sender = evidence.result_of("s1", "sender") or {}
@@ -132,46 +123,31 @@ def _carry_out(case: Case, program: Mapping[str, Any], scratch: Path, folder: Pa
     return f"{receiver['bytes']:,} bytes in {receiver['duration_s']:.3f} s; in packets: {by_link}", "kept"
 
 
-def _ends_when_told(program: Mapping[str, Any], scratch: Path, folder: Path) -> Outcome:
+def _end_when_told(plan: Plan, cables: Cables, folder: Path) -> tuple[str, Kept]:
     """A receiver that nobody sends to, and SIGTERM."""
-    requested = f"a waiting receiver ends within {END_S:g} s of SIGTERM"
-    plan = _plan({"links": 1, "transfer": "64KiB"}, program, scratch)
-    _make_folders(folder)
-    with live.only_run(plan["run"], plan["scenario"], plan["namespace"]):
-        Program.folders(plan)
-        namespace = _cables(plan).namespaces()[plan["sessions"][0]["receiver_host"]]
-        folders = folder / "spools" / "s1-receiver", folder / "programs" / "s1-receiver"
-        end = End(plan, plan["sessions"][0], "receiver", namespace, folders, folder / "logs" / "s1-receiver.log")
-        try:
-            end.await_ready(LIMIT_S)
-            begun_s = time.monotonic()
-            end.ask_to_end()
-            while not end.has_ended() and time.monotonic() - begun_s < END_S:
-                time.sleep(0.02)
-            took_s = time.monotonic() - begun_s
-            kept: Kept = "kept" if end.has_ended() else "not kept"
-            return Outcome(
-                "terminated", requested, f"{'ended' if kept == 'kept' else 'still on'} after {took_s:.1f} s", kept
-            )
-        except TestbedError as error:
-            return Outcome("terminated", requested, _short(error), "not kept")
-        finally:
-            end.stop()
+    session = plan["sessions"][0]
+    namespace = cables.namespaces()[session["receiver_host"]]
+    folders = folder / "spools" / "s1-receiver", folder / "programs" / "s1-receiver"
+    end = End(plan, session, "receiver", namespace, folders, folder / "logs" / "s1-receiver.log")
+    try:
+        end.await_ready(LIMIT_S)
+        begun_s = time.monotonic()
+        end.ask_to_end()
+        while not end.has_ended() and time.monotonic() - begun_s < END_S:
+            time.sleep(0.02)
+        took_s = time.monotonic() - begun_s
+        return (
+            (f"ended after {took_s:.1f} s", "kept")
+            if end.has_ended()
+            else (f"still on after {took_s:.1f} s", "not kept")
+        )
+    finally:
+        end.stop()
 
 
 def _short(error: TestbedError) -> str:
     """The error without the path of the log: all logs are in the results."""
     return error.message.split(" (log: ")[0]
-
-
-def _cables(plan: Plan) -> Cables:
-    ledger = live.ledger_of(plan["run"])
-    return Cables(plan, lambda name: ledger.will_make("namespace", name))
-
-
-def _make_folders(folder: Path) -> None:
-    for name in ("agents", "logs", "spools"):
-        (folder / name).mkdir(parents=True)
 
 
 def _plan(changes: Mapping[str, Any], program: Mapping[str, Any], scratch: Path) -> Plan:
@@ -195,7 +171,7 @@ def _plan(changes: Mapping[str, Any], program: Mapping[str, Any], scratch: Path)
 
 def table(outcomes: Sequence[Outcome]) -> tuple[list[str], list[list[str]]]:
     """Header and rows."""
-    return ["part", "requested", "seen", ""], [[o.case, o.requested, o.seen, o.kept] for o in outcomes]
+    return ["part", "requested", "seen", ""], [list(outcome) for outcome in outcomes]
 
 
 def keeps_all(outcomes: Sequence[Outcome]) -> bool:

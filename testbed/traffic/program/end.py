@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from pathlib import Path
@@ -10,10 +11,8 @@ from testbed.errors import RunFailed, Unsupported
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan, Role, Session
 from testbed.runtime import live
-from testbed.runtime.ledger import RUN_VARIABLE
 from testbed.runtime.processes import AGENT_UID, UNPRIVILEGED, Supervised, last_words
-from testbed.traffic.program.part import EXIT_NOT_SUPPORTED, PAYLOAD, READY, TASK, Part, own_environment, write_task
-from testbed.traffic.program.payload import write_payload
+from testbed.traffic.program.part import EXIT_NOT_SUPPORTED, PAYLOAD, READY, TASK, environment_of, payload_of, task_of
 
 IN, OUT = Path("/in"), Path("/out")
 """Folders of an image, as its program sees them."""
@@ -39,43 +38,34 @@ class End:
         seen = live.directory(plan["run"]) / log.stem
         in_image = "image" in plan["program"]
         inside, outside = (IN, OUT) if in_image else (seen / "in", seen / "out")
-        self.part = Part(session, role, plan["seed"], inside, outside, testcase)
+        self.name, self.who = f"{session['name']}-{role}", f"the {role} of session {session['name']}"
+        """The end's name for files, and in messages."""
+        self._task = task_of(session, role, plan["seed"], inside, outside, testcase)
         for folder in (given, self.out):
             folder.mkdir(parents=True)
         os.chown(self.out, AGENT_UID, AGENT_UID)
-        write_task(self.part, given / TASK)
+        (given / TASK).write_text(json.dumps(self._task, indent=1) + "\n")
         if role == "sender":
-            write_payload(session, given / PAYLOAD)
+            (given / PAYLOAD).write_bytes(payload_of(session))
         root = seen / "program"
         bound = {Path(plan["program"]["folder"]): root}
+        root.mkdir(parents=True)
         if in_image:
-            bound |= {
-                given: root / "in",
-                self.out: root / "out",
-                Path("/proc"): root / "proc",
-                Path("/dev"): root / "dev",
-            }
+            bound |= {given: root / "in", self.out: root / "out"}
+            bound |= {Path(machines): root / machines[1:] for machines in ("/proc", "/dev")}
         else:
             bound |= {given: seen / "in", self.out: outside}
-        root.mkdir(parents=True)
-        if not in_image:
             for target in (seen / "in", outside):
                 target.mkdir()
-        environment = own_environment(plan, outside, {RUN_VARIABLE: plan["run"]}) | self.part.environment()
         self._process = Supervised.start(
-            f"program {self.part.name}",
-            _command(plan, root, environment),
+            f"program {self.name}",
+            _command(plan, root, environment_of(plan, self._task)),
             log,
             namespace=namespace,
             bound=bound,
             limited=engine_of(plan).limits_processes,
             read_only=True,
         )
-
-    @property
-    def who(self) -> str:
-        """The end's name in messages."""
-        return f"the {self.part.role} of session {self.part.session['name']}"
 
     def has_ended(self) -> bool:
         return self._process.has_ended()
@@ -87,7 +77,7 @@ class End:
         if code == EXIT_NOT_SUPPORTED:
             raise Unsupported(
                 "program.testcase-unsupported",
-                f"{self.who} says that it does not support testcase {self.part.task()['testcase']}",
+                f"{self.who} says that it does not support testcase {self._task['testcase']}",
             )
         if code:
             said = last_words(self._process.log)

@@ -1,14 +1,14 @@
-"""The part of a session's end: its task, as environment and as a file."""
+"""The part of a session's end: its task, as environment and as a file, and the payload."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+import hashlib
+import random
 from pathlib import Path
 from typing import Any
 
 from testbed.plan.model import Plan, Role, Session
+from testbed.runtime.ledger import RUN_VARIABLE
 from testbed.traffic.traffic import address_of
 
 CONTRACT = 1
@@ -20,88 +20,78 @@ RESULT = "result.json"
 TELEMETRY = "telemetry.lp"
 EXIT_NOT_SUPPORTED = 127
 """Exit code of a program that does not support its testcase, as in quic-interop-runner."""
+BLOCK_BYTES = 1 << 20
+REPEATED_BYTES = 1_048_573
+"""The file of a session that sends for a time, again and again: a prime, so that no block of a program's is as long."""
 
 
-@dataclass(frozen=True)
-class Part:
-    """One end of one session, and the folders by which it is talked to, as the program sees them."""
-
-    session: Session
-    role: Role
-    seed: int
-    inside: Path
-    """Folder with the task and, for the sender, the payload."""
-    outside: Path
-    """Folder that the program writes to."""
-    testcase: str = ""
-    """Testcase; default ``transfer``, or ``seconds`` where the sender sends for a time."""
-
-    @property
-    def name(self) -> str:
-        return f"{self.session['name']}-{self.role}"
-
-    def task(self) -> dict[str, Any]:
-        """The file that has all of it."""
-        other: Role = "receiver" if self.role == "sender" else "sender"
-        seconds = self.session.get("send_s")
-        return {
-            "contract": CONTRACT,
-            "role": self.role,
-            "testcase": self.testcase or ("transfer" if seconds is None else "seconds"),
-            "links": [
-                {
-                    "name": connection["link"],
-                    "local": address_of(connection[self.role]),
-                    "remote": address_of(connection[other]),
-                    "port": int(connection[self.role].rsplit(":", 1)[1]),
-                }
-                for connection in self.session["connections"]
-            ],
-            "bytes": self.session.get("transfer_bytes"),
-            "seconds": seconds,
-            "seed": self.seed,
-            "payload": str(self.inside / PAYLOAD) if self.role == "sender" else None,
-            "in": str(self.inside),
-            "out": str(self.outside),
-        }
-
-    def environment(self) -> dict[str, str]:
-        """The same in variables; what is not said is empty."""
-        task = self.task()
-        links = task["links"]
-        return {
-            "ROLE": self.role,
-            "TESTCASE": task["testcase"],
-            "LOCAL": ",".join(link["local"] for link in links),
-            "REMOTE": ",".join(link["remote"] for link in links),
-            "PORT": str(links[0]["port"]),
-            "BYTES": _text(task["bytes"]),
-            "SECONDS": _text(task["seconds"]),
-            "SEED": str(self.seed),
-            "IN": str(self.inside),
-            "OUT": str(self.outside),
-        }
-
-
-def write_task(part: Part, file: Path) -> None:
-    file.write_text(json.dumps(part.task(), indent=1) + "\n")
-
-
-def own_environment(plan: Plan, out: Path, mark: Mapping[str, str]) -> dict[str, str]:
-    """The program's environment beside its part: nothing of this machine's but the path of programs."""
+def task_of(session: Session, role: Role, seed: int, inside: Path, outside: Path, testcase: str = "") -> dict[str, Any]:
+    """The task of one end, as its file has it. The program sees the folder ``inside``, with the task and, for the
+    sender, the payload, and writes to ``outside``. ``testcase`` is by default ``transfer``, or ``seconds`` where the
+    sender sends for a time."""
+    other: Role = "receiver" if role == "sender" else "sender"
+    seconds = session.get("send_s")
     return {
-        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-        "LANG": "C.UTF-8",
-        "HOME": str(out),
-        "TMPDIR": str(out),
-        "QLOGDIR": str(out),
-        # A program's own disorder is not to be chance.
-        "PYTHONHASHSEED": "0",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        **mark,
-        **plan["program"]["environment"],
+        "contract": CONTRACT,
+        "role": role,
+        "testcase": testcase or ("transfer" if seconds is None else "seconds"),
+        "links": [
+            {
+                "name": connection["link"],
+                "local": address_of(connection[role]),
+                "remote": address_of(connection[other]),
+                "port": int(connection[role].rsplit(":", 1)[1]),
+            }
+            for connection in session["connections"]
+        ],
+        "bytes": session.get("transfer_bytes"),
+        "seconds": seconds,
+        "seed": seed,
+        "payload": str(inside / PAYLOAD) if role == "sender" else None,
+        "in": str(inside),
+        "out": str(outside),
     }
 
 
-def _text(value: float | None) -> str:
+def environment_of(plan: Plan, task: dict[str, Any]) -> dict[str, str]:
+    """The program's environment: the task in variables, in which what is not said is empty, and nothing of this
+    machine's but the path of programs."""
+    links, out = task["links"], task["out"]
+    return {
+        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "LANG": "C.UTF-8",
+        "HOME": out,
+        "TMPDIR": out,
+        "QLOGDIR": out,
+        # A program's own disorder is not to be chance.
+        "PYTHONHASHSEED": "0",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        RUN_VARIABLE: plan["run"],
+        **plan["program"]["environment"],
+        "LOCAL": ",".join(link["local"] for link in links),
+        "REMOTE": ",".join(link["remote"] for link in links),
+        "PORT": str(links[0]["port"]),
+        **{name.upper(): _text(task[name]) for name in ("role", "testcase", "bytes", "seconds", "seed", "in", "out")},
+    }
+
+
+def _text(value: str | float | None) -> str:
     return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def payload_of(session: Session) -> bytes:
+    """The sender's file: bytes that nothing makes shorter, the same for the same seed."""
+    chance = random.Random(f"payload {session['payload_seed']}")
+    blocks, rest = divmod(session.get("transfer_bytes", REPEATED_BYTES), BLOCK_BYTES)
+    return b"".join([chance.randbytes(size) for size in (*[BLOCK_BYTES] * blocks, rest)])
+
+
+def sha256_of(session: Session, count: int) -> str:
+    """SHA-256 of the first ``count`` bytes that are sent: the file, or the file again and again."""
+    whole = payload_of(session)
+    times, rest = divmod(count, len(whole))
+    found = hashlib.sha256()
+    for _ in range(times):
+        found.update(whole)
+    found.update(whole[:rest])
+    return found.hexdigest()

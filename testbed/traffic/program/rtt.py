@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from testbed.plan.model import Connection, Plan, Session
 from testbed.runtime.processes import Supervised
+from testbed.traffic.program.captured import tags_of
 from testbed.traffic.traffic import address_of
 from topologies.link import Link
 
@@ -25,15 +25,17 @@ class RoundTrips:
     """A ping for each connection of a session, from the sender's host."""
 
     def __init__(self, plan: Plan, session: Session, namespace: str, logs: Path) -> None:
-        self._plan, self._session, self._pings = plan, session, []
+        self._plan, self._session = plan, session
         links = {link["name"]: link for link in plan["links"]}
-        self._logs: Mapping[int, Path] = {
-            c["index"]: logs / f"ping-{session['name']}-{c['index']}.log" for c in session["connections"]
-        }
-        for connection in session["connections"]:
-            command = _command(connection, links[connection["link"]])
-            log = self._logs[connection["index"]]
-            self._pings.append(Supervised.start("ping", command, log, namespace=namespace))
+        self._pings = [
+            Supervised.start(
+                "ping",
+                _command(connection, links[connection["link"]]),
+                logs / f"ping-{session['name']}-{connection['index']}.log",
+                namespace=namespace,
+            )
+            for connection in session["connections"]
+        ]
 
     def stop(self) -> None:
         """Safe to repeat."""
@@ -43,16 +45,9 @@ class RoundTrips:
     def points(self, span_ns: tuple[int, int]) -> list[dict[str, Any]]:
         """Samples of the time from start to end, as the sender's."""
         found = []
-        for connection in self._session["connections"]:
-            tags = {
-                "run": self._plan["run"],
-                "scenario": self._plan["scenario"],
-                "session": self._session["name"],
-                "role": "sender",
-                "policy": self._session["policy"],
-                "connection": str(connection["index"]),
-            }
-            for at_ns, rtt_ms in answers(self._logs[connection["index"]].read_text(errors="replace")):
+        for connection, ping in zip(self._session["connections"], self._pings, strict=True):
+            tags = {**tags_of(self._plan, self._session, "sender"), "connection": str(connection["index"])}
+            for at_ns, rtt_ms in answers(ping.log.read_text(errors="replace")):
                 if span_ns[0] <= at_ns <= span_ns[1]:
                     point = {"measurement": "ncp_connection", "tags": tags, "time": at_ns, "fields": {"rtt_ms": rtt_ms}}
                     found.append(point)
