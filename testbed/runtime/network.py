@@ -22,6 +22,10 @@ from topologies.middle import Middle, NetemMiddle, RelayMiddle
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
+    from contextlib import ExitStack
+
+    from testbed.judge.trust.underlay import Sample
+    from testbed.runtime.agents import AgentPlace
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +60,7 @@ class RemoteHosts:
     """The hosts of a run that are on other machines; here none. :mod:`testbed.remote.hosts` has those of a run with
     some."""
 
-    samples: list[Any] | None = None
+    samples: list[Sample] | None = None
     """The samples of the underlay paths to their machines."""
 
     names: Collection[str] = ()
@@ -100,11 +104,13 @@ class RemoteHosts:
         """The failure of a machine, or of a process that watches it; None while all is well."""
         return None
 
-    def pushed_spools(self, places: Sequence[Any]) -> list[Path]:
+    def pushed_spools(self, places: Sequence[AgentPlace]) -> list[Path]:
         """Telemetry that comes from the agents there, and that nobody pushes there."""
         return []
 
-    def start_watching(self, parts: Any, places: Sequence[Any], sockets: Sequence[Mapping[str, str]]) -> None:
+    def start_watching(
+        self, parts: ExitStack, places: Sequence[AgentPlace], sockets: Sequence[Mapping[str, str]]
+    ) -> None:
         """Sample the hosts and the underlay paths all through the run."""
 
     def stop_sampling(self) -> dict[str, Any]:
