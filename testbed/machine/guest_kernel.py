@@ -68,8 +68,9 @@ def built() -> Path | None:
     checkout's recipe; or None."""
     if named := os.environ.get("NCP_TESTBED_VKERNEL"):
         if not os.access(named, os.X_OK):
-            what = f"NCP_TESTBED_VKERNEL={named}"
-            raise BadInput("vkernel.not-a-kernel", f"{what}: should be a kernel, an executable file")
+            raise BadInput(
+                "vkernel.not-a-kernel", f"NCP_TESTBED_VKERNEL={named}: should be a kernel, an executable file"
+            )
         return Path(named).resolve()
     digest = recipe_digest()
     places = (folder / "vkernel" / digest / "linux" for folder in (own_cache(), SHARED_CACHE))

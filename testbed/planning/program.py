@@ -71,23 +71,24 @@ def _of_image(requested: Program, image: str, where: str) -> model.Program:
     import docker
     from docker.errors import DockerException, ImageNotFound
 
-    where = f"{where}: program.image"
     try:
         with closing(docker.from_env()) as client:
             attributes = client.images.get(image).attrs
     except ImageNotFound as error:
         raise BadInput(
-            "program.no-image", f"{where}: there is no image {image!r} here; docker pull or build it"
+            "program.no-image", f"{where}: program.image: there is no image {image!r} here; docker pull or build it"
         ) from error
     except DockerException as error:
         raise CannotRun(
-            "program.no-docker", f"{where}: no Docker engine answers ({error})", "See ./run.sh doctor."
+            "program.no-docker", f"{where}: program.image: no Docker engine answers ({error})", "See ./run.sh doctor."
         ) from error
     config, identity = attributes["Config"], str(attributes["Id"]).removeprefix("sha256:")
     command = [*(config.get("Entrypoint") or []), *(config.get("Cmd") or [])]
     if not command:
-        text = f"{where}: {image!r} has no entry point; that is the program that is started"
-        raise BadInput("program.no-entry-point", text)
+        raise BadInput(
+            "program.no-entry-point",
+            f"{where}: program.image: {image!r} has no entry point; that is the program that is started",
+        )
     own = dict(variable.split("=", 1) for variable in config.get("Env") or [])
     return {
         "name": name_of(requested),
