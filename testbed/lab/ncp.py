@@ -161,7 +161,7 @@ def transfer(between: Between, binary: Path, session: Session, transfer_bytes: i
         try:
             await_ready(agents, timeout_s=READY_S)
             idle_bytes = sum(agent.peak_bytes() for agent in agents)
-            control(agents[1], "POST", "/start")
+            control(agents[1].place, "POST", "/start")
             peaks = _peaks_until_over(agents, max(TRANSFER_S, transfer_bytes / SLOWEST_BYTES_PER_S))
         finally:
             for agent in agents:

@@ -81,14 +81,10 @@ class AgentPlace:
         ]
 
 
-class Answering(Protocol):
-    """Something with an agent's control socket."""
+class Agent(Ending, Protocol):
+    """A started agent."""
 
     place: AgentPlace
-
-
-class Agent(Answering, Ending, Protocol):
-    """A started agent."""
 
     def exit_code(self) -> int | None:
         """None while it runs."""
@@ -100,16 +96,16 @@ class Agent(Answering, Ending, Protocol):
         """Words for an agent that the kernel killed for its memory; empty for others."""
 
 
-def control(agent: Answering, method: str, path: str) -> dict[str, Any]:
+def control(place: AgentPlace, method: str, path: str) -> dict[str, Any]:
     """One request to the agent's control socket; raises ``OSError`` while it does not answer."""
     try:
-        body = control_socket.request(agent.place.control / "control.sock", method, path)
+        body = control_socket.request(place.control / "control.sock", method, path)
     except control_socket.Refused as refusal:
         text = f"{method} {path}"
-        raise RunFailed("agent.refused", f"agent {agent.place.name} refused {text}: {refusal}") from refusal
+        raise RunFailed("agent.refused", f"agent {place.name} refused {text}: {refusal}") from refusal
     document: dict[str, Any] = json.loads(body) if body.strip() else {}
-    if agent.place.ahead_ns and document.get("started_unix_ns"):
-        document["started_unix_ns"] -= agent.place.ahead_ns
+    if place.ahead_ns and document.get("started_unix_ns"):
+        document["started_unix_ns"] -= place.ahead_ns
     return document
 
 

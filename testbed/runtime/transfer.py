@@ -102,7 +102,7 @@ def watch_transfer(
 def state_of(agent: Agent) -> dict[str, Any]:
     """The agent's state by its own account; empty where it does not answer."""
     try:
-        return control(agent, "GET", "/state")
+        return control(agent.place, "GET", "/state")
     except OSError:
         return {}  # not there yet, or just ended
 
@@ -110,7 +110,7 @@ def state_of(agent: Agent) -> dict[str, Any]:
 def tell_to_start(agent: Agent) -> None:
     """Make a sender start; raises :class:`RunFailed` where it does not answer."""
     try:
-        control(agent, "POST", "/start")
+        control(agent.place, "POST", "/start")
     except OSError as error:
         raise RunFailed(
             "agent.not-started", f"agent {agent.place.name} on {agent.place.host} can't be started: {error}"

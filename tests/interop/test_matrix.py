@@ -86,12 +86,12 @@ def test_loss_is_on_all_links_and_what_is_set_holds() -> None:
 
 def test_both_ends_have_to_agree_on_the_smaller() -> None:
     plans = pairing_plans(network(), Pairing(7, "ours", "1.1.2", 3, 0.01))
-    [sender], [receiver] = plans.sender["sessions"], plans.receiver["sessions"]
+    [sender], [receiver] = plans["sender"]["sessions"], plans["receiver"]["sessions"]
     assert receiver["send_window_bytes"] < sender["send_window_bytes"]
     assert receiver["mtu_bytes"] < sender["mtu_bytes"]
     assert sender["transfer_bytes"] > receiver["send_window_bytes"], "flow control is what is tried, too"
     assert [c["link"] for c in sender["connections"]] == ["one", "two", "three"]
-    other = pairing_plans(network(), Pairing(8, "1.1.2", "ours", 3, 0.01)).sender["sessions"][0]
+    other = pairing_plans(network(), Pairing(8, "1.1.2", "ours", 3, 0.01))["sender"]["sessions"][0]
     ports = [c["sender"].rsplit(":")[-1] for session in (sender, other) for c in session["connections"]]
     assert len(set(ports)) == 6, "each cell has ports of its own"
 

@@ -83,7 +83,7 @@ def test_nobody_there_is_no_refusal(tmp_path: Path) -> None:
 def test_agents_and_machines_hand_the_code_on(socket: Path) -> None:
     place = SimpleNamespace(control=socket.parent, name="s1-sender", ahead_ns=0)
     with pytest.raises(RunFailed) as refused:
-        agents.control(cast("agents.Answering", SimpleNamespace(place=place)), "POST", "/start")
+        agents.control(cast("agents.AgentPlace", place), "POST", "/start")
     assert cast("Refused", refused.value.__cause__).code == "request.conflict"
     machine = object.__new__(Machine)
     machine.__dict__.update({"name": "m1", "own": socket.parent})

@@ -69,10 +69,10 @@ class LiveTarget:
         request = f"/pause-read?connection={connection}&ms={for_s * 1000:.0f}"
         if receiver.place.host in self._remote.names:
             ahead_ns = receiver.place.ahead_ns
-            answer = control(receiver, "POST", f"{request}&at_unix_ns={at_unix_ns + ahead_ns}")
+            answer = control(receiver.place, "POST", f"{request}&at_unix_ns={at_unix_ns + ahead_ns}")
             return int(answer["applied_unix_ns"]) - ahead_ns
         wait_until(at_unix_ns)
-        control(receiver, "POST", request)
+        control(receiver.place, "POST", request)
         return time.time_ns()
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from testbed.judge.status import Status
+from testbed.plan.model import Role
 
-ENDS = ("sender", "receiver")
+ENDS: tuple[Role, Role] = ("sender", "receiver")
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Evidence:
     """The evidence about a pairing."""
 
     transfer_bytes: int
-    results: Mapping[str, Mapping[str, Any] | None]
+    results: Mapping[Role, Mapping[str, Any] | None]
     """``result.json`` of each end, by ``sender`` and ``receiver``; None: it left none."""
     packets: Mapping[str, Mapping[str, Any]] | None
     """``ncp-trace``'s facts by ``sender_end`` and ``receiver_end``; None: unknown."""

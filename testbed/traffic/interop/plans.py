@@ -5,13 +5,10 @@ from __future__ import annotations
 import copy
 import json
 import subprocess
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from testbed import paths
-from testbed.documents import write_json
-from testbed.plan.model import Plan
+from testbed.plan.model import Plan, Role
 from testbed.scenario.load import LoadedScenario, load
 from testbed.traffic.interop.pairings import PEERS, Pairing
 
@@ -30,24 +27,9 @@ def load_network(assignments: list[str], *, loss: float, quick: bool) -> LoadedS
     return load(str(NETWORK), [*lossy, *assignments], quick=quick)
 
 
-@dataclass(frozen=True)
-class PairingPlans:
-    """The plans of the two ends. The receiver offers a smaller window and smaller packets than the sender, so
-    that both have to come to the smaller ones."""
-
-    sender: Plan
-    receiver: Plan
-
-    def write(self, folder: Path) -> tuple[Path, Path]:
-        """Files for the ends."""
-        files = folder / "sender-plan.json", folder / "receiver-plan.json"
-        for file, plan in zip(files, (self.sender, self.receiver), strict=True):
-            write_json(file, plan)
-        return files
-
-
-def pairing_plans(network: Plan, pairing: Pairing) -> PairingPlans:
-    """One pairing's session over the first of the network's links, with ports of its own."""
+def pairing_plans(network: Plan, pairing: Pairing) -> dict[Role, Plan]:
+    """One pairing's session over the first of the network's links, with ports of its own, as each end has it. The
+    receiver offers a smaller window and smaller packets than the sender, so that both have to come to the smaller."""
     sender = copy.deepcopy(network)
     [session] = sender["sessions"]
     session["name"] = pairing.session
@@ -60,7 +42,7 @@ def pairing_plans(network: Plan, pairing: Pairing) -> PairingPlans:
     [theirs] = receiver["sessions"]
     theirs["send_window_bytes"] = session["send_window_bytes"] * 3 // 4
     theirs["mtu_bytes"] = session["mtu_bytes"] - 24
-    return PairingPlans(sender, receiver)
+    return {"sender": sender, "receiver": receiver}
 
 
 def versions() -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing_extensions import TypedDict
 from testbed.documents import read_json, write_json
 from testbed.errors import RunFailed
 from testbed.judge.status import Status
-from testbed.plan.model import Plan, host_of
+from testbed.plan.model import Plan, Role, host_of
 from testbed.runtime.agents import Agent, AgentPlace, ProcessAgent
 from testbed.runtime.completion import Failure
 from testbed.runtime.network import Network
@@ -28,7 +28,7 @@ from testbed.runtime.site import Site
 from testbed.runtime.transfer import await_ready, watch_transfer
 from testbed.traffic.interop.judge import ENDS, Evidence, Judgement, judge
 from testbed.traffic.interop.pairings import OURS, PEERS, Pairing
-from testbed.traffic.interop.plans import FOLDER, PairingPlans, pairing_plans
+from testbed.traffic.interop.plans import FOLDER, pairing_plans
 from testbed.traffic.ncp import Ncp
 
 READY_S = 20.0
@@ -157,7 +157,6 @@ class Pairings(Ncp):
         folder = self.results / CELLS / pairing.folder / run
         folder.mkdir(parents=True)
         plans = pairing_plans(self.site.plan, pairing)
-        [session] = plans.sender["sessions"]
         ends = _ends(pairing, plans, self.own, folder)
         failure = ""
         with ExitStack() as parts:
@@ -171,7 +170,7 @@ class Pairings(Ncp):
                     parts.callback(agents[-1].stop)
                     await_ready(agents[-1:], timeout_s=READY_S)
                 # A step of its own: a transfer's time limit counts from its beginning.
-                watch_transfer(plans.sender, agents, failures, self.site.progress, Step(pairing.title))
+                watch_transfer(plans["sender"], agents, failures, self.site.progress, Step(pairing.title))
             except RunFailed as error:
                 failure = error.message
             finally:
@@ -182,7 +181,7 @@ class Pairings(Ncp):
             raise RunFailed.of(broken)  # not the pairing's fault: no further one can be run
         packets, why = _packets(self.site.binaries["ncp-trace"], pairing, folder, lost)
         results = {end: ends[end].result() for end in ENDS}
-        evidence = Evidence(session["transfer_bytes"], results, packets, failure, why)
+        evidence = Evidence(plans["sender"]["sessions"][0]["transfer_bytes"], results, packets, failure, why)
         for end in ENDS:
             shutil.rmtree(ends[end].control)
         result = PairingResult(pairing, judge(evidence), evidence, run)
@@ -190,20 +189,14 @@ class Pairings(Ncp):
         return result
 
 
-def _ends(pairing: Pairing, plans: PairingPlans, own: Path, folder: Path) -> dict[str, AgentPlace]:
-    [session] = plans.sender["sessions"]
-    ends = {}
-    for end, file in zip(ENDS, plans.write(folder), strict=True):
-        ends[end] = AgentPlace(
-            host=host_of(session, "sender" if end == "sender" else "receiver"),
-            role=end,
-            session=pairing.session,
-            plan=file,
-            directory=folder / end,
-            control=own / f"{pairing.session}-{end}",
-            credentials=None,
-            log=folder / f"{end}.log",
-        )
+def _ends(pairing: Pairing, plans: Mapping[Role, Plan], own: Path, folder: Path) -> dict[Role, AgentPlace]:
+    ends: dict[Role, AgentPlace] = {}
+    for end, plan in plans.items():
+        file = folder / f"{end}-plan.json"
+        write_json(file, plan)
+        control, log = own / f"{pairing.session}-{end}", folder / f"{end}.log"
+        host = host_of(plan["sessions"][0], end)
+        ends[end] = AgentPlace(host, end, pairing.session, file, folder / end, control, None, log)
         ends[end].prepare()
     return ends
 
@@ -216,10 +209,10 @@ def _agent(implementation: str, agent: Path, host_pid: int, place: AgentPlace) -
 
 
 def _start_captures(
-    parts: ExitStack, network: Network, ends: dict[str, AgentPlace], folder: Path
-) -> dict[str, Capture]:
+    parts: ExitStack, network: Network, ends: dict[Role, AgentPlace], folder: Path
+) -> dict[Role, Capture]:
     namespaces = network.namespaces()
-    captures = {}
+    captures: dict[Role, Capture] = {}
     for end in ENDS:
         capture = Capture(end, namespaces[ends[end].host], folder / f"{end}.pcap", folder / f"{end}-capture.log")
         parts.callback(capture.stop)
@@ -229,7 +222,7 @@ def _start_captures(
     return captures
 
 
-def _end_captures(captures: dict[str, Capture]) -> dict[str, int]:
+def _end_captures(captures: dict[Role, Capture]) -> dict[Role, int]:
     """Frames that each capture missed."""
     time.sleep(SETTLE_S)
     for capture in captures.values():
@@ -237,7 +230,7 @@ def _end_captures(captures: dict[str, Capture]) -> dict[str, int]:
     return {end: capture.lost() for end, capture in captures.items()}
 
 
-def _packets(trace: Path, pairing: Pairing, folder: Path, lost: dict[str, int]) -> tuple[Any, str]:
+def _packets(trace: Path, pairing: Pairing, folder: Path, lost: dict[Role, int]) -> tuple[Any, str]:
     """Facts in the packets, or None and the reason why they are unknown."""
     for end, frames in lost.items():
         if frames:

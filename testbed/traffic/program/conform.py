@@ -73,9 +73,9 @@ CASES = (
 def conform(program: Mapping[str, Any], results: Path, say: Callable[[str], object]) -> list[Outcome]:
     """Try the program of a scenario's section: each part in a folder of its own in ``results``."""
     found = []
-    told = Case("terminated", f"a waiting receiver ends within {END_S:g} s of SIGTERM", CASES[0].changes)
+    terminated = Case("terminated", f"a waiting receiver ends within {END_S:g} s of SIGTERM", CASES[0].changes)
     with tempfile.TemporaryDirectory() as scratch:
-        for case in (*CASES, told):
+        for case in (*CASES, terminated):
             seen, kept = _tried(case, _plan(case.changes, program, Path(scratch)), results / case.name)
             found.append(Outcome(case.name, case.requested, seen, kept))
             say(f"  {case.name:<10} {kept}")
@@ -90,7 +90,7 @@ def _tried(case: Case, plan: Plan, folder: Path) -> tuple[str, Kept]:
         with live.only_run(plan["run"], plan["scenario"], plan["namespace"]):
             Program.folders(plan)
             cables = Cables(plan, partial(live.ledger_of(plan["run"]).will_make, "namespace"))
-            return _carry_out(case, plan, cables, folder) if case in CASES else _end_when_told(plan, cables, folder)
+            return _carry_out(case, plan, cables, folder) if case in CASES else _end_by_sigterm(plan, cables, folder)
     except Unsupported as error:
         return _short(error), "kept" if case.testcase else "not supported" if case.optional else "not kept"
     except RunFailed as error:
@@ -123,7 +123,7 @@ def _carry_out(case: Case, plan: Plan, cables: Any, folder: Path) -> tuple[str, 
     return f"{receiver['bytes']:,} bytes in {receiver['duration_s']:.3f} s; in packets: {by_link}", "kept"
 
 
-def _end_when_told(plan: Plan, cables: Cables, folder: Path) -> tuple[str, Kept]:
+def _end_by_sigterm(plan: Plan, cables: Cables, folder: Path) -> tuple[str, Kept]:
     """A receiver that nobody sends to, and SIGTERM."""
     session = plan["sessions"][0]
     namespace = cables.namespaces()[session["receiver_host"]]

@@ -7,15 +7,14 @@ Of those two the second half of the transfer is judged, so that neither slow sta
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from testbed.traffic.tcp.captured.capture import Connection, Segment, Sender
+from testbed.traffic.tcp.captured.capture import Connection, Segment
 
 
-@dataclass(frozen=True)
-class Steady:
+class Steady(NamedTuple):
     """The second half of a transfer."""
 
     window_bytes: float
@@ -24,8 +23,7 @@ class Steady:
     """Payload bits per second: the slope of the line through the bytes that had arrived."""
 
 
-@dataclass(frozen=True)
-class Arrived:
+class Arrived(NamedTuple):
     """Figures of a whole transfer from frames captured at the receiver."""
 
     payload_bytes: int
@@ -41,21 +39,21 @@ class NoTransfer(ValueError):
 LEAST_SEGMENTS = 8
 
 
-def steady(connection: Connection, data_from: Sender = "client") -> Steady:
-    """The connection's data from one end, as the other end saw it; raises :class:`NoTransfer`."""
-    data = [segment for segment in connection.sent_by(data_from) if segment.payload_bytes]
+def steady(connection: Connection) -> Steady:
+    """The client's data, as the server saw it; raises :class:`NoTransfer`."""
+    data = [segment for segment in connection.sent_by("client") if segment.payload_bytes]
     if len(data) < LEAST_SEGMENTS:
         raise NoTransfer(f"{len(data)} segments with data were captured; a rate needs {LEAST_SEGMENTS}")
     middle_s, end_s = (data[0].t_s + data[-1].t_s) / 2, data[-1].t_s
-    acks = connection.sent_by("server" if data_from == "client" else "client")
+    acks = connection.sent_by("server")
     return Steady(_window_bytes(acks, middle_s, end_s), _rate_bps(data, middle_s))
 
 
-def arrived(connection: Connection, data_from: Sender = "client") -> Arrived:
-    """The connection's data from one end, as the other end saw it."""
+def arrived(connection: Connection) -> Arrived:
+    """The client's data, as the server saw it."""
     # The first byte of data has the relative number 1.
-    ends = [s.seq + s.payload_bytes - 1 for s in connection.sent_by(data_from) if s.payload_bytes]
-    acks = connection.sent_by("server" if data_from == "client" else "client")
+    ends = [s.seq + s.payload_bytes - 1 for s in connection.sent_by("client") if s.payload_bytes]
+    acks = connection.sent_by("server")
     return Arrived(max(ends, default=0), max((a.window_bytes for a in acks if "S" not in a.flags), default=0))
 
 

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
 
+from testbed import documents
 from testbed.traffic.tcp.captured.capture import Connection
 
 HELD_RTTS = 0.25
@@ -126,14 +127,12 @@ def write_csv(sequence: TimeSequence, edges: Path, data: Path) -> None:
 
 def read_csv(edges: Path, data: Path) -> TimeSequence:
     """Reads the file of :func:`write_csv`."""
-    with edges.open(newline="", encoding="utf-8") as file:
-        found = [
-            Edge(float(r["t_ms"]) / 1000, int(r["acked_bytes"]), int(r["window_bytes"]), int(r["right_edge_bytes"]))
-            for r in csv.DictReader(file)
-        ]
-    with data.open(newline="", encoding="utf-8") as file:
-        sent = [
-            Data(float(r["t_ms"]) / 1000, int(r["first_byte"]), int(r["bytes"]), r["again"] == "1")
-            for r in csv.DictReader(file)
-        ]
+    found = [
+        Edge(float(r["t_ms"]) / 1000, int(r["acked_bytes"]), int(r["window_bytes"]), int(r["right_edge_bytes"]))
+        for r in documents.read_csv(edges)
+    ]
+    sent = [
+        Data(float(r["t_ms"]) / 1000, int(r["first_byte"]), int(r["bytes"]), r["again"] == "1")
+        for r in documents.read_csv(data)
+    ]
     return TimeSequence(sent, found)
