@@ -36,7 +36,7 @@ class Evidence:
 
 
 def judge(evidence: Evidence) -> Judgement:
-    """The verdict of one pairing. Unknown packets leave it ``untrusted``, unless the ends themselves report a failure."""
+    """The verdict. Unknown packets leave it ``untrusted``, unless the ends themselves report a failure."""
     said = list(by_their_word(evidence))
     if evidence.packets is None:
         untold = f"the packets can't be told: {evidence.capture_failure}"
