@@ -198,7 +198,7 @@ class Machine:
         return json.loads(answer) if answer.strip() else None
 
     def answer(self, method: str, path: str, body: object = None) -> Any:
-        """As :meth:`ask`; raises :class:`RunFailed` as well where the helper does not answer."""
+        """Returns what :meth:`ask` does; raises :class:`RunFailed` as well where the helper does not answer."""
         try:
             return self.ask(method, path, body)
         except OSError as error:
