@@ -121,7 +121,9 @@ def refuse_links(folder: Path) -> None:
         for name in (*folders, *files):
             path = Path(place, name)
             if path.is_symlink() and not _is_in(path, [root]):
-                raise BadInput("result.link-leads-out", f"{path}: is a link out of the result, to {path.readlink()}")
+                raise BadInput(
+                    "result.link-leads-out", f"{path}: is a link that leads out of the result, to {path.readlink()}"
+                )
 
 
 def _is_in(path: Path, folders: Sequence[Path]) -> bool:

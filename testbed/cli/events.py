@@ -21,7 +21,9 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Report what happens as
 def refuse_with(as_json: bool, dry_run: bool) -> None:
     """BadInput for events of nothing."""
     if as_json and dry_run:
-        raise BadInput("cli.json-with-dry-run", "--json: reports on runs that are made", "Leave out --dry-run, or --json.")
+        raise BadInput(
+            "cli.json-with-dry-run", "--json: reports on runs that are made", "Leave out --dry-run, or --json."
+        )
 
 
 def carry_out(as_json: bool, do: Callable[[Progress], int], people: Callable[[], Progress] | None = None) -> int:

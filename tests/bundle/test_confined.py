@@ -642,7 +642,7 @@ def test_a_topology_that_is_trusted_has_no_rights(of: Callable[[str], Path], har
     plan = json.loads((folder / "plan.json").read_text())
     plan["topology"] = {"name": "custom", "file": "/gone/diamond.py", "class": "Diamond", "options": {}}
     (folder / "plan.json").write_text(json.dumps({**plan, "overrides": []}))
-    assert "which is not run to check it" in said(folder)
+    assert "which is not executed" in said(folder)
     text = (folder / "topology.py").read_text().replace(".touch()", "")
     (folder / "topology.py").write_text(text + SENT_BY + "Diamond.__doc__ = facts()\nraise KeyError(Diamond.__doc__)\n")
     told = "\n".join(map(str, verify_folder(folder, trust_code=True).differences))
