@@ -19,16 +19,16 @@ from typing import Any, Generic, TypeVar
 from testbed.errors import RunFailed
 from testbed.runtime.interrupts import interruptible, uninterruptible
 
-PRELOADED = [
+PRELOADED = (
     "testbed.study.cell",
     "testbed.study.kinds.sweep",
     "testbed.results.report",
     "testbed.engines.sim.engine",
     "testbed.cli",
-]
-"""Modules that the fork server loads once, before it forks jobs. ``testbed.cli`` is what the program begins with: each
-job would import it, which takes longer than a short run. The server skips modules that it can't import, so each job
-imports them again, where a wrong name is an error."""
+)
+"""Modules that the fork server loads once, beside their function's. ``testbed.cli`` is what the program begins
+with: each job would import it, which takes longer than a short run. The server skips modules that it can't import, so
+each job imports them again, where a wrong name is an error."""
 LOOK_S = 0.5
 """Interval at which other work gets its turn."""
 
@@ -51,13 +51,14 @@ class Child(Generic[Found]):
         # The server that forks it has no threads: a fork of a process with threads might hang.
         context = multiprocessing.get_context("forkserver")
         self.pipe, self._other_end = context.Pipe()
-        arguments = (do, given, self._other_end, {**os.environ, **environment}, PRELOADED)
+        self._modules = (*PRELOADED, getattr(do, "func", do).__module__)  # that of a partial's function
+        arguments = (do, given, self._other_end, {**os.environ, **environment}, self._modules)
         self.process = context.Process(target=_child, args=arguments, daemon=True)
 
     def start(self) -> None:
         """Begin the process; it may be interrupted and waited for before, too."""
         with self._starting:  # one thread starts the server
-            multiprocessing.get_context("forkserver").set_forkserver_preload(PRELOADED)
+            multiprocessing.get_context("forkserver").set_forkserver_preload(list(self._modules))
             self.process.start()
         self._other_end.close()
 

@@ -32,7 +32,7 @@ from testbed.study.hosts.cluster import configure_dask
 from testbed.study.hosts.fitness import POSSIBLE, fingerprint
 from testbed.study.hosts.transfer import Packed, dumps, loads, pack
 from testbed.study.job import when_free
-from testbed.study.pool import PRELOADED, Child, InJob
+from testbed.study.pool import Child, InJob
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -78,7 +78,6 @@ def main() -> None:
     from distributed.cli.dask_worker import main as dask_worker  # takes longer than all else
 
     configure_dask()
-    PRELOADED.append(__name__)
     options = ["--no-nanny", "--no-dashboard", "--dashboard-address=127.0.0.1:0", "--memory-limit=0"]
     code = 1
     try:
