@@ -62,7 +62,7 @@ PANELS = [
     row("Link $link", "link"),
     lines(
         "Rate of $link",
-        "What crossed it; dashed what the queues at the hosts are told, and the middle. "
+        "The rate that crossed it; dashed the rates set at the hosts' queues and in the middle. "
         "Above the dashed line the link would be faster than asked.",
         _LINK("any_link_achieved_bps"),
         _LINK("shaped_bps", "asked"),

@@ -11,7 +11,7 @@ import pytest
 from testbed.errors import TestbedError
 from testbed.message import InvalidValue, Message
 from tests.said import Containing as Containing
-from tests.said import has
+from tests.said import missing
 
 Error = TypeVar("Error", bound=BaseException)
 
@@ -30,9 +30,7 @@ class Said:
         if said.code != self.code:
             return [f"the code is {said.code}, not {self.code}: {said}"]
         found = [] if str(said) else ["has no text"]
-        return found + [
-            f"{name} is not {value!r}: {said}" for name, value in self.values.items() if not has(said, name, value)
-        ]
+        return found + [f"{name} is not {self.values[name]!r}: {said}" for name in missing(said, self.values)]
 
     def check(self, error: BaseException | Message | None) -> None:
         """Fail unless the error says it; of several mistakes that an error tells one has to be this one."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from testbed.message import Lines, Listed, Message
 
-NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
-SCALES = (1, 100, 1e-3, 1e3, 1e-6, 1 / 8e-6)
-"""Units that a text may have instead of its value's: percent, thousands, millions."""
+NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?%?")
+SCALES = (1, 1e-3, 1e-6)
+"""Parts of a value's unit that a text may have: thousands of it, millions."""
 
 
 @dataclass(frozen=True)
@@ -21,29 +21,65 @@ class Containing:
 
     part: str
 
-    def __str__(self) -> str:
-        return self.part
-
 
 def has(said: Message, name: str, value: Any) -> bool:
-    """Whether a message has a value: as its detail of that name, else in its text, to the digits shown there."""
-    if name in said.details and not isinstance(value, Containing):
-        detail = said.details[name]
-        return bool(_same(value, detail)) or str(detail) == str(value)
-    if isinstance(value, dict):
-        return all(has(said, name, one) for one in value.values())
-    if isinstance(value, (list, tuple)) and not isinstance(value, (Lines, Listed)):
-        return all(has(said, name, one) for one in value)
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return any(_shows(token, float(value)) for token in NUMBER.findall(str(said)))
-    return str(value) in str(said)
+    """Whether a message has a value: as its detail of that name, else in its text."""
+    return missing(said, {name: value}) == []
+
+
+def missing(said: Message, values: Mapping[str, Any]) -> list[str]:
+    """The names of values that a message has neither as details of these names nor in its text: texts as whole words,
+    ``place`` before all else, and each number as one of its own, to the digits shown there."""
+    text, numbers = str(said), []
+    detailed = {name for name in said.details.keys() & values.keys() if not isinstance(values[name], Containing)}
+    absent = [
+        name
+        for name in detailed
+        if not _same(values[name], said.details[name]) and str(said.details[name]) != str(values[name])
+    ]
+    for name, value in _flat({name: value for name, value in values.items() if name not in detailed}):
+        if isinstance(value, Containing):
+            there = value.part in text
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            numbers.append((name, float(value)))
+            continue
+        elif name == "place":
+            there = text.startswith(f"{value}: ")
+        else:
+            there = _is_word(str(value), text)
+        absent += [] if there else [name]
+    left = NUMBER.findall(text)
+    # Those that may stand for few values first, so that none takes another's only one.
+    for name, number in sorted(numbers, key=lambda one: sum(_shows(token, one[1]) for token in left)):
+        if token := next((token for token in left if _shows(token, number)), None):
+            left.remove(token)
+        else:
+            absent.append(name)
+    return absent
+
+
+def _flat(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from _flat(value)
+        elif isinstance(value, (list, tuple)) and not isinstance(value, (Lines, Listed)):
+            yield from ((name, one) for one in value)
+        else:
+            yield name, value
+
+
+def _is_word(word: str, text: str) -> bool:
+    """Whether the text has it, and not as a part of a longer word."""
+    before, after = (r"(?<!\w)" if word[:1].isalnum() else "", r"(?!\w)" if word[-1:].isalnum() else "")
+    return re.search(before + re.escape(word) + after, text) is not None
 
 
 def _shows(token: str, value: float) -> bool:
-    text = token.replace(",", "")
+    text = token.replace(",", "").removesuffix("%")
     mantissa, _, exponent = text.partition("e")
     half = 0.5000001 * 10 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
-    return any(abs(abs(value * scale) - abs(float(text))) <= half for scale in SCALES)
+    scales = (100,) if token.endswith("%") else SCALES
+    return any(abs(value * scale - float(text)) <= half for scale in scales)
 
 
 class Saying:
@@ -60,8 +96,8 @@ class Saying:
         return (
             isinstance(other, Message)
             and self.code == other.code
-            and all(has(other, name, value) for name, value in self.values.items())
             and str(other) != ""
+            and not missing(other, self.values)
         )
 
     __hash__ = None  # type: ignore[assignment]

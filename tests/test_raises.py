@@ -41,6 +41,10 @@ def test_code_and_some_values_are_enough(expected: Said) -> None:
         (Said("link.too-slow", rate_bps=9), "rate_bps is not 9"),
         (Said("link.too-slow", file=Containing("z")), "file is not"),
         (Said("link.too-slow", queue=3), "queue is not 3"),
+        (Said("link.too-slow", link="l"), "link is not 'l'"),
+        (Said("link.too-slow", rate_bps=-8), "rate_bps is not -8"),
+        (Said("link.too-slow", rate_bps=8, queue=8), "queue is not 8"),
+        (Said("link.too-slow", place="l1"), "place is not 'l1'"),
     ],
 )
 def test_another_code_or_value_fails(expected: Said, why: str) -> None:

@@ -37,10 +37,10 @@ def check(place: Path, bundle: Verification, signers: Path | None) -> None:
         raise BadInput(
             "signature.no-signers", f"--signers {signers}: there is none", "See ALLOWED SIGNERS in ssh-keygen(1)."
         )
-    told = bundle.notes if signers is None else bundle.differences
+    findings = bundle.notes if signers is None else bundle.differences
     signature, manifest = place / SIGNATURE, (place / MANIFEST).read_bytes()
     if not signature.is_file():
-        told.add_message("signature.none", "unsigned")
+        findings.add_message("signature.none", "unsigned")
         return
     known = _ssh_keygen("check-novalidate", "-n", NAMESPACE, "-s", str(signature), given=manifest)
     if known.returncode:
@@ -52,7 +52,7 @@ def check(place: Path, bundle: Verification, signers: Path | None) -> None:
     key = found[0] if found else "a key without fingerprint"
     by = _signer(signature, manifest, signers) if signers is not None else None
     if by is None:
-        told.add_message("signature.unknown-key", f"signed by an unknown key ({key})")
+        findings.add_message("signature.unknown-key", f"signed by an unknown key ({key})")
     else:
         bundle.notes.add_message("signature.by", f"signed by {by} ({key})")
 

@@ -67,7 +67,7 @@ def compare(
         float,
         typer.Option(
             "--confidence",
-            help="How sure all intervals are together, if figures scatter normally.",
+            help="Level of all intervals together, for figures that scatter normally.",
             min=0.5,
             max=0.9999,
         ),

@@ -25,7 +25,7 @@ def _root() -> bool:
 
 
 def _lacks(*programs: str) -> bool:
-    """Whether none of these programs is here, and the user is not root, for whom set-up installs them."""
+    """Whether the machine has none of these programs; for root set-up installs them."""
     return not _root() and not any(map(shutil.which, programs))
 
 

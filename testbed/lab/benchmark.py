@@ -80,9 +80,9 @@ class Measurement:
         )
         if self.missing:
             head += f" Not compared: {'; '.join(self.missing)}."
-        told = {"schema": 1, "run": self.run_id, "quick": self.quick, "duration_s": duration_s, "machine": facts}
-        told |= {"host_load": self.load.as_json(), "missing": self.missing, "passed": passed}
-        document = told | {"sections": [asdict(section) for section in self.sections]}
+        document = {"schema": 1, "run": self.run_id, "quick": self.quick, "duration_s": duration_s, "machine": facts}
+        document |= {"host_load": self.load.as_json(), "missing": self.missing, "passed": passed}
+        document["sections"] = [asdict(section) for section in self.sections]
         self.folder.mkdir(parents=True, exist_ok=True)  # a run's own folder may be there
         write_json(self.folder / "bench.json", document)
         (self.folder / "bench.md").write_text(table.as_markdown(head, self.sections))

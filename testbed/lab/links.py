@@ -84,20 +84,20 @@ def rate(bench: Bench) -> Section:
     }
     windows, most = (1, 1) if bench.quick else (2, 2)
     for rate_bps in QUICK_RATES_BPS if bench.quick else RATES_BPS:
-        told = f"{rate_bps / 1e6:g} Mbit/s"
+        rate = f"{rate_bps / 1e6:g} Mbit/s"
         errors: dict[str, list[float]] = {name: [] for name in candidates}
-        for _, name, candidate in bench.turns(f"rate {told}", candidates, most, 35):
+        for _, name, candidate in bench.turns(f"rate {rate}", candidates, most, 35):
             errors[name] += rate_errors(bench.binary, candidate, rate_bps, windows)
-        section.raw[told] = errors
+        section.raw[rate] = errors
         for name, values in errors.items():
             if not values:
-                section.notes.append(f"{name} at {told}: too few packets arrived for a window")
+                section.notes.append(f"{name} at {rate}: too few packets arrived for a window")
                 continue
             spread, worst = Spread.of(values), max(values, key=abs)
-            section.row(told, name, f"{spread.median:+.3%}", f"{worst:+.3%}", str(spread.n))
+            section.row(rate, name, f"{spread.median:+.3%}", f"{worst:+.3%}", str(spread.n))
             if name not in peers:
                 measured, met = f"{spread.median:+.3%}, worst {worst:+.3%}", abs(spread.median) <= LARGEST_ERROR
-                section.target(f"{told}, {name.split(', ')[1]}", f"within {LARGEST_ERROR:.1%}", measured, met)
+                section.target(f"{rate}, {name.split(', ')[1]}", f"within {LARGEST_ERROR:.1%}", measured, met)
     section.notes.append(
         "Each link counts bytes in its own way (Ethernet frames without FCS here, IP packets with 4 B of a TUN "
         "device for mahimahi, IP packets for rattan), and is judged by that. Median of N windows."

@@ -108,7 +108,7 @@ def parse(path: Path, text: str, should_be: str, most_characters: int = bounded.
         document = bounded.load(text, lines=True, most_characters=most_characters)
     except bounded.NotYaml as error:
         where = f"{path}:{error.line}" if error.line else f"{path}"
-        raise BadInput.of(error.said.at(where, file=path, line=error.line)) from error
+        raise BadInput.of(error.said.at(where)) from error
     if not isinstance(document, CommentedMap):
         raise BadInput("scenario.not-a-mapping", f"{path}: {should_be}")
     return document
@@ -155,7 +155,7 @@ def _describe(
     if overridden:
         where = f"--set {overridden}"
     said = _mistake(model, names, error)
-    return said.at(f"{where}: {field}", file=path, line=line, field=field, value=error["input"])
+    return said.at(f"{where}: {field}", field=field)
 
 
 def _mistake(model: type[BaseModel], names: Sequence[str], error: ErrorDetails) -> Message:

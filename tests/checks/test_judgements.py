@@ -113,7 +113,7 @@ def test_a_slow_link_is_named(tmp_path):
     plan["links"][1]["rate_bps"] = 256 * 1073 * 8  # asked for twice what it gave
     checks, _ = judged(tmp_path / "r", plan, lines)
     underused = sentences(checks["windows follow the law"].said)["link.underused"]
-    assert underused == Saying("link.underused", connection="onnection 2", link_pps=256.0, acknowledged_pps=128)
+    assert underused == Saying("link.underused", connection="Connection 2", link_pps=256.0, acknowledged_pps=128)
 
 
 def test_quick_run_is_judged_over_what_it_covers(tmp_path):

@@ -49,9 +49,11 @@ def document_of(path: Path) -> Any:
 
 def test_the_committed_schemas_are_those_of_the_models(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "tools.schemas", str(tmp_path)], cwd=paths.CHECKOUT, check=True)
-    for made in tmp_path.rglob("*.json"):
-        committed = FOLDER / made.relative_to(tmp_path)
-        assert committed.read_text() == made.read_text(), "python -m tools.schemas makes it"
+    made, committed = (
+        {file.relative_to(folder): file.read_text() for file in folder.rglob("*.json")} for folder in (tmp_path, FOLDER)
+    )
+    del committed[Path("qlog.schema.json")]  # by hand
+    assert made == committed, "python -m tools.schemas makes them"
 
 
 def named_by(path: Path) -> Path:

@@ -116,8 +116,8 @@ def _text(
     rows = []
     for link in links:
         does = {"rate": RATE, **link.does, "queue": link.does.get("queue", QUEUE)}
-        told = ", ".join(f"{key}: {value}" for key, value in does.items())
-        rows.append(f"  - {{name: {link.name}, ends: [{link.a}, {link.b}], {told}}}")
+        properties = ", ".join(f"{key}: {value}" for key, value in does.items())
+        rows.append(f"  - {{name: {link.name}, ends: [{link.a}, {link.b}], {properties}}}")
     over = ", ".join(f"[{', '.join(way)}]" for way in ways)
     return f"""# yaml-language-server: $schema={schema}
 # From {file.name}. Who sends what, and what has to hold, is a first suggestion.

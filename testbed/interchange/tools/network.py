@@ -37,8 +37,8 @@ def mapping(value: Any) -> dict[str, Any]:
 def netem(requested: Mapping[str, Any], where: str, lost: list[str]) -> dict[str, str]:
     """A scenario's keys of a link from netem's words (shares in percent, a rate in kbit/s or with its unit)."""
     found: dict[str, str] = {}
-    for told, value in requested.items():
-        key = {"corruption": "corrupt"}.get(told, told)
+    for word, value in requested.items():
+        key = {"corruption": "corrupt"}.get(word, word)
         text = str(value).strip()
         number = re.fullmatch(r"\d+(\.\d*)?", text)
         try:
@@ -52,9 +52,9 @@ def netem(requested: Mapping[str, Any], where: str, lost: list[str]) -> dict[str
                 share = parse_fraction(text.removesuffix("%") + "%")
                 found |= {key: f"{share * 100:g}%"} if share else {}
             else:
-                lost.append(f"{where}: {told} {text}")
+                lost.append(f"{where}: {word} {text}")
         except UnitError as error:
-            lost.append(f"{where}: {told}: {error}")
+            lost.append(f"{where}: {word}: {error}")
     return found
 
 

@@ -59,10 +59,10 @@ def violations(evidence: Evidence) -> list[Message]:
         name = session["name"]
         try:
             for said in of_program(evidence, name) if sent.captured else _of_session(evidence, session):
-                found.append(said.at(f"session {name}", session=name))
+                found.append(said.at(f"session {name}"))
         except LookupError as error:
             said = Message("telemetry.unknown", f"plan or results say nothing of {error}")
-            found.append(said.at(f"session {name}", session=name))
+            found.append(said.at(f"session {name}"))
     return [*_of_others(evidence), *found, *_events(evidence)]
 
 

@@ -39,23 +39,18 @@ def all_plots(folder: ResultFolder) -> list[Plot]:
     return [plot for session in begun for plot in draw(folder, folder.evidence, session)]
 
 
+_SHARE = "Each connection's share of the session's window over time, with the law and its tolerance."
+_DELIVERED = "Each connection's share of the packets that the receiver got, over the last second."
+_ARRIVING = "Packets per second that the receiver got on each connection, with the links' rates."
 _OF_A_SESSION = (
-    ("window-share", "window_share", "Share of the session's window", "share"),
-    ("delivered-share", "delivered_share", "Share of what was delivered", "share"),
-    ("windows", "window_packets", "Windows", "packets"),
-    ("delivery-rate", "delivered_pps", "Delivery rate", "packets/s"),
-    ("rtt", "rtt_ms", "RTT, with the wait for the ACK", "ms"),
-    ("in-flight", "in_flight_packets", "In flight", "packets"),
+    ("window-share", "window_share", "Share of the session's window", "share", _SHARE),
+    ("delivered-share", "delivered_share", "Share of what was delivered", "share", _DELIVERED),
+    ("windows", "window_packets", "Windows", "packets", "Each connection's window in packets over time."),
+    ("delivery-rate", "delivered_pps", "Delivery rate", "packets/s", _ARRIVING),
+    ("rtt", "rtt_ms", "RTT, with the wait for the ACK", "ms", "Each connection's round-trip time over time."),
+    ("in-flight", "in_flight_packets", "In flight", "packets", "Packets in flight on each connection."),
 )
-"""Name, series, title and unit of each plot of a session with windows."""
-_CAPTIONS = (
-    "Each connection's share of the session's window over time, with the law and its tolerance.",
-    "Each connection's share of the packets that the receiver got, over the last second.",
-    "Each connection's window in packets over time.",
-    "Packets per second that the receiver got on each connection, with the links' rates.",
-    "Each connection's round-trip time over time.",
-    "Packets in flight on each connection.",
-)
+"""Name, series, title, unit and caption of each plot of a session with windows."""
 
 
 def _session_plots(folder: ResultFolder, evidence: Evidence, session: Session) -> list[Plot]:
@@ -73,7 +68,7 @@ def _session_plots(folder: ResultFolder, evidence: Evidence, session: Session) -
         _draw_events(axes, evidence, session["name"])
 
     plots = []
-    for (name, series, title, unit), caption in zip(_OF_A_SESSION, _CAPTIONS, strict=True):
+    for name, series, title, unit, caption in _OF_A_SESSION:
         samples = evidence.samples(series, session["name"])
         if not samples:
             continue

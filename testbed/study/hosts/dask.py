@@ -283,10 +283,10 @@ class DaskExecutor(Executor):
             self.waiting_for = ""
         elif self.hosts:
             why = sorted(self.unfit.items())
-            told = "\n".join(f"{name}: {reason}" for name, reason in why)
+            reasons = "\n".join(f"{name}: {reason}" for name, reason in why)
             raise CannotRun(
                 "cluster.no-fit-host",
-                f"no host of the cluster is fit for this study\n{told}",
+                f"no host of the cluster is fit for this study\n{reasons}",
                 "./run.sh cluster up INVENTORY",
             )
         else:

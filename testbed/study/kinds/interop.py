@@ -61,15 +61,17 @@ def document_of(
     down; connections and loss across; ✓, ✕ or ? and MiB/s in each cell."""
     found = {result.pairing: result for result in results}
     statuses = {pairing: result.judgement.status for pairing, result in found.items()}
-    untold = [
+    unknown = [
         Message("interop.untrusted", f"{r.pairing.title}: {' '.join(r.judgement.reasons)}")
         for r in results
         if r.judgement.status == Status.UNTRUSTED
     ]
-    trust = Trust.of([*trust.said, *untold])
-    told = list(statuses.values())
-    summary = f"{told.count(Status.PASS)} of {len(pairings)} cells pass"
-    summary += "".join(f", {told.count(status)} {word}" for status, word in _WORDS.items() if status in told)
+    trust = Trust.of([*trust.said, *unknown])
+    found_statuses = list(statuses.values())
+    summary = f"{found_statuses.count(Status.PASS)} of {len(pairings)} cells pass"
+    summary += "".join(
+        f", {found_statuses.count(status)} {word}" for status, word in _WORDS.items() if status in found_statuses
+    )
     if len(results) < len(pairings):
         summary += f", {len(pairings) - len(results)} were not run"
     rows: dict[str, list[str]] = {}
