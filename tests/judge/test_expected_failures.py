@@ -67,7 +67,7 @@ def table(near: list[float], far: list[float], *, word: Any = "pass", **of: Any)
         for number, value in enumerate(values, 1)
     ]
     expected = of.pop("expected", {"theirs": KNOWN})
-    return judge_table(TABLE, "r", rows, ["a"], of.pop("runs", runs), partial=False, expected=expected)
+    return judge_table(TABLE, "r", rows, of.pop("runs", runs), partial=False, expected=expected)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_a_repeated_scenario(statuses: list[str], judge: str, outcome: str | Non
             "checks": [{"name": "theirs", "judge": "each_run", "check": "law"}],
         }
     ).checks[0]
-    found = judge_one(check, [], ["runs"], runs, expected=KNOWN)
+    found = judge_one(check, [], runs, expected=KNOWN)
     assert (found.outcome, found.part) == (outcome, part)
 
 

@@ -250,7 +250,7 @@ def result(name: str) -> dict[str, Any]:
     """What the check says of a case now."""
     _, check, rows, outcomes = CASES[name]
     known = _ADAPTER.validate_python({"name": "c", **check})
-    found = judge_one(known, rows, COLUMNS, outcomes)
+    found = judge_one(known, rows, outcomes)
     return {**found.model_dump(mode="json", exclude={"name", "judge"}), "codes": all_codes(found.said)}
 
 

@@ -56,38 +56,38 @@ def test_a_figures_name_has_its_unit() -> None:
 @given(st.floats(0.1, 100), st.floats(0.1, 100), st.floats(0.1, 100))
 def test_within(value: float, low: float, high: float) -> None:
     check = WithinCheck(name="x", judge="within", figure="b_ms", columns=["a"], min=low, max=high)
-    status = judge_one(check, [row("1", a_mbps=1.0, b_ms=value)], ["a"], []).status
+    status = judge_one(check, [row("1", a_mbps=1.0, b_ms=value)], []).status
     assert status == ("pass" if low <= value <= high else "fail")
 
 
 def test_within_by_the_interval_of_three_runs() -> None:
     check = WithinCheck(name="x", judge="within", columns=["a"], min=1.0, max=2.0)
     for values, status in (([1.1, 1.2, 1.3], "pass"), ([0.9, 1.2, 1.3], "inconclusive"), ([0.7, 0.8, 0.9], "fail")):
-        assert judge_one(check, [row("1", t_mbps=values)], ["a"], []).status == status
+        assert judge_one(check, [row("1", t_mbps=values)], []).status == status
 
 
 def test_a_figure_without_a_unit_is_told_as_a_number() -> None:
     both = replace(row("1"), cells={"marks": {"a": Spread.of([2.0] * 3), "b": Spread.of([1.0] * 3)}})
     more = DifferenceCheck(name="x", judge="difference", column="a", over="b", min=0.5, max=2)
-    assert judge_one(more, [both], ["a", "b"], []).reason.startswith("Holds: row 1 1 [1, 1]. ")
+    assert judge_one(more, [both], []).reason.startswith("Holds: row 1 1 [1, 1]. ")
     few = WithinCheck(name="x", judge="within", columns=["a"], max=3)
-    assert judge_one(few, [both], ["a"], []).reason.startswith("Holds: row 1 a 2 [2, 2]. ")
+    assert judge_one(few, [both], []).reason.startswith("Holds: row 1 a 2 [2, 2]. ")
 
 
 def test_a_known_value_is_compared_with_its_own_figure() -> None:
     found = replace(row("1", a_ms=9.0, b_ms=1.0), known=[KnownValue("them", "a", 1.0, "b_ms")])
     check = KnownCheck(name="x", judge="known", figure="b_ms", columns=["a"], tolerance=0.1)
-    result = judge_one(check, [found], ["a"], [])
+    result = judge_one(check, [found], [])
     assert (result.status, result.figures["medians"]) == ("pass", {"1 a": 1.0})
 
 
 def test_one_row_over_another() -> None:
     check = RowRatioCheck(name="x", judge="row_ratio", row="near", over="far", columns=["a"], min=1.9, max=2.1)
     rows = [row("near", t_mbps=6.2), row("far", t_mbps=3.1)]
-    found = judge_one(check, rows, ["a"], [])
+    found = judge_one(check, rows, [])
     assert (found.status, found.measured) == ("pass", 2.0)
-    assert judge_one(check, [row("near", t_mbps=6.2), row("far", t_mbps=2.0)], ["a"], []).status == "fail"
-    assert judge_one(check, rows[:1], ["a"], []).status == "insufficient-data"
+    assert judge_one(check, [row("near", t_mbps=6.2), row("far", t_mbps=2.0)], []).status == "fail"
+    assert judge_one(check, rows[:1], []).status == "insufficient-data"
 
 
 @given(st.floats(0.5, 2), st.floats(-1, 1), st.lists(st.floats(1, 50), min_size=3, max_size=12, unique=True))
@@ -105,12 +105,12 @@ def test_a_line_is_found_again(slope: float, intercept: float, xs: list[float]) 
 
 def test_a_slope_is_judged_with_what_it_explains() -> None:
     on_it = [row(str(x), t_mbps=1.01 * x, theory_mbps=float(x)) for x in (1, 2, 4, 8)]
-    assert judge_one(SLOPE, on_it, ["a"], []).status == "pass"
+    assert judge_one(SLOPE, on_it, []).status == "pass"
     steeper = [row(str(x), t_mbps=1.2 * x, theory_mbps=float(x)) for x in (1, 2, 4, 8)]
-    assert judge_one(SLOPE, steeper, ["a"], []).status == "fail"
+    assert judge_one(SLOPE, steeper, []).status == "fail"
     scattered = [row(str(x), t_mbps=y, theory_mbps=x) for x, y in ((1.0, 3.0), (2.0, 0.5), (4.0, 6.0), (8.0, 8.0))]
-    assert judge_one(SLOPE, scattered, ["a"], []).status == "fail"
-    assert judge_one(SLOPE, on_it[:2], ["a"], []).status == "insufficient-data"
+    assert judge_one(SLOPE, scattered, []).status == "fail"
+    assert judge_one(SLOPE, on_it[:2], []).status == "insufficient-data"
 
 
 def test_figures_of_several_sessions_have_its_name() -> None:

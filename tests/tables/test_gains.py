@@ -55,13 +55,13 @@ def row(name: str, iw3: list[float], iw10: list[float], known: tuple[float, floa
 )
 def test_a_difference_lies_inside_or_not(iw3: list[float], iw10: list[float], status: str) -> None:
     check = DifferenceCheck(name="d", judge="difference", column="iw3", over="iw10", min=0.2, max=1.0)
-    assert judge_one(check, [row("a", iw3, iw10)], ["iw3", "iw10"], []).status == status
+    assert judge_one(check, [row("a", iw3, iw10)], []).status == status
 
 
 @given(st.lists(st.integers(0, 5), min_size=3, max_size=8))
 def test_a_rise_is_one_from_row_to_row(differences: list[int]) -> None:
     rows = [row(f"r{n}", [10.0 + d], [10.0]) for n, d in enumerate(differences)]
-    result = judge_one(RisesCheck(name="r", judge="rises", column="iw3", over="iw10"), rows, ["iw3", "iw10"], [])
+    result = judge_one(RisesCheck(name="r", judge="rises", column="iw3", over="iw10"), rows, [])
     rises = all(b > a for a, b in pairwise(differences))
     assert (result.status == "pass") is rises
 
@@ -69,9 +69,9 @@ def test_a_rise_is_one_from_row_to_row(differences: list[int]) -> None:
 def test_a_rise_is_open_where_a_row_is_missing_and_names_where_it_falls() -> None:
     check = RisesCheck(name="r", judge="rises", column="iw3", over="iw10")
     up = [row("a", [2.0], [1.0]), row("b", [3.0], [1.0]), row("c", [4.0], [1.0])]
-    assert judge_one(check, up[:2], ["iw3", "iw10"], []).status == "insufficient-data"
-    assert judge_one(check, [*up, row("d", [], [1.0])], ["iw3", "iw10"], []).status == "insufficient-data"
-    fallen = judge_one(check, [up[0], up[2], up[1]], ["iw3", "iw10"], [])
+    assert judge_one(check, up[:2], []).status == "insufficient-data"
+    assert judge_one(check, [*up, row("d", [], [1.0])], []).status == "insufficient-data"
+    fallen = judge_one(check, [up[0], up[2], up[1]], [])
     assert fallen.status == "fail"
     assert "b after c" in fallen.reason
 

@@ -47,16 +47,16 @@ KNOWN = KnownCheck(name="x", judge="known", columns=["a"], tolerance=0.1)
     ],
 )
 def test_the_interval_decides(check: TableCheck, values: list[float], status: str) -> None:
-    result = judge_one(check, [row_of(a=values, b=[1.0, 1.0, 1.0])], ["a", "b"], [])
+    result = judge_one(check, [row_of(a=values, b=[1.0, 1.0, 1.0])], [])
     assert result.status == status, result.reason
     assert set(result.figures["intervals"]) == {"1 a"}
     assert "median alone" not in result.reason
-    assert "Decided by intervals of at least 50%" in result.reason or "Decided by 75% intervals" in result.reason
+    assert "Decided by intervals of at least " in result.reason
 
 
 @pytest.mark.parametrize(("values", "status"), [([0.9, 1.2], "pass"), ([0.9], "fail")])
 def test_below_three_runs_it_is_the_median_and_that_is_said(values: list[float], status: str) -> None:
-    result = judge_one(RATIO, [row_of(a=values, b=[1.0])], ["a", "b"], [])
+    result = judge_one(RATIO, [row_of(a=values, b=[1.0])], [])
     assert result.status == status
     assert "intervals" not in result.figures
     assert "Judged by the median alone, of fewer than 3 runs" in result.reason
@@ -64,15 +64,15 @@ def test_below_three_runs_it_is_the_median_and_that_is_said(values: list[float],
 
 def test_one_cell_outside_fails_whatever_else_is_undecided() -> None:
     rows = [row_of(a=[0.9, 1.1, 1.2], b=[1.0] * 3), row_of(a=[0.5, 0.6, 0.7], b=[1.0] * 3)]
-    assert judge_one(RATIO, rows, ["a", "b"], []).status == "fail"
-    assert judge_one(RATIO, rows[:1], ["a", "b"], []).status == "inconclusive"
+    assert judge_one(RATIO, rows, []).status == "fail"
+    assert judge_one(RATIO, rows[:1], []).status == "inconclusive"
 
 
 def test_near_any_known_value_is_enough_also_for_an_interval() -> None:
     row = row_of(known=2.0, a=[0.95, 1.0, 1.05])
     both = replace(row, known=[*row.known, KnownValue("others", "a", 1.02, GOODPUT)])
-    assert judge_one(KNOWN, [row], ["a"], []).status == "fail"
-    assert judge_one(KNOWN, [both], ["a"], []).status == "pass"
+    assert judge_one(KNOWN, [row], []).status == "fail"
+    assert judge_one(KNOWN, [both], []).status == "pass"
 
 
 @pytest.mark.parametrize(("values", "missed", "partly"), [([0.95, 1.0, 1.05], 2.0, 0.95), ([1.0, 1.0, 2.0], 0.88, 1.2)])
@@ -80,7 +80,7 @@ def test_partly_near_one_known_value_is_open_though_another_is_missed(
     values: list[float], missed: float, partly: float
 ) -> None:
     known = [KnownValue("them", "a", missed, GOODPUT), KnownValue("others", "a", partly, GOODPUT)]
-    assert judge_one(KNOWN, [replace(row_of(a=values), known=known)], ["a"], []).status == "inconclusive"
+    assert judge_one(KNOWN, [replace(row_of(a=values), known=known)], []).status == "inconclusive"
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,8 @@ def test_partly_near_one_known_value_is_open_though_another_is_missed(
 )
 def test_the_level_that_n_gives_is_told_and_no_other(n: int, one: int, two: int) -> None:
     row = row_of(a=[0.91 + number / 1000 for number in range(n)], b=[0.5 + number / 1000 for number in range(n)])
-    bound, ratio = judge_one(BOUND, [row], ["a"], []), judge_one(RATIO, [row], ["a", "b"], [])
-    assert f"Decided by {one}% intervals." in bound.reason
+    bound, ratio = judge_one(BOUND, [row], []), judge_one(RATIO, [row], [])
+    assert f"Decided by intervals of at least {one}%." in bound.reason
     assert f"Decided by intervals of at least {two}%." in ratio.reason
     if n < 6:
         assert not any(f"{percent}%" in text for percent in (95, 96, 97) for text in (bound.reason, ratio.reason))
@@ -102,7 +102,7 @@ def row_of_spreads(**spreads: Spread) -> RowSummary:
 @pytest.mark.parametrize(("value", "status"), [(1.1, "pass"), (0.9, "fail")])
 def test_one_observation_is_judged_by_its_value_and_that_is_said(value: float, status: str) -> None:
     row = row_of_spreads(a=Spread.of([value], 3), b=Spread.of([1.0], 3))
-    result = judge_one(RATIO, [row], ["a", "b"], [])
+    result = judge_one(RATIO, [row], [])
     assert (result.status, result.figures["observations"]) == (status, 1)
     assert "3 runs, one observation: nothing is left to chance" in result.reason
     assert "interval" not in result.reason
@@ -111,17 +111,17 @@ def test_one_observation_is_judged_by_its_value_and_that_is_said(value: float, s
 
 def test_a_ratio_to_what_has_no_chance_in_it_keeps_the_others_level() -> None:
     row = row_of_spreads(a=Spread.of([0.9, 1.1, 1.2]), b=Spread.of([1.0], 3))
-    result = judge_one(RATIO, [row], ["a", "b"], [])
+    result = judge_one(RATIO, [row], [])
     assert (result.status, result.figures["observations"]) == ("inconclusive", 3)
     assert result.figures["intervals"] == {"1 a": [0.9, 1.2, 0.75]}
 
 
 def test_a_single_run_is_not_taken_for_what_has_no_chance_in_it() -> None:
     row = row_of_spreads(a=Spread.of([0.9, 1.1, 1.2]), b=Spread.of([1.0]))
-    assert "Judged by the median alone" in judge_one(RATIO, [row], ["a", "b"], []).reason
+    assert "Judged by the median alone" in judge_one(RATIO, [row], []).reason
 
 
 @given(st.lists(st.floats(-5, 5), min_size=3, max_size=9))
 def test_what_may_be_0_divides_nothing(values: list[float]) -> None:
-    result = judge_one(RATIO, [row_of(a=[1.0] * 3, b=values)], ["a", "b"], [])
+    result = judge_one(RATIO, [row_of(a=[1.0] * 3, b=values)], [])
     assert (result.status == "insufficient-data") == (min(values) <= 0 <= max(values))

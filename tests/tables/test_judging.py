@@ -64,7 +64,7 @@ positive = st.floats(0.1, 10)
 @given(positive, positive, st.floats(0.1, 5))
 def test_a_ratio_holds_or_not(one: float, other: float, least: float) -> None:
     check = RatioCheck(name="x", judge="ratio", column="a", over="b", min=least)
-    result = judge_one(check, [row_of([], a=one, b=other)], ["a", "b"], [])
+    result = judge_one(check, [row_of([], a=one, b=other)], [])
     assert result.status == ("pass" if one / other >= least else "fail")
 
 
@@ -72,7 +72,7 @@ def test_a_ratio_holds_or_not(one: float, other: float, least: float) -> None:
 def test_near_one_known_value_is_enough(median: float, values: list[float], tolerance: float) -> None:
     known = [KnownValue(f"source {n}", "a", value, GOODPUT) for n, value in enumerate(values)]
     check = KnownCheck(name="x", judge="known", columns=["a"], tolerance=tolerance)
-    result = judge_one(check, [row_of(known, a=median)], ["a"], [])
+    result = judge_one(check, [row_of(known, a=median)], [])
     near = [k.by for k in known if abs(median / k.value - 1) <= tolerance]
     assert result.status == ("pass" if near else "fail")
     for by in near:
@@ -81,7 +81,7 @@ def test_near_one_known_value_is_enough(median: float, values: list[float], tole
 
 def test_a_median_of_too_few_runs_leaves_it_open() -> None:
     check = KnownCheck(name="x", judge="known", columns=["a"], tolerance=0.1, least_n=2)
-    result = judge_one(check, [row_of([KnownValue("source", "a", 1.0, GOODPUT)], a=5.0)], ["a"], [])
+    result = judge_one(check, [row_of([KnownValue("source", "a", 1.0, GOODPUT)], a=5.0)], [])
     assert result.status == "insufficient-data"
 
 
@@ -94,33 +94,33 @@ def test_values_that_contain_cpu_time_are_not_asked_where_the_cpu_is_free(
 ) -> None:
     check = KnownCheck(name="x", judge="known", columns=["a"], tolerance=0.1, cpu_time=cpu_time)
     known = row_of([KnownValue("source", "a", 1.0, GOODPUT)], a=5.0)
-    assert judge_one(check, [known], ["a"], [], engine=engine).status == status
+    assert judge_one(check, [known], [], engine=engine).status == status
 
 
 @given(positive)
 def test_more_than_the_links_carry_fails(median: float) -> None:
     check = BoundCheck(name="x", judge="bound", columns=["a"], max=1)
-    assert judge_one(check, [row_of([], a=median)], ["a"], []).status == ("pass" if median <= 1 else "fail")
+    assert judge_one(check, [row_of([], a=median)], []).status == ("pass" if median <= 1 else "fail")
 
 
 def test_what_has_no_value_leaves_a_check_open() -> None:
     check = BoundCheck(name="x", judge="bound", columns=["a", "b"], max=1)
-    result = judge_one(check, [row_of([], a=0.5, b=None)], ["a", "b"], [])
+    result = judge_one(check, [row_of([], a=0.5, b=None)], [])
     assert (result.status, result.measured) == ("insufficient-data", "1 of 2")
-    neither = judge_one(check, [row_of([], a=None, b=None)], ["a", "b"], [])
+    neither = judge_one(check, [row_of([], a=None, b=None)], [])
     assert neither.reason.startswith("Not decided for 2 of 2 cells")
-    missing = judge_one(check, [row_of([], a=0.5)], ["a"], [])
+    missing = judge_one(check, [row_of([], a=0.5)], [])
     assert missing.status == "insufficient-data"
     assert missing.reason.startswith("Holds: ")
     assert "there is no column b." in missing.reason
-    assert "there is no column a, b." in judge_one(check, [row_of([], c=0.5)], ["c"], []).reason
+    assert "there is no column a, b." in judge_one(check, [row_of([], c=0.5)], []).reason
 
 
 def judged(small: str, outcomes: list[CellResult], *, partial: bool = False) -> tuple[list[RowSummary], Verdict]:
     table = load(small).table
     columns = ["previous", "nkp24"]
     summaries = summarise(table, ["near", "far"], columns, {key: {GOODPUT: 1.0} for key in ("near", "far")}, outcomes)
-    return summaries, judge_table(table, "r", summaries, columns, outcomes, partial=partial)
+    return summaries, judge_table(table, "r", summaries, outcomes, partial=partial)
 
 
 def all_of(value: float) -> list[CellResult]:

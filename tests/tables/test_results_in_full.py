@@ -16,7 +16,7 @@ from testbed.study.kinds.table_result import Place, missing
 from testbed.study.result import CellResult
 from tests.said import Saying
 from tests.tables import results
-from tests.tables.results import BOUND, COLUMNS, cell, checks, one
+from tests.tables.results import BOUND, cell, checks, one
 
 RECORDED = json.loads(results.RECORDED.read_text(encoding="utf-8"))
 
@@ -43,7 +43,7 @@ def judged(*asked: dict[str, Any], outcomes: list[CellResult] | None = None, par
     table = TypeAdapter(Table).validate_python({**whole, "checks": asked, "figures": ["rate_mbps"]})
     found = CELLS if outcomes is None else outcomes
     rows = one([1], bounds={"rate_mbps": 1})
-    return judging.judge_table(table, "r1", rows, COLUMNS, found, partial=partial, **of)
+    return judging.judge_table(table, "r1", rows, found, partial=partial, **of)
 
 
 def test_the_whole_verdict() -> None:
@@ -132,10 +132,10 @@ def test_runs_that_disagree_are_not_left_open_by_a_partial_table() -> None:
 
 def test_values_with_cpu_time_are_not_asked_of_a_model_of_the_network() -> None:
     check = KnownCheck(name="k", judge="known", columns=["a"], tolerance=0.1, cpu_time=True)
-    found = judging.judge_one(check, one([1]), COLUMNS, [], "sim")
+    found = judging.judge_one(check, one([1]), [], "sim")
     assert found.status == "skipped"
     assert found.said == Saying("known.of-a-machine", engine="sim")
-    assert judging.judge_one(check, one([1]), COLUMNS, []).status == "insufficient-data"
+    assert judging.judge_one(check, one([1]), []).status == "insufficient-data"
     table = {"name": "k", "judge": "known", "columns": ["a"], "tolerance": 0.1, "cpu_time": True}
     words = [judged(HOLDS, table).verdict]
     words += [judged(HOLDS, table, engine=engine).verdict for engine in ("vkernel", "mininet")]

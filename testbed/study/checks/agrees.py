@@ -145,7 +145,7 @@ def compare_tables(table: Table, first: Mapping[str, Any], second: Mapping[str, 
         for of, document in ((ours, first), (theirs, second))
     ]
     for check in table.checks:
-        one, other = (judge_one(check, of, columns, cells, engine=engine).status for of, cells, engine in sides)
+        one, other = (judge_one(check, of, cells, engine).status for of, cells, engine in sides)
         differ = one in DECIDED and other in DECIDED and one != other
         text = f"“{check.name}” {words.STATUS[one]} and {words.STATUS[other]}"
         found.append(Deviation(check.name, "check", None, None, float(differ), 0.0, text))

@@ -72,12 +72,28 @@ def _quotient(
     return _beside((check.min, check.max), one.median / other.median, one.over(other), words, what, one, other)
 
 
-class RatioCheck(OfFigure):
+class OfTwo(OfFigure):
+    """Compares ``column`` with ``over``."""
+
+    column: str
+    over: str
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that it needs."""
+        return [self.column, self.over]
+
+
+class OfColumns(OfFigure):
+    """Looks at ``columns``, each by itself."""
+
+    columns: list[str] = Field(min_length=1)
+
+
+class RatioCheck(OfTwo):
     """The ratio of ``column`` to ``over`` is ``min``..``max`` in each row."""
 
     judge: Literal["ratio"]
-    column: str
-    over: str
     min: float = 0.0
     max: float | None = None
 
@@ -87,12 +103,10 @@ class RatioCheck(OfFigure):
         return _quotient(self, one, other, "{:.2f}×".format, f"row {row.label}")
 
 
-class DifferenceCheck(OfFigure):
+class DifferenceCheck(OfTwo):
     """The difference of ``column`` less ``over`` is ``min``..``max`` in each row, in the figure's unit."""
 
     judge: Literal["difference"]
-    column: str
-    over: str
     min: float
     max: float
 
@@ -105,11 +119,10 @@ class DifferenceCheck(OfFigure):
         return _beside((self.min, self.max), off, one.less(other), words, f"row {row.label}", one, other)
 
 
-class BoundCheck(OfFigure):
+class BoundCheck(OfColumns):
     """The part of the row's bound is ``min``..``max`` in each row, for the columns."""
 
     judge: Literal["bound"]
-    columns: list[str] = Field(min_length=1)
     min: float = 0.0
     max: float | None = None
 
@@ -122,11 +135,10 @@ class BoundCheck(OfFigure):
         return _beside((self.min, self.max), share, interval, "{:.1%}".format, f"row {row.label} {column}", spread)
 
 
-class WithinCheck(OfFigure):
+class WithinCheck(OfColumns):
     """The columns' figure is ``min``..``max`` in each row."""
 
     judge: Literal["within"]
-    columns: list[str] = Field(min_length=1)
     min: float | None = None
     max: float | None = None
 
@@ -146,11 +158,10 @@ class WithinCheck(OfFigure):
         return _beside(limits, spread.median, spread.interval, words.rstrip().format, what, spread)
 
 
-class KnownCheck(OfFigure):
+class KnownCheck(OfColumns):
     """The columns are within ``tolerance`` of at least one known value in each row."""
 
     judge: Literal["known"]
-    columns: list[str] = Field(min_length=1)
     tolerance: Fraction
     cpu_time: bool = False
     """Whether the known values contain a machine's CPU time: the check is then skipped where CPU time costs nothing."""
@@ -195,8 +206,19 @@ class RowRatioCheck(Section):
         """The rows that it needs."""
         return [self.row, self.over]
 
+    def places(self, rows: Sequence[RowSummary], figure: str) -> dict[str, Measured | None]:
+        """The ratio of both rows' medians by column; None where a value is missing."""
+        named = {row.name: row for row in rows}
+        one, other = named.get(self.row), named.get(self.over)
+        return {
+            column: _quotient(self, one.spread(column, figure), other.spread(column, figure), "{:.3f}".format, column)
+            if one and other
+            else None
+            for column in self.columns
+        }
 
-class SlopeCheck(OfFigure):
+
+class SlopeCheck(OfColumns):
     """Over all cells of the rows and columns, the figure rises by ``min``..``max`` per unit of the figure ``x``.
 
     The line is fitted by least squares, with an intercept.
@@ -204,20 +226,17 @@ class SlopeCheck(OfFigure):
 
     judge: Literal["slope"]
     x: FigureName
-    columns: list[str] = Field(min_length=1)
     min: float
     max: float
     least_r2: float = Field(0.0, ge=0, le=1)
     """The share of the figure's variance that the line must explain."""
 
 
-class RisesCheck(OfFigure):
+class RisesCheck(OfTwo):
     """The difference of ``column`` less ``over`` becomes larger from row to row, in the order of the table. Judged by
     the medians."""
 
     judge: Literal["rises"]
-    column: str
-    over: str
 
 
 RowCheck = RatioCheck | DifferenceCheck | BoundCheck | WithinCheck | KnownCheck
@@ -240,7 +259,6 @@ def judge_table(
     table: Table,
     run: str,
     summaries: Sequence[RowSummary],
-    columns: Sequence[str],
     cells: Sequence[CellResult],
     *,
     partial: bool,
@@ -250,22 +268,16 @@ def judge_table(
     """The verdict of a table. ``cells`` has every requested cell, also the missing ones. ``partial``: a quick one or a
     selection, which may leave checks open. ``expected`` are expected failures, by check."""
     known = expected or {}
-    results = [judge_one(check, summaries, columns, cells, engine, known.get(check.name)) for check in table.checks]
+    results = [judge_one(check, summaries, cells, engine, known.get(check.name)) for check in table.checks]
     judged = {check.check for check in table.checks if isinstance(check, EachRunCheck) and check.rows is None}
     # Where the table judges every check of its runs over all of them, no run need be asked again.
     if not judged or not all(set(cell.record.checks) <= judged for cell in cells):
         results.insert(0, judge_runs(cells))
-    return verdict_over(results, cells, table.name, run, columns, partial=partial)
+    return verdict_over(results, cells, table.name, run, partial=partial)
 
 
 def verdict_over(
-    results: Sequence[CheckResult],
-    cells: Sequence[CellResult],
-    name: str,
-    run: str,
-    columns: Sequence[str],
-    *,
-    partial: bool,
+    results: Sequence[CheckResult], cells: Sequence[CellResult], name: str, run: str, *, partial: bool
 ) -> Verdict:
     """The verdict over the checks' results, and the runs that they are about."""
     trust = Trust.of(
@@ -282,7 +294,7 @@ def verdict_over(
         checks=list(results),
         trust=trust,
         duration_s=None,
-        policy=", ".join(columns),
+        policy=", ".join(dict.fromkeys(cell.at["column"] for cell in cells)),
     )
 
 
@@ -295,7 +307,6 @@ def _part(result: CheckResult) -> Status:
 def judge_one(
     check: TableCheck,
     summaries: Sequence[RowSummary],
-    columns: Sequence[str],
     cells: Sequence[CellResult],
     engine: str = DEFAULT,
     expected: ExpectedFailure | None = None,
@@ -315,14 +326,12 @@ def judge_one(
         return judge_each_run(check, mine, expected)
     rows = [row for row in summaries if check.rows is None or row.name in check.rows]
     figure = check.figure or next((name for row in summaries for name in row.cells), "")
-    if isinstance(check, RowRatioCheck):
-        result = _judge_row_ratio(check, rows, figure)
-    elif isinstance(check, RisesCheck):
+    if isinstance(check, RisesCheck):
         result = _judge_rises(check, rows, figure)
     elif isinstance(check, SlopeCheck):
         result = _judge_slope(check, rows, figure)
     else:
-        result = _judge_rows(check, rows, columns, figure)
+        result = _judge_places(check, rows, figure)
     result = result.expected_to_fail(expected)
     apart = [cell for cell in mine if cell.standing != Status.PASS]
     if not apart:
@@ -338,7 +347,7 @@ def judge_one(
 
 def cells_of(check: TableCheck, cells: Sequence[CellResult]) -> list[CellResult]:
     """The cells that a check is about: those of its rows, in its columns."""
-    columns = _columns_of(check)
+    columns = None if isinstance(check, EachRunCheck) else check.columns
     return [
         cell
         for cell in cells
@@ -346,31 +355,29 @@ def cells_of(check: TableCheck, cells: Sequence[CellResult]) -> list[CellResult]
     ]
 
 
-def _columns_of(check: TableCheck) -> list[str] | None:
-    if isinstance(check, EachRunCheck):
-        return None
-    return [check.column, check.over] if isinstance(check, RatioCheck | DifferenceCheck | RisesCheck) else check.columns
-
-
-def _judge_rows(check: RowCheck, rows: Sequence[RowSummary], columns: Sequence[str], figure: str) -> CheckResult:
-    needed = _columns_of(check) or []
-    wanted = needed[:1] if isinstance(check, RatioCheck | DifferenceCheck) else needed
-    places = [(f"{row.name} {column}", check.at(row, column, figure)) for row in rows for column in wanted]
-    there = {name: found for name, found in places if found}
-    reported: dict[Status, list[str]] = {Status.FAIL: [], Status.INCONCLUSIVE: [], Status.PASS: []}
+def _judge_places(check: RowCheck | RowRatioCheck, rows: Sequence[RowSummary], figure: str) -> CheckResult:
+    """Each place (a row and column, or a column over two rows) by its value or interval; open where one has none."""
+    if isinstance(check, RowRatioCheck):
+        places, which = check.places(rows, figure), f", row {check.row} over row {check.over}"
+    else:
+        wanted, which = check.columns[:1] if isinstance(check, OfTwo) else check.columns, ""
+        places = {f"{row.name} {column}": check.at(row, column, figure) for row in rows for column in wanted}
+    there = {name: found for name, found in places.items() if found}
+    texts: dict[Status, list[str]] = {Status.FAIL: [], Status.INCONCLUSIVE: [], Status.PASS: []}
     for found in there.values():
-        reported[found.found].append(found.text)
-    figures, failing = _figures(there), _failing(there)
+        texts[found.found].append(found.text)
+    figures, failing = _figures(there), {name: of for name, of in there.items() if of.found == Status.FAIL}
+    decided = {name: (rounded(of.value), of.interval) for name, of in failing.items()}
     if isinstance(check, KnownCheck):  # its figures are errors; what was measured stands beside them
         spreads = {name: found.behind[0] for name, found in there.items()}
         figures["medians"] = {name: rounded(spread.median or 0) for name, spread in spreads.items()}
         figures["median_intervals"] = {
             name: list(spreads[name].interval or ()) for name in figures.get("intervals", ())
         }
-        failing = {name: (rounded(spreads[name].median or 0), spreads[name].interval) for name in failing}
-    said = [_told(found, "; ".join(texts)) for found, texts in reported.items() if texts]
+        decided = {name: (figures["medians"][name], spreads[name].interval) for name in failing}
+    said = [_told(found, "; ".join(of), which) for found, of in texts.items() if of]
     said += _how_sure(there)
-    if absent := [column for column in needed if column not in columns]:
+    if absent := [column for column in check.columns if rows and column not in rows[0].cells[figure]]:
         said.append(Message("cells.no-column", f"Not decided: there is no column {', '.join(absent)}."))
     elif len(there) < len(places) or not places:
         said.append(
@@ -380,28 +387,26 @@ def _judge_rows(check: RowCheck, rows: Sequence[RowSummary], columns: Sequence[s
                 "too few, or 0.",
             )
         )
+    status: Status = worst(found.found for found in there.values())
+    if status not in (Status.FAIL, Status.INCONCLUSIVE) and (len(there) < len(places) or not places):
+        status = Status.INSUFFICIENT_DATA
+    measured: float | str | None = f"{len(texts[Status.PASS])} of {len(places)}"
+    expected = f"{len(places)} of {len(places)}"
+    if isinstance(check, RowRatioCheck):
+        each = [found.text for found in there.values()]
+        measured = rounded(next(iter(there.values())).value) if len(there) == 1 else ", ".join(each) or None
+        expected = f"{check.min:g} to {check.max:g}" if check.max is not None else f"at least {check.min:g}"
     return CheckResult.of(
-        check,
-        _status(there, complete=len(there) == len(places) > 0),
-        said[0].followed_by(*said[1:]),
-        measured=f"{len(reported[Status.PASS])} of {len(places)}",
-        expected=f"{len(places)} of {len(places)}",
-        figures=figures,
-    ).failing_at(failing)
+        check, status, said[0].followed_by(*said[1:]), measured=measured, expected=expected, figures=figures
+    ).failing_at(decided)
 
 
-def _told(found: Status, places: str) -> Message:
+def _told(found: Status, places: str, which: str) -> Message:
     if found == Status.FAIL:
-        return Message("cells.outside", f"Not: {places}.")
+        return Message("cells.outside", f"Not{which}: {places}.")
     if found == Status.INCONCLUSIVE:
-        return Message("cells.inconclusive", f"Inconclusive: {places}.")
-    return Message("cells.inside", f"Holds: {places}.")
-
-
-def _status(places: Mapping[str, Measured], *, complete: bool) -> Status:
-    """The worst of what was found; of places that hold, open where others have no value."""
-    found: Status = worst(measured.found for measured in places.values())
-    return found if complete or found in (Status.FAIL, Status.INCONCLUSIVE) else Status.INSUFFICIENT_DATA
+        return Message("cells.inconclusive", f"Inconclusive{which}: {places}.")
+    return Message("cells.inside", f"Holds{which}: {places}.")
 
 
 def _figures(places: Mapping[str, Measured]) -> dict[str, Any]:
@@ -414,10 +419,6 @@ def _figures(places: Mapping[str, Measured]) -> dict[str, Any]:
     return found
 
 
-def _failing(places: Mapping[str, Measured]) -> dict[str, tuple[float, Interval | None]]:
-    return {name: (rounded(of.value), of.interval) for name, of in places.items() if of.found == Status.FAIL}
-
-
 def _how_sure(places: Mapping[str, Measured]) -> list[Message]:
     """Sentences about the runs beside the values: the level of their intervals, or why there is none. Each names its
     places where there are others; none without places."""
@@ -427,11 +428,7 @@ def _how_sure(places: Mapping[str, Measured]) -> list[Message]:
     said = []
     if by_interval:
         levels = intervals.levels_in_words(of.interval.level for of in by_interval if of.interval)
-        said.append(
-            Message("sure.of-two", f"Decided by intervals of at least {levels}.")
-            if any(len(of.behind) > 1 for of in by_interval)
-            else Message("sure.by-intervals", f"Decided by {levels} intervals.")
-        )
+        said.append(Message("sure.by-intervals", f"Decided by intervals of at least {levels}."))
     if one:
         said.append(
             Message(
@@ -453,33 +450,6 @@ def _how_sure(places: Mapping[str, Measured]) -> list[Message]:
 
 def _which(names: Sequence[str], places: Collection[str]) -> str:
     return f" ({', '.join(names)})" if len(names) < len(places) else ""
-
-
-def _judge_row_ratio(check: RowRatioCheck, rows: Sequence[RowSummary], figure: str) -> CheckResult:
-    """One row's medians over another's, in each column; open where a value is missing."""
-    spreads = {row.name: row.cells[figure] for row in rows}
-    there: dict[str, Measured] = {}
-    for column in check.columns:
-        one, other = (spreads.get(name, {}).get(column, Spread.of([])) for name in (check.row, check.over))
-        if found := _quotient(check, one, other, "{:.3f}".format, column):
-            there[column] = found
-    each = ", ".join(found.text for found in there.values())
-    said = []
-    if there:
-        said = [Message("rows.ratio", f"Row {check.row} over row {check.over}: {each}.")]
-    said += _how_sure(there)
-    if missing := [column for column in check.columns if column not in there]:
-        said.append(
-            Message("rows.no-values", f"Not decided: no values that count, or 0, in column {', '.join(missing)}.")
-        )
-    return CheckResult.of(
-        check,
-        _status(there, complete=not missing),
-        said[0].followed_by(*said[1:]),
-        measured=rounded(next(iter(there.values())).value) if len(there) == 1 else each or None,
-        expected=f"{check.min:g} to {check.max:g}" if check.max is not None else f"at least {check.min:g}",
-        figures=_figures(there),
-    ).failing_at(_failing(there))
 
 
 def fit(check: SlopeCheck, rows: Sequence[RowSummary], figure: str) -> tuple[Line, list[tuple[float, float]]] | None:

@@ -280,9 +280,7 @@ def write(
     write_json(folder / "table.json", document)
     write_csv(summaries, columns, folder / "table.csv")
     partial = request.quick or not selection.whole
-    verdict = judge_table(
-        table, run_id, summaries, columns, cells, partial=partial, engine=request.engine, expected=expected
-    )
+    verdict = judge_table(table, run_id, summaries, cells, partial=partial, engine=request.engine, expected=expected)
     if None not in wanted.values():
         write_json(folder / "verdict.json", verdict.to_json())
     return verdict
