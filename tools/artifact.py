@@ -5,7 +5,7 @@ from __future__ import annotations
 from testbed import paths
 from testbed.study.kinds.claims import Request
 from testbed.study.kinds.claims_file import Claim, Claims, load
-from tools.reference.markdown import cell, table
+from tools.reference import cell, table
 
 FILE = paths.CHECKOUT / "docs" / "artifact.md"
 BEGIN, END = "<!-- claims: begin -->\n", "<!-- claims: end -->\n"

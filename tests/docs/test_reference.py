@@ -10,18 +10,17 @@ from testbed import paths
 from testbed.cli import app
 from testbed.judge.checks.registry import CHECKS
 from testbed.series.catalogue import CATALOGUE
-from tools.reference import __main__ as reference
-from tools.reference import checks, fields, options, series
+from tools import reference
 
 
 @pytest.mark.parametrize("name", reference.PAGES)
 def test_a_page_is_current(name: str) -> None:
-    text = (reference.FOLDER / name).read_text(encoding="utf-8")
+    text = (paths.CHECKOUT / "docs" / name).read_text(encoding="utf-8")
     assert text == reference.PAGES[name](), "python -m tools.reference makes it anew"
 
 
 def test_nothing_is_left_out() -> None:
-    told = {"checks": checks.page(), "options": options.page(), "series": series.page()}
+    told = {"checks": reference.checks(), "options": reference.options(), "series": reference.series()}
     assert [name for name in CHECKS if f"\n## {name}\n" not in told["checks"]] == []
     assert [name for name in CATALOGUE if f"| `{name}` |" not in told["series"]] == []
     assert [verb for verb in app.VERBS if f"\n## `./run.sh {verb}`\n" not in told["options"]] == []
@@ -29,19 +28,19 @@ def test_nothing_is_left_out() -> None:
 
 def test_every_key_of_a_scenario_is_told() -> None:
     schema = json.loads((paths.CHECKOUT / "schemas" / "scenario.schema.json").read_text())
-    told = fields.page() + checks.page()
+    told = reference.fields() + reference.checks()
     places = [schema, *schema["$defs"].values()]
     keys = {key for place in places for key in place.get("properties", {})}
     assert {key for key in keys if f"`{key}`" not in told} == set()
 
 
 def test_a_new_key_makes_the_page_old(monkeypatch: pytest.MonkeyPatch) -> None:
-    as_it_is = fields.schema_of
+    as_it_is = reference.schema_of
     table = as_it_is("table")
     more = {**table["properties"], "colour": {"type": "string", "description": "New."}}
     changed = {**table, "properties": more}
-    monkeypatch.setattr(fields, "schema_of", lambda kind: changed if kind == "table" else as_it_is(kind))
-    assert "| `colour` | text |  | New. |" in fields.page()
+    monkeypatch.setattr(reference, "schema_of", lambda kind: changed if kind == "table" else as_it_is(kind))
+    assert "| `colour` | text |  | New. |" in reference.fields()
 
 
 @pytest.mark.parametrize(
@@ -59,5 +58,5 @@ def test_a_new_key_makes_the_page_old(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"type": "array", "items": {"enum": [1, 2]}}, "list of `1` or `2`", "", ""),
     ],
 )
-def test_how_a_key_is_told(each: fields.Schema, form: str, default: str, about: str) -> None:
-    assert (fields.form(each, {}), fields.default(each), fields.about(each)) == (form, default, about)
+def test_how_a_key_is_told(each: reference.Schema, form: str, default: str, about: str) -> None:
+    assert (reference.form(each, {}), reference.default(each), reference.about(each)) == (form, default, about)
