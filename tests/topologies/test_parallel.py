@@ -11,7 +11,7 @@ from testbed.machine import build
 from topologies.commands import CommandFailed, in_namespace, run
 from topologies.fabric import leftover_namespaces, namespace_of
 
-CUSTOM = paths.CHECKOUT / "topologies" / "parallel.py"
+CUSTOM = paths.CHECKOUT / "topologies" / "mn.py"
 
 
 def test_a_failing_command_is_an_error() -> None:

@@ -23,7 +23,7 @@ def mininet(name: str, *arguments: Any, file: str = "", **options: Any) -> Itera
     build.build_programs()
     before = leftover_namespaces()
     custom: dict[str, Any] = {}
-    source = paths.CHECKOUT / (file or f"topologies/{name}.py")
+    source = paths.CHECKOUT / (file or "topologies/mn.py")
     exec(compile(source.read_text(), str(source), "exec"), custom)  # as mn does it, without __file__
     net = Mininet(topo=custom["topos"][name](*arguments, **options), controller=None, build=True)
     try:
