@@ -30,8 +30,8 @@ from testbed.study.checks.table import judge_one
 from testbed.study.kinds import table_file
 from testbed.study.kinds.claims_file import Claim, Claims, load
 from testbed.study.kinds.reference import FOLDER
+from testbed.study.kinds.table import variant
 from testbed.study.kinds.table_result import read_table, results_of, summaries_of
-from testbed.study.kinds.table_verify import variant
 
 ABOUT = "Made from the claims and the reference results: python -m tools.expected_failures. Not to be edited."
 LAST_PLACE = 1e-6
@@ -122,7 +122,7 @@ def _references(claims: Claims, folder: Path) -> Iterator[Reference]:
         run, verdict = file.parent, read_verdict(file.parent)
         table = read_table(run) if (run / "table.json").is_file() else None
         if table:
-            form, runs = variant(run, table["name"]), int(table["repeat"])
+            form, runs = variant(table, table["name"]), int(table["repeat"])
         elif (run / "plan.json").is_file() and not _is_a_cell(run, folder):
             plan = read_json(run / "plan.json")
             form, runs = plan.get("variant", "quick" if plan["quick"] else "full"), 1

@@ -31,7 +31,8 @@ from testbed.scenario.files import LINKS
 from testbed.scenario.kept import PROGRAM, TOPOLOGY
 from testbed.scenario.load import LoadedScenario, document_of, load, parse, plain, validated
 from testbed.scenario.model import Scenario
-from testbed.study.kinds.table_verify import asked_by, is_repeated
+from testbed.study.kinds.table import differences_from
+from testbed.study.kinds.table_file import COLUMN
 from testbed.study.ledger import kind_of as kind_of_study
 from testbed.study.own_scenario import own_file, with_kept_topology
 from testbed.study.verify import Verification
@@ -347,8 +348,9 @@ def check_table(folder: Path, recorded: Mapping[str, Any], verified: Verificatio
     if why := _why_not_checkable(commit, recorded):
         verified.unchecked.append(why)
         return
-    name = str(read_json(folder / "table.json")["name"])
-    if is_repeated(folder):
+    document = read_json(folder / "table.json")
+    name = str(document["name"])
+    if document["columns"] == [COLUMN]:
         place, there = _scenario_of(commit, name)
     else:
         place = f"scenarios/tables/{name}.yaml"
@@ -362,7 +364,7 @@ def check_table(folder: Path, recorded: Mapping[str, Any], verified: Verificatio
         found: list[Message]
         try:
             with confine.to(Path(scratch), folder):
-                found = [*asked_by(folder, file)]
+                found = [*differences_from(str(file), folder)]
         except BadInput as error:
             found = [error.said]
     verified.differences.extend(one.at(f"commit {_short(commit)}, {place}") for one in found)

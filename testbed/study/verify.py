@@ -22,7 +22,7 @@ from testbed.study import ledger
 from testbed.study.hosts import fitness
 
 MODULES: Mapping[str, str] = {
-    "table": "testbed.study.kinds.table_verify",
+    "table": "testbed.study.kinds.table",
     "sweep": "testbed.study.kinds.sweep",
     "comparison": "testbed.study.kinds.compare",
     "cross-check": "testbed.study.kinds.cross_check",

@@ -156,7 +156,7 @@ def table_folder(place: Path, name: str, *, is_scenario: bool) -> Path:
     tables.keep(loaded, place)
     rows, columns = ([row.name for row in loaded.table.rows], [str(c.name) for c in loaded.table.columns])
     (place / "matrix.json").write_text(json.dumps({"rows": rows, "columns": columns, "repeat": 3}))
-    table = {"name": loaded.table.name, "quick": True, "overrides": list(loaded.overrides)}
+    table = {"name": loaded.table.name, "quick": True, "columns": columns, "overrides": list(loaded.overrides)}
     (place / "table.json").write_text(json.dumps(table))
     return place
 

@@ -24,6 +24,7 @@ from testbed.scenario.load import load
 from testbed.scenario.model import Scenario
 from testbed.study.kinds import reference
 from testbed.study.kinds import sweep_file as sweeps
+from testbed.study.kinds import table as table_run
 from testbed.study.kinds import table_file as tables
 from testbed.study.kinds.claims_file import Claims
 from testbed.study.kinds.claims_file import load as load_claims
@@ -282,8 +283,8 @@ def test_a_name_on_the_command_line_is_only_a_name(tmp_path: Path, name: str) ->
             continue  # a new study, and all rows
         with raises(BadInput, "resume.bad-id"):
             begin(tmp_path / "results" / "table", "table", {}, asked)
-        with raises(BadInput, "table.no-such-part", what="rows"):
-            tables.select("rows", asked, ["a"])
+        with raises(BadInput, "table.no-such-part", kind="row"):
+            table_run.chosen("row", asked, ["a"])
     with pytest.raises(BadInput):
         load("startup", [f"{name}=1"])
     with pytest.raises(BadInput):

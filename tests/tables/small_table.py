@@ -9,10 +9,9 @@ from typing import Any
 
 from testbed.engines import Programs
 from testbed.judge.checks.result import Trust, Verdict
-from testbed.planning.resolve import Choices
 from testbed.study.cell import ScenarioCell
-from testbed.study.kinds.table import TableRequest, cells_of, select
-from testbed.study.kinds.table_file import LoadedTable, Selection, load
+from testbed.study.kinds.table import Selection, TableRequest, select
+from testbed.study.kinds.table_file import load
 from testbed.study.kinds.table_result import Place, read_cell
 from testbed.study.result import CellResult
 
@@ -47,12 +46,10 @@ quick: {rows.far.set.transfer: 1MiB}
 class Matrix:
     """A table's cells at any place."""
 
-    loaded: LoadedTable
     selection: Selection
-    choices: Choices
 
     def cells(self, *places: tuple[str, str, int]) -> list[ScenarioCell]:
-        return cells_of(self.loaded, self.selection, PROGRAMS, self.choices, [Place(*place) for place in places])
+        return self.selection.cells(PROGRAMS, [Place(*place) for place in places])
 
     def cell(self, row: str, column: str, repetition: int = 1) -> ScenarioCell:
         return self.cells((row, column, repetition))[0]
@@ -61,8 +58,8 @@ class Matrix:
 def matrix_of(name: str, *assignments: str, quick: bool = False, engine: str = "mininet") -> Matrix:
     loaded = load(name, assignments, quick=quick)
     every_row = ",".join(row.name for row in loaded.table.rows)
-    selection = select(loaded, TableRequest(rows=every_row), POLICIES)
-    return Matrix(loaded, selection, Choices(quick=quick, engine=engine))
+    request = TableRequest(rows=every_row, link="relay", engine=engine, quick=quick)
+    return Matrix(select(loaded, request, POLICIES))
 
 
 def outcome_by(run: Path) -> CellResult:

@@ -16,8 +16,8 @@ from testbed.judge.figures import GOODPUT
 from testbed.plan.duration import expected_transfer_s
 from testbed.scenario.files import is_table, tables
 from testbed.study.kinds import table as table_run
-from testbed.study.kinds.table import TableRequest
-from testbed.study.kinds.table_file import Column, Row, Selection, load, scenario_of, select
+from testbed.study.kinds.table import Selection, TableRequest, chosen
+from testbed.study.kinds.table_file import Column, Row, load, scenario_of
 from testbed.study.record import read_record
 from tests.raises import Containing, Said, raises
 from tests.tables.small_table import POLICIES, matrix_of, write_run
@@ -28,7 +28,7 @@ def all_scenarios(name: str) -> None:
     matrix = matrix_of(name)
     for row in matrix.selection.rows.values():
         for column in matrix.selection.columns.values():
-            scenario_of(matrix.loaded, row, column)
+            scenario_of(matrix.selection.loaded, row, column)
 
 
 @pytest.mark.parametrize("path", tables(), ids=lambda path: path.stem)
@@ -42,7 +42,7 @@ def test_every_cell_of_every_shipped_table_has_a_plan(path: Path, quick: bool) -
             assert plan["scenario"] == path.stem == scenario.scenario.name
             # In virtual time there may be no database.
             assert {check["judge"] for check in plan["checks"]} - {"points_stored"}
-            assert plan["seed"] == matrix.loaded.table.seed + 1
+            assert plan["seed"] == matrix.selection.loaded.table.seed + 1
             if plan["traffic"] == "ncp":
                 assert plan["sessions"][0]["policy"] == (column.carrier or name)
 
@@ -142,17 +142,17 @@ def test_each_cell_is_run_once_and_a_repetition_is_a_whole_table(rows: int, colu
     of_rows, of_columns = (
         {name: kind(name=name) for name in of} for kind, of in zip((Row, Column), names, strict=True)
     )
-    planned = Selection(of_rows, of_columns, repeat, whole=True).places()
+    planned = Selection(load("speed-table"), TableRequest(), of_rows, of_columns, repeat, whole=True).places()
     assert len(planned) == len(set(planned)) == rows * columns * repeat
     assert [cell.repetition for cell in planned] == sorted(cell.repetition for cell in planned)
     assert len({cell.folder for cell in planned}) == len(planned)
 
 
 def test_a_selection_keeps_the_tables_order_and_names_what_there_is() -> None:
-    assert select("rows", "3, 1", ["1", "2", "3"]) == ["1", "3"]
-    assert select("rows", "", ["1", "2"]) == ["1", "2"]
-    with raises(BadInput, "table.no-such-part", what="rows", kind="row", name="4", known="1, 2"):
-        select("rows", "4", ["1", "2"])
+    assert chosen("row", "3, 1", ["1", "2", "3"]) == ["1", "3"]
+    assert chosen("row", "", ["1", "2"]) == ["1", "2"]
+    with raises(BadInput, "table.no-such-part", kind="row", name="4"):
+        chosen("row", "4", ["1", "2"])
 
 
 def test_a_quick_table_may_leave_rows_out_and_any_can_be_asked_for() -> None:

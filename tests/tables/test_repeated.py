@@ -13,10 +13,9 @@ from testbed.judge import expected_failures
 from testbed.judge.status import Status
 from testbed.study.checks.each_run import EachRunCheck, judge_each_run
 from testbed.study.kinds import table as table_run
-from testbed.study.kinds.table import TableRequest, select
+from testbed.study.kinds.table import TableRequest, select, variant
 from testbed.study.kinds.table_file import first_run, repeated, scenario_of
-from testbed.study.kinds.table_result import Place, missing
-from testbed.study.kinds.table_verify import variant
+from testbed.study.kinds.table_result import Place, missing, read_table
 from testbed.study.result import CellResult
 from testbed.study.verify import VerifyRequest, verify
 from tests.raises import raises
@@ -271,6 +270,6 @@ def test_an_expected_failure_written_into_a_result_with_changes_is_seen(
                 check |= {"outcome": "xfail", "xfail": listed[check["name"]].model_dump(mode="json")}
         (folder / "verdict.json").write_text(json.dumps(document))
         found = verify(VerifyRequest(folder, tmp_path / f"again-{bool(changes)}", rerun=False, same_code=True))
-        codes[variant(folder, name)] = {difference.code for difference in found.differences}
+        codes[variant(read_table(folder), name)] = {difference.code for difference in found.differences}
     assert "difference.expected-failure" not in codes["quick"]
     assert "difference.expected-failure" in codes["changed"]

@@ -17,7 +17,7 @@ from testbed.runtime.interrupts import Interrupted, interruptible
 from testbed.runtime.progress import Progress
 from testbed.study.cell import ScenarioCell
 from testbed.study.kinds import table as table_run
-from testbed.study.kinds.table import TableRequest, select
+from testbed.study.kinds.table import TableRequest
 from testbed.study.kinds.table_file import KEPT_AS, load
 from testbed.study.kinds.table_result import in_table
 from testbed.study.ledger import LEDGER, Ledger, differences_of
@@ -25,7 +25,7 @@ from testbed.study.record import RunRecord, read_record
 from testbed.study.result import result_of
 from testbed.study.run import run_cells, should_retry
 from tests.raises import raises
-from tests.tables.small_table import POLICIES, SMALL, matrix_of, write_run
+from tests.tables.small_table import PROGRAMS, SMALL, matrix_of, write_run
 
 
 def change_verdict(run: Path, **changes: Any) -> None:
@@ -137,8 +137,8 @@ def test_a_table_that_is_gone_on_with_is_judged_by_the_checks_of_now(
 
     def folder_of(text: str, resume: str) -> Path:
         Path(small).write_text(text)
-        loaded, asked = load(small), TableRequest(resume=resume)
-        return table_run.folder_of(loaded, asked, select(loaded, asked, POLICIES), [], paths.results())[1]
+        asked = TableRequest(resume=resume, engine="sim")
+        return table_run.begin(load(small), asked, PROGRAMS, paths.results()).folder
 
     begun = folder_of(SMALL, "")
     stricter = SMALL.replace("min: 1}", "min: 2}")

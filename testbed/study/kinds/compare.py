@@ -27,8 +27,7 @@ from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario, load
 from testbed.study.cell import CELLS, ScenarioCell, ready
 from testbed.study.checks.better import SCHEMA, SHOWN, Comparison, Group, Run, judge, of_checks
-from testbed.study.kinds.table import TableRequest
-from testbed.study.kinds.table_file import requested
+from testbed.study.kinds.table import TableRequest, places_requested
 from testbed.study.kinds.table_result import read_table, results_of
 from testbed.study.ledger import kind_of
 from testbed.study.programs import OfCommit, programs
@@ -104,7 +103,7 @@ def _runs_in(folder: Path) -> Iterator[tuple[Path | None, str]]:
     elif kind_of(folder) == "table":
         document = read_table(folder) if (folder / "table.json").is_file() else {"outcomes": []}
         not_here = {cell.cell for cell in results_of(document) if cell.status == Status.UNSUPPORTED}
-        for place in requested(folder)[1].by_place():
+        for place in places_requested(folder):
             run = run_that_counts(folder / place.folder)
             if run or place.cell not in not_here:
                 yield run, f"row {place.row} {place.column}"

@@ -32,8 +32,8 @@ from testbed.study import ledger
 from testbed.study.cell import CELLS, Cell, ScenarioCell, folder_of, ready, refuse_unsupported
 from testbed.study.checks.agrees import Agreement, compare_figures, compare_runs, compare_tables, with_first
 from testbed.study.kinds import table, table_file
-from testbed.study.kinds.table import TableRequest
-from testbed.study.kinds.table_file import LoadedTable, Table, requested
+from testbed.study.kinds.table import TableRequest, places_requested
+from testbed.study.kinds.table_file import LoadedTable, Table
 from testbed.study.kinds.table_result import read_table, results_of
 from testbed.study.report import page, plots
 from testbed.study.run import Begun, StudySpec, run_study
@@ -196,7 +196,7 @@ def _of_cells(folder: Path, document: Mapping[str, Any]) -> Status:
         else status_of_cell(cell.record.checks, cell.standing)
         for cell in results_of(document)
     }
-    return worst(each_of((place.cell for place in requested(folder)[1].by_place()), found))
+    return worst(each_of((place.cell for place in places_requested(folder)), found))
 
 
 DOCUMENTS: Documents = {"cross-check.json": read_json}

@@ -1,9 +1,9 @@
-"""A table from its file to its verdict: set up, run or resume its cells, judge, report."""
+"""A table from its file to its verdict: set up, run or resume its cells, judge, report; and rederived from its runs."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,25 +13,40 @@ from typing_extensions import TypedDict
 from testbed import engines, paths, traffic
 from testbed.documents import entry_of, read_json, write_json
 from testbed.engines import Engine, Options, Programs
+from testbed.errors import BadInput
 from testbed.judge import expected_failures
 from testbed.judge.checks import planned
 from testbed.judge.checks.result import Verdict
 from testbed.judge.expected_failures import ExpectedFailure
 from testbed.judge.figures import GOODPUT, unit_of
-from testbed.judge.status import Status
+from testbed.judge.status import Status, current_table
+from testbed.judge.verify import Difference, differences, read_verdict, unlisted
 from testbed.machine import Need
+from testbed.message import Message, Messages, unknown
 from testbed.plan.duration import expected_transfer_s
 from testbed.plan.engines import DEFAULT
-from testbed.plan.model import Plan
+from testbed.plan.model import Plan, Variant
 from testbed.planning.resolve import Choices
-from testbed.planning.sessions import PolicyFacts
 from testbed.runtime.progress import Progress
-from testbed.scenario.load import plain
+from testbed.scenario import load as scenarios
+from testbed.scenario.files import read
+from testbed.scenario.load import parse, plain
 from testbed.scenario.quick import variant_of
 from testbed.study.cell import ScenarioCell, ready, refuse_if_none_can_be_made
-from testbed.study.checks.table import DifferenceCheck, RatioCheck, judge_table
-from testbed.study.kinds import table_file
-from testbed.study.kinds.table_file import GainPlot, LoadedTable, Selection, Table, scenario_of
+from testbed.study.checks.table import OfTwo, RisesCheck, judge_table
+from testbed.study.kinds.table_file import (
+    COLUMN,
+    KEPT_AS,
+    Column,
+    GainPlot,
+    LoadedTable,
+    Row,
+    columns_of,
+    keep,
+    load,
+    repeated,
+    scenario_of,
+)
 from testbed.study.kinds.table_result import (
     SCHEMA,
     Outcome,
@@ -40,12 +55,17 @@ from testbed.study.kinds.table_result import (
     in_table,
     missing,
     outcomes_of,
+    read_cell,
+    read_table,
+    results_of,
     summarise,
     write_csv,
 )
+from testbed.study.ledger import request_of
 from testbed.study.report import page, points
 from testbed.study.result import CellResult
 from testbed.study.run import Begun, StudySpec, run_study
+from testbed.study.verify import Documents, Verification, VerifyRequest
 
 GOODPUTS_BPS = {GOODPUT: 8 * 2**20, "goodput_mbps": 1e6, "goodput_bps": 1, "throughput_mbps": 1e6}
 """Figures that links bound, and the bits per second in one of their unit."""
@@ -98,27 +118,92 @@ class TableRequest:
         return engines.named(self.engine).choices(self.options)
 
 
-def cells_of(
-    loaded: LoadedTable, selection: Selection, programs: Programs, choices: Choices, places: Sequence[Place]
-) -> list[ScenarioCell]:
-    """The cell of each place; repetitions have the next seeds."""
-    rows, columns = selection.rows, selection.columns
-    scenarios = {
-        (row, column): scenario_of(loaded, rows[row], columns[column])
-        for row, column in dict.fromkeys((place.row, place.column) for place in places)
-    }
+def places_of(rows: Mapping[str, int | None], columns: Iterable[str], repeat: int) -> list[Place]:
+    """Row by row, the repetitions of a place one after the other. ``rows`` have the most repetitions by name."""
     return [
-        ScenarioCell(
-            place.at,
-            scenarios[place.row, place.column],
-            replace(choices, seed=loaded.table.seed + place.repetition - 1),
-            programs,
-            columns[place.column].carrier,
-            columns[place.column].congestion_control,
-            name=str(place),
-        )
-        for place in places
+        Place(row, column, repetition)
+        for row, most in rows.items()
+        for column in columns
+        for repetition in range(1, min(most or repeat, repeat) + 1)
     ]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The rows, columns and repetitions of a table that are run."""
+
+    loaded: LoadedTable
+    request: TableRequest
+    rows: Mapping[str, Row]
+    columns: Mapping[str, Column]
+    repeat: int
+    whole: bool
+
+    def places(self) -> list[Place]:
+        """Places in the order of their runs: whole tables one after the other, so that changes of the machine in the
+        meantime meet all rows and columns alike."""
+        every = places_of({row.name: row.repeat for row in self.rows.values()}, self.columns, self.repeat)
+        return sorted(every, key=lambda place: place.repetition)
+
+    def cells(self, programs: Programs, places: Sequence[Place] = ()) -> list[ScenarioCell]:
+        """The cell of each place, by default all; repetitions have the next seeds."""
+        rows, columns, choices = self.rows, self.columns, self.request.choices
+        places = places or self.places()
+        scenarios = {
+            (row, column): scenario_of(self.loaded, rows[row], columns[column])
+            for row, column in dict.fromkeys((place.row, place.column) for place in places)
+        }
+        return [
+            ScenarioCell(
+                place.at,
+                scenarios[place.row, place.column],
+                replace(choices, seed=self.loaded.table.seed + place.repetition - 1),
+                programs,
+                columns[place.column].carrier,
+                columns[place.column].congestion_control,
+                name=str(place),
+            )
+            for place in places
+        ]
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Options and values that determine its runs."""
+        how = {key: getattr(self.request, key) for key in ("runtime", "link", "engine", "quick")}
+        return {
+            "rows": list(self.rows),
+            "columns": list(self.columns),
+            "repeat": self.repeat,
+            **how,
+            "cells": plain(self.loaded.document["cells"]),
+            "settings": {name: plain(dict(row.set)) for name, row in self.rows.items()},
+            "overrides": list(self.loaded.overrides),
+        }
+
+
+def select(loaded: LoadedTable, request: TableRequest, policies: Iterable[str]) -> Selection:
+    """Raises :class:`BadInput` for a row or column that there is none of."""
+    rows = {row.name: row for row in loaded.table.rows}
+    columns = columns_of(loaded.table, policies)
+    chosen_rows = chosen("row", request.rows or ",".join(loaded.table.only or ()), rows)
+    chosen_columns = chosen("column", request.columns, columns)
+    return Selection(
+        loaded,
+        request,
+        {name: rows[name] for name in chosen_rows},
+        {name: columns[name] for name in chosen_columns},
+        request.repeat or loaded.table.repeat,
+        whole=len(chosen_rows) == len(rows) and len(chosen_columns) == len(columns),
+    )
+
+
+def chosen(kind: str, requested: str, known: Collection[str]) -> list[str]:
+    """``1,3`` of what there is, in the table's order; all without anything. BadInput names what there is not."""
+    names = [part.strip() for part in requested.split(",") if part.strip()]
+    for name in names:
+        if name not in known:
+            raise BadInput.of(unknown("table.no-such-part", kind, name, known)).at(f"--{kind}s")
+    return [name for name in known if not names or name in names]
 
 
 def _describe(result: CellResult, figure: str) -> str:
@@ -130,27 +215,12 @@ def _describe(result: CellResult, figure: str) -> str:
     return f"{value}{record.status}{again}{why}"
 
 
-def select(loaded: LoadedTable, request: TableRequest, policies: PolicyFacts) -> Selection:
-    """Raises :class:`BadInput` for a row or column that there is none of."""
-    rows = {row.name: row for row in loaded.table.rows}
-    columns = table_file.columns_of(loaded.table, list(policies))
-    chosen_rows = table_file.select("rows", request.rows or ",".join(loaded.table.only or ()), list(rows))
-    chosen_columns = table_file.select("columns", request.columns, list(columns))
-    return Selection(
-        {name: rows[name] for name in chosen_rows},
-        {name: columns[name] for name in chosen_columns},
-        request.repeat or loaded.table.repeat,
-        whole=len(chosen_rows) == len(rows) and len(chosen_columns) == len(columns),
-    )
-
-
 def plans_of(loaded: LoadedTable, request: TableRequest, programs: Programs | None = None) -> list[tuple[Place, Plan]]:
     """Every cell that would be run with its plan; all is validated on the way. ``programs``: where they are there
     already."""
     programs = programs or engines.named(request.engine).prepare_plans(Progress())
     selection = select(loaded, request, programs.policies)
-    cells = cells_of(loaded, selection, programs, request.choices, selection.places())
-    return [(place, cell.plan) for place, cell in zip(selection.places(), cells, strict=True)]
+    return [(place, cell.plan) for place, cell in zip(selection.places(), selection.cells(programs), strict=True)]
 
 
 def tell(loaded: LoadedTable, request: TableRequest) -> None:
@@ -161,14 +231,12 @@ def tell(loaded: LoadedTable, request: TableRequest) -> None:
     print(f"{len(planned)} runs, {sum(seconds for _, seconds in planned) / 60:.1f} min of transfer")
 
 
-def run(
-    loaded: LoadedTable, request: TableRequest, progress: Progress | None = None, base: Path | None = None
-) -> Verdict:
-    """Everything; the table's verdict is in its result folder, too: below ``base``, if that is given."""
+def run(loaded: LoadedTable, request: TableRequest, progress: Progress | None = None) -> Verdict:
+    """Everything; the table's verdict is in its result folder, too."""
     progress = progress or Progress()
     engine = engines.named(request.engine)
     programs = ready(engine, request.options, progress, loaded.table.name, further_needs(loaded, engine))
-    begun = begin(loaded, request, programs, base or paths.results())
+    begun = begin(loaded, request, programs, paths.results())
     results: dict[str, CellResult] = {}
     resume_by, each = f"add --resume {begun.folder.name} to the same command", lambda of: results.update({of.cell: of})
     try:
@@ -188,25 +256,28 @@ def begin(loaded: LoadedTable, request: TableRequest, programs: Programs, result
         BadInput: something is wrong with a cell, or with what is to be resumed.
         Unsupported: none of its cells can be run here.
     """
-    engine, name = engines.named(request.engine), loaded.table.name
+    engine, table = engines.named(request.engine), loaded.table
     selection = select(loaded, request, programs.policies)
-    cells = cells_of(loaded, selection, programs, request.choices, selection.places())
-    refuse_if_none_can_be_made(cells)  # what is wrong with any of them is told before anything is made
-    bounds = _bounds(loaded.table, cells)
-    spec, folder = folder_of(loaded, request, selection, cells, results)
+    cells = selection.cells(programs)
+    refuse_if_none_can_be_made(cells)  # a mistake in any of them is reported before anything is run
+    bounds = _bounds(table.figures, cells)
+    how = engine.describe(cells[0].plan, request.options)[0]
+    spec = StudySpec("table", table.name, cells, selection.identity, how, sum(cell.transfer_s for cell in cells))
+    folder = spec.begin(results / table.name, request.resume, whole=selection.whole)
+    keep(loaded, folder)  # its checks, by which it is judged from here on
     form = variant_of(changed=loaded.changed, quick=request.quick)
-    expected = expected_failures.read().of_run(name, engine.name, form)
+    expected = expected_failures.read().of_run(table.name, engine.name, form)
 
     def finish(results: Mapping[str, CellResult]) -> Verdict:
         found = [in_table(result) for result in results.values()]
-        verdict = write(loaded, request, selection, bounds, folder, folder.name, found, expected)
+        verdict = write(selection, bounds, folder, folder.name, found, expected)
         if len(results) == len(cells):
             if endpoint := engine.database():
                 points.store(endpoint, read_json(folder / "table.json"), form, time.time_ns())
             page.write_table(folder)
         return verdict
 
-    return Begun(spec, folder, finish, lambda result: _describe(result, loaded.table.figures[0]))
+    return Begun(spec, folder, finish, lambda result: _describe(result, table.figures[0]))
 
 
 def further_needs(loaded: LoadedTable, engine: Engine) -> frozenset[Need]:
@@ -217,33 +288,7 @@ def further_needs(loaded: LoadedTable, engine: Engine) -> frozenset[Need]:
     return frozenset[Need]().union(*(traffic.named(carrier).needs for carrier in carriers))
 
 
-def folder_of(
-    loaded: LoadedTable, request: TableRequest, selection: Selection, cells: Sequence[ScenarioCell], results: Path
-) -> tuple[StudySpec, Path]:
-    """The table as a study, and its result folder in ``results``: a new one, or that of a table to resume; raises
-    BadInput."""
-    identity = {
-        "rows": list(selection.rows),
-        "columns": list(selection.columns),
-        "repeat": selection.repeat,
-        "runtime": request.runtime,
-        "link": request.link,
-        "engine": request.engine,
-        "quick": request.quick,
-        "cells": plain(loaded.document["cells"]),
-        "settings": {name: plain(dict(row.set)) for name, row in selection.rows.items()},
-        "overrides": list(loaded.overrides),
-    }
-    how = engines.named(request.engine).describe(cells[0].plan, request.options)[0] if cells else ""
-    spec = StudySpec("table", loaded.table.name, cells, identity, how, sum(cell.transfer_s for cell in cells))
-    folder = spec.begin(results / loaded.table.name, request.resume, whole=selection.whole)
-    table_file.keep(loaded, folder)  # its checks, by which it is judged from here on
-    return spec, folder
-
-
 def write(
-    loaded: LoadedTable,
-    request: TableRequest,
     selection: Selection,
     bounds: Mapping[str, Mapping[str, float]],
     folder: Path,
@@ -253,10 +298,9 @@ def write(
 ) -> Verdict:
     """``table.json``, ``table.csv`` and, when all cells are there, ``verdict.json``: a table that is not complete has
     figures, but no verdict. ``expected`` are expected failures, by check."""
-    table, columns = loaded.table, list(selection.columns)
+    table, request, columns = selection.loaded.table, selection.request, list(selection.columns)
     made = {found.cell: found for found in results}
-    wanted = {place: made.get(place.cell) for place in selection.places()}
-    cells = [found or missing(place) for place, found in wanted.items()]
+    cells = [made.get(place.cell) or missing(place) for place in selection.places()]
     summaries = summarise(table, list(selection.rows), columns, bounds, cells)
     document: Document = {
         "schema": SCHEMA,
@@ -269,10 +313,10 @@ def write(
         "engine": request.engine,
         "quick": request.quick,
         "repeat": selection.repeat,
-        "overrides": list(loaded.overrides),
+        "overrides": list(selection.loaded.overrides),
         "columns": columns,
         "rows": [asdict(summary) for summary in summaries],
-        "ratios": _ratios(loaded, columns),
+        "ratios": _ratios(selection),
         "plots": [plot.model_dump() for plot in table.plots],
         "findings": table.findings,
         "outcomes": outcomes_of(cells),
@@ -281,25 +325,137 @@ def write(
     write_csv(summaries, columns, folder / "table.csv")
     partial = request.quick or not selection.whole
     verdict = judge_table(table, run_id, summaries, cells, partial=partial, engine=request.engine, expected=expected)
-    if None not in wanted.values():
+    if len(made) == len(cells):
         write_json(folder / "verdict.json", verdict.to_json())
     return verdict
 
 
-def _ratios(loaded: LoadedTable, columns: Sequence[str]) -> list[tuple[str, str]]:
+def _ratios(selection: Selection) -> list[tuple[str, str]]:
     """Pairs of columns to be compared: those of the checks, and each of NCP's with each of its peers."""
-    pairs = [(c.column, c.over) for c in loaded.table.checks if isinstance(c, (DifferenceCheck, RatioCheck))]
-    peers = [str(c.name) for c in loaded.table.columns if c.carrier]
+    table, columns = selection.loaded.table, selection.columns
+    pairs = [(c.column, c.over) for c in table.checks if isinstance(c, OfTwo) and not isinstance(c, RisesCheck)]
+    peers = [str(c.name) for c in table.columns if c.carrier]
     pairs += [(column, peer) for peer in peers for column in columns if column not in peers]
     return [(a, b) for a, b in dict.fromkeys(pairs) if a in columns and b in columns]
 
 
-def _bounds(table: Table, cells: Sequence[ScenarioCell]) -> dict[str, dict[str, float]]:
-    """Bounds of each row's payload by its links, from its first cell, for the table's figures that are a goodput."""
+def _bounds(figures: Sequence[str], cells: Sequence[ScenarioCell]) -> dict[str, dict[str, float]]:
+    """Bounds of each row's payload by its links, from its first cell, for figures that are a goodput."""
     first = {cell.at["row"]: cell.plan for cell in reversed(cells)}
     bounds_bps = {row: planned.bound_bps(plan, plan["sessions"][0]) for row, plan in first.items()}
-    figures = [figure for figure in table.figures if figure in GOODPUTS_BPS]
     return {
-        row: {figure: round(bound_bps / GOODPUTS_BPS[figure], 6) for figure in figures}
-        for row, bound_bps in bounds_bps.items()
+        row: {name: round(bps / GOODPUTS_BPS[name], 6) for name in figures if name in GOODPUTS_BPS}
+        for row, bps in bounds_bps.items()
     }
+
+
+def places_requested(folder: Path) -> list[Place]:
+    """The places that a table's result folder was to have, row by row; BadInput where a file is missing or broken."""
+    names, file = request_of(folder), folder / KEPT_AS
+    most = {row.name: row.repeat for row in load(str(file)).table.rows} if file.is_file() else {}
+    return places_of({row: most.get(row) for row in names["rows"]}, names["columns"], int(names["repeat"]))
+
+
+def requested(folder: Path) -> Selection:
+    """The table as its result folder keeps it, and what was requested of it; BadInput where a file is missing or
+    broken."""
+    names, file, document = request_of(folder), folder / KEPT_AS, read_table(folder)
+    if not file.is_file():
+        raise BadInput(
+            "table.no-request",
+            f"{folder}: has no {KEPT_AS}, which has the request",
+            f"Verify its runs: {folder}/cells/*/*/*/*-*",
+        )
+    loaded = replace(load(str(file)), overrides=tuple(document["overrides"]))
+    own = {column.name for column in loaded.table.columns}
+    rows, columns = (",".join(names[key]) for key in ("rows", "columns"))
+    request = TableRequest(int(names["repeat"]), rows, columns, engine=document["engine"], quick=document["quick"])
+    selection = select(loaded, request, [name for name in names["columns"] if name not in own])
+    return replace(selection, whole=bool(names.get("whole", True)))
+
+
+DOCUMENTS: Documents = {
+    "table.json": lambda path: read_table(path.parent),
+    "table.csv": lambda path: current_table(read(path)),
+    "verdict.json": lambda path: read_verdict(path.parent).to_json(),
+}
+
+
+def write_again(request: VerifyRequest) -> Verification:
+    """Write the documents by the table's runs; cells that this machine could not run are taken from the record. Raises
+    BadInput where a file is missing or broken."""
+    folder = request.folder
+    recorded, document, selection = read_verdict(folder), read_table(folder), requested(folder)
+    results = list(_results(folder, document, selection))
+    bounds = {row["name"]: row["bounds"] for row in document["rows"]}
+    again = write(selection, bounds, request.into, document["run"], results, recorded.expected)
+    write_json(request.into / "verdict.json", again.to_json())  # of one that is not complete, too
+    form = variant(document, document["name"]) if recorded.expected else ""
+    unchecked = [
+        Message("run.unsupported-here", f"{Place.of(cell)}: no run is in the folder: {cell.record.reason}")
+        for cell in results
+        if cell.status == Status.UNSUPPORTED and not cell.record.run
+    ]
+    return Verification.of(
+        again,
+        differences=Messages(_cells(folder, selection)),
+        unchecked=Messages(unchecked),
+        unlisted=list(unlisted(document["name"], document["engine"], form, recorded)),
+    )
+
+
+def _results(folder: Path, document: Mapping[str, Any], selection: Selection) -> Iterator[CellResult]:
+    kept = {cell.cell: cell for cell in results_of(document)}
+    for place in selection.places():
+        recorded = kept.get(place.cell)
+        if found := read_cell(place, folder / place.folder):
+            yield found
+        elif recorded and recorded.status == Status.UNSUPPORTED:
+            yield recorded
+
+
+def _cells(folder: Path, selection: Selection) -> Iterator[Difference]:
+    """Differences between a cell's run and the scenario and seed of the table."""
+    loaded = selection.loaded
+    for place in selection.places():
+        scenario = scenario_of(loaded, selection.rows[place.row], selection.columns[place.column])
+        should = plain(parse(loaded.path, scenario.text, "a scenario is a mapping"))
+        choices = {"seed": loaded.table.seed + place.repetition - 1, "overrides": list(scenario.overrides)}
+        for plan_file in sorted((folder / place.folder).glob("*/plan.json")):
+            run = plan_file.parent
+            if run.is_symlink():
+                continue
+            where, plan, kept = str(run.relative_to(folder)), read_json(plan_file), run / "scenario.yaml"
+            there = plain(parse(kept, read(kept), "a scenario is a mapping"))
+            yield from differences(f"{where}: scenario.yaml", there, should)
+            yield from differences(f"{where}: plan.json", {key: plan.get(key) for key in choices}, choices)
+
+
+def variant(document: Mapping[str, Any], file: str) -> Variant:
+    """``full``, ``quick`` or ``changed``, of the ``table.json`` of a table or a repeated scenario: its name, or its
+    file."""
+    return variant_of(changed=_assignments(document, file), quick=document["quick"])
+
+
+def _assignments(document: Mapping[str, Any], file: str) -> list[str]:
+    """The recorded overrides that are not of the file's own ``quick`` section, which come first: those of ``--set``."""
+    quick = bool(document["quick"])
+    if document["columns"] == [COLUMN]:
+        own: Sequence[str] = scenarios.document_of(file, [], quick=quick)[2]
+    else:
+        own = load(file, quick=quick).overrides
+    return [str(text) for text in document["overrides"][len(own) :]]
+
+
+def differences_from(file: str, folder: Path) -> list[Difference]:
+    """Differences between the table in the folder and that of ``file``, a table's or a repeated scenario's, with the
+    recorded overrides."""
+    document, kept = read_table(folder), folder / KEPT_AS
+    assignments, quick = _assignments(document, file), bool(document["quick"])
+    if document["columns"] == [COLUMN]:
+        repeat, seed = int(request_of(folder)["repeat"]), load(str(kept)).table.seed
+        again = repeated(file, assignments, quick=quick, repeat=repeat, seed=seed)
+    else:
+        again = load(file, assignments, quick=quick)
+    there = parse(kept, read(kept), "a table is a mapping")
+    return list(differences(KEPT_AS, plain(there), plain(again.document)))

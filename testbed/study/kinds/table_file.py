@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 import io
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -31,8 +31,7 @@ from testbed.scenario.section import CongestionControl, Name, Section
 from testbed.study.cell import folder_of
 from testbed.study.checks.each_run import FigureName
 from testbed.study.checks.table import SlopeCheck, TableCheck
-from testbed.study.kinds.table_result import Place, read_table, results_of
-from testbed.study.ledger import request_of
+from testbed.study.kinds.table_result import read_table, results_of
 
 RowName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
 
@@ -189,30 +188,6 @@ class LoadedTable:
     """Whether ``--set`` changed it, beyond what ``--quick`` does, or it is a user's file with a shipped one's name."""
 
 
-@dataclass(frozen=True)
-class Selection:
-    """The rows, columns and repetitions that are run."""
-
-    rows: Mapping[str, Row]
-    columns: Mapping[str, Column]
-    repeat: int
-    whole: bool
-
-    def places(self) -> list[Place]:
-        """Places in the order of their runs: whole tables one after the other, so that changes of the machine in the
-        meantime meet all rows and columns alike."""
-        return sorted(self.by_place(), key=lambda place: place.repetition)
-
-    def by_place(self) -> list[Place]:
-        """Row by row, the repetitions of a place one after the other."""
-        return [
-            Place(row.name, column, repetition)
-            for row in self.rows.values()
-            for column in self.columns
-            for repetition in range(1, min(row.repeat or self.repeat, self.repeat) + 1)
-        ]
-
-
 def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> LoadedTable:
     """Read, override and validate; raises :class:`BadInput`. ``assignments`` change the cells' scenario."""
     path = files.find(name, "table", files.tables())
@@ -235,20 +210,18 @@ def keep(loaded: LoadedTable, folder: Path) -> None:
         YAML().dump(loaded.document, file)  # in its own order, which tables keep to
 
 
-def columns_of(table: Table, policies: Sequence[str]) -> dict[str, Column]:
+def columns_of(table: Table, policies: Iterable[str]) -> dict[str, Column]:
     """The columns by their names, with one for each policy where all are requested."""
-    found = []
+    found: dict[str, Column] = {}
     for column in table.columns:
+        each = {str(column.name): column}
         if column.policies:
-            found += [
-                column.model_copy(update={"name": name, "set": {**column.set, "ncp.policy": name}}) for name in policies
-            ]
-        else:
-            found.append(column)
-    names = [str(column.name) for column in found]
-    if twice := {name for name in names if names.count(name) > 1}:
-        raise BadInput("table.column-twice", f"two columns are named {twice.pop()!r}; give each a name of its own")
-    return dict(zip(names, found, strict=True))
+            sets = {name: {**column.set, "ncp.policy": name} for name in policies}
+            each = {name: column.model_copy(update={"name": name, "set": set_}) for name, set_ in sets.items()}
+        if twice := each.keys() & found:
+            raise BadInput("table.column-twice", f"two columns are named {min(twice)!r}; give each a name of its own")
+        found |= each
+    return found
 
 
 def scenario_of(loaded: LoadedTable, row: Row, column: Column) -> LoadedScenario:
@@ -274,18 +247,6 @@ def scenario_of(loaded: LoadedTable, row: Row, column: Column) -> LoadedScenario
     text = io.StringIO()
     YAML(typ="safe").dump(plain(document), text)
     return LoadedScenario(scenario, loaded.path, text.getvalue(), tuple(applied))
-
-
-def select(what: str, requested: str, known: Sequence[str]) -> list[str]:
-    """``1,3`` of what there is, in the table's order; all without anything. BadInput names what there is not."""
-    expected = [part.strip() for part in requested.split(",") if part.strip()]
-    for name in expected:
-        if name not in known:
-            raise BadInput(
-                "table.no-such-part",
-                f"--{what}: there is no {what.removesuffix('s')} {name!r}; {what}: {', '.join(known)}",
-            )
-    return [name for name in known if not expected or name in expected]
 
 
 ROW, COLUMN = "repeated", "runs"
@@ -327,19 +288,3 @@ def first_run(folder: Path) -> Path | None:
         if found.status in (Status.PASS, Status.FAIL)
     )
     return next(runs, None)
-
-
-def requested(folder: Path) -> tuple[LoadedTable | None, Selection]:
-    """The table as its result folder keeps it, and what was requested of it; earlier folders keep the names alone.
-    BadInput where a file is missing or broken."""
-    names, file = request_of(folder), folder / KEPT_AS
-    loaded = load(str(file)) if file.is_file() else None
-    # A name that is no folder's is refused where its cell's folder is looked for.
-    rows = {name: Row.model_construct(name=name) for name in names["rows"]}
-    columns = {name: Column.model_construct(name=name) for name in names["columns"]}
-    if loaded:
-        own = {str(column.name) for column in loaded.table.columns if column.name}
-        every = columns_of(loaded.table, [name for name in columns if name not in own])
-        columns = {name: column for name, column in every.items() if name in columns}
-        rows |= {row.name: row for row in loaded.table.rows if row.name in rows}
-    return loaded, Selection(rows, columns, int(names["repeat"]), whole=bool(names.get("whole", True)))
