@@ -21,9 +21,9 @@ from testbed.judge.history import commit_of, git
 from testbed.judge.verify import differences
 from testbed.machine import build
 from testbed.message import Message
-from testbed.plan import old
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
+from testbed.plan.read import as_in
 from testbed.planning.resolve import Choices, resolve
 from testbed.planning.sessions import PolicyFacts
 from testbed.scenario import extended
@@ -145,7 +145,7 @@ def _plan_again(folder: Path, plan: Plan, verified: Verification) -> tuple[Plan,
         return None
     recorded = read_json(folder / "plan.json")
     reported = [
-        list(differences("plan.json", _named_files(recorded), _named_files(old.as_in(recorded, again))))
+        list(differences("plan.json", _named_files(recorded), _named_files(as_in(recorded, again))))
         for again, _ in made
     ]
     least = min(range(len(reported)), key=lambda place: len(reported[place]))

@@ -22,12 +22,36 @@ from typing import Any
 import typer
 
 from testbed import paths
-from testbed.cli import examples, taking_turns, terminal, wrong_usage
+from testbed.cli import terminal, wrong_usage
 from testbed.cli.terminal import printable
 from testbed.errors import CODE_FILE, BadInput, TestbedError, of_the_machine
 from testbed.exit_codes import Exit
 from testbed.runtime.interrupts import Interrupted, interruptible
 from testbed.scenario import files
+
+MADE = (".build", ".venv", "peers/npm-ncp/node_modules", "peers/ndn/node_modules", "results")
+"""Folders that set-up, builds and runs make in a checkout."""
+
+
+def give_to_the_owner(checkout: Path = paths.CHECKOUT) -> None:
+    """Give root's files in another user's clone to that user, as root."""
+    owner = checkout.stat()
+    if os.geteuid() != 0 or owner.st_uid == 0:
+        return
+    for top in (checkout / name for name in MADE if (checkout / name).is_dir()):
+        _give(top, owner)
+        # By open folders: no link that is put in a folder's place meanwhile leads out of the checkout.
+        for _, folders, names, opened in os.fwalk(top):
+            for entry in (*folders, *names):
+                _give(entry, owner, opened)
+
+
+def _give(path: str | Path, owner: os.stat_result, folder: int | None = None) -> None:
+    with suppress(OSError):  # it is gone again, or the disk is read-only
+        found = os.stat(path, dir_fd=folder, follow_symlinks=False)
+        if found.st_uid == 0:
+            os.chown(path, owner.st_uid, owner.st_gid, dir_fd=folder, follow_symlinks=False)
+
 
 GROUPS = {
     "Every day": {"run": "run", "list": "list_scenarios", "show": "scenario", "compare": "compare", "verify": "verify"},
@@ -80,7 +104,7 @@ def main() -> None:
         print(f"error: {reported}", file=sys.stderr)
         sys.exit(int(Exit.CANNOT_RUN))
     finally:
-        taking_turns.give_to_the_owner()
+        give_to_the_owner()
 
 
 def _leave_code(error: TestbedError) -> None:
@@ -135,7 +159,7 @@ def command_line(verb: str | None) -> typer.Typer:
         if isinstance(function, typer.Typer):
             app.add_typer(function, name=name, rich_help_panel=panel)
         else:
-            shown = examples.in_the_help(name, getdoc(function) or "")
+            shown = wrong_usage.in_the_help(name, getdoc(function) or "")
             app.command(name, help=shown, rich_help_panel=panel, hidden=panel is None)(function)
     return app
 

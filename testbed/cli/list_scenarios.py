@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 from testbed import paths
 from testbed.cli.terminal import console
 from testbed.errors import BadInput
-from testbed.scenario import files, seconds
+from testbed.scenario import files
 
 COLOURS = {"pass": "green", "fail": "red", "untrusted": "yellow"}
 
@@ -51,7 +51,7 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="As a JSON docume
 
 
 def _entries() -> Iterator[Entry]:
-    lasts = seconds.read()
+    lasts = files.transfer_seconds()
     shipped = {"scenario": files.scenarios(), "link": files.links(), "table": files.tables(), "sweep": files.sweeps()}
     for kind, found in shipped.items():
         for path in found:

@@ -14,8 +14,8 @@ from testbed.planning.resolve import Choices, resolve
 from testbed.planning.sessions import PolicyFacts
 from testbed.runtime.progress import Progress
 from testbed.scenario import files
+from testbed.scenario.files import SECONDS
 from testbed.scenario.load import load
-from testbed.scenario.seconds import FILE
 from testbed.study.kinds import sweep_file as sweeps
 from testbed.study.kinds import table as table_run
 from testbed.study.kinds import table_file as tables
@@ -48,7 +48,7 @@ def main() -> None:
     found = seconds(policies)
     found |= {path.stem: of_table(path, policies) for path in files.tables()}
     found |= {path.stem: of_sweep(path, policies) for path in files.sweeps()}
-    FILE.write_text(json.dumps(found, indent=1) + "\n")
+    SECONDS.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

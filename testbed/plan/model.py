@@ -18,7 +18,7 @@ from topologies.layout import Route
 from topologies.link import Link
 
 SCHEMA: Literal[2] = 2
-"""The version of plans. Those of earlier ones are read as :mod:`testbed.plan.old` says."""
+"""The version of plans. Those of earlier ones are read as :mod:`testbed.plan.read` says."""
 Runtime: TypeAlias = Literal["docker", "process", "virtual"]
 Middle: TypeAlias = Literal["netem", "relay", "model"]
 Traffic: TypeAlias = Literal["ncp", "tcp", "ndn", "program"]

@@ -6,6 +6,7 @@ Imports neither models nor what they import: listing the files is to take no lon
 from __future__ import annotations
 
 import io
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -121,3 +122,14 @@ def heading(path: Path) -> dict[str, str]:
     except YAMLError as error:
         raise BadInput("file.not-yaml", f"{path}: not valid YAML") from error
     return found
+
+
+SECONDS = paths.SCENARIOS / "seconds.json"
+
+
+def transfer_seconds() -> dict[str, float]:
+    """Seconds at the full rate of the links, by scenario; empty where there is no such file."""
+    try:
+        return dict(json.loads(SECONDS.read_bytes()))
+    except (OSError, ValueError):
+        return {}

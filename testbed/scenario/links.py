@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, TypeVar, cast
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, create_model, field_validator, model_validator
 
 from testbed.message import InvalidValue
-from testbed.scenario.impaired import impaired
-from testbed.scenario.quantities import DelayMilliseconds, Fraction, LinkRate, QueueLimit, SizeBytes
+from testbed.scenario.quantities import DelayMilliseconds, Fraction, LinkRate, QueueLimit, SizeBytes, written
 from testbed.scenario.section import Name, Section
 from topologies.impairments import NUMBERS
+from topologies.impairments.impairment import Impairment, bounds
 from topologies.impairments.loss import GilbertElliott
 from topologies.link import Impairments, QueueMode
 from topologies.units import QueueLength
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def impaired(default: float | None) -> Callable[[type[Model]], type[Model]]:
+    """A model with a key for each, ``default`` where nothing is said."""
+
+    def with_keys(model: type[Model]) -> type[Model]:
+        kinds = {key: _kind(key, impairment) for key, impairment in NUMBERS.items()}
+        keys: dict[str, Any] = {key: (kind | None if default is None else kind, default) for key, kind in kinds.items()}
+        return create_model(model.__name__, __base__=model, __doc__=model.__doc__, __module__=model.__module__, **keys)
+
+    return with_keys
+
+
+def _kind(key: str, impairment: Impairment) -> Any:
+    kind = impairment.types()[key]
+    if quantity := impairment.written:
+        read, schema = BeforeValidator(quantity.parse), written(quantity.description, *quantity.examples)
+        return Annotated[kind, read, schema]
+    within = bounds(kind)
+    assert within
+    return Annotated[kind, Field(ge=0, le=within.most)]
 
 
 class Queue(Section):

@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from testbed.message import InvalidValue
-from testbed.scenario.impaired import impaired
-from testbed.scenario.links import BurstLoss
+from testbed.scenario.links import BurstLoss, impaired
 from testbed.scenario.quantities import DelayMilliseconds, DurationSeconds, Fraction, LinkRate
 from testbed.scenario.section import Name, Section
 

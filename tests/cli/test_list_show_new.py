@@ -21,7 +21,7 @@ from testbed.plan.engines import DEFAULT
 from testbed.plan.model import Plan
 from testbed.planning.resolve import Choices, resolve
 from testbed.runtime.progress import QuietProgress
-from testbed.scenario import files, seconds
+from testbed.scenario import files
 from testbed.scenario.load import load
 from tests.plan.test_resolve import POLICIES as TWO_POLICIES
 from tests.raises import Said, raises
@@ -67,7 +67,7 @@ def test_the_list_has_a_line_for_each_file_with_what_is_known_of_it(results: Pat
 def test_the_list_is_there_for_programs(results: Path) -> None:
     finished(results, "speed-table", "fail")
     entries = {entry["name"]: entry for entry in json.loads(typed("list", "--json"))["entries"]}
-    assert entries["startup"]["seconds"] == seconds.read()["startup"]
+    assert entries["startup"]["seconds"] == files.transfer_seconds()["startup"]
     assert entries["startup"]["last"] is None
     assert entries["speed-table"]["kind"] == "table"
     assert entries["speed-table"]["last"]["verdict"] == "fail"
@@ -95,7 +95,7 @@ def test_how_long_ago(at: str, told: str) -> None:
 
 
 def test_the_seconds_of_the_list_are_those_of_the_plans() -> None:
-    known, anew = seconds.read(), "make it anew: python -m testbed.cli.scenario_seconds"
+    known, anew = files.transfer_seconds(), "make it anew: python -m testbed.cli.scenario_seconds"
     by_plans = seconds_by_plans(POLICIES)
     assert {name: known.get(name) for name in by_plans} == by_plans, anew
     assert known.keys() == by_plans.keys() | {path.stem for path in (*files.tables(), *files.sweeps())}, anew
@@ -104,7 +104,7 @@ def test_the_seconds_of_the_list_are_those_of_the_plans() -> None:
 
 @pytest.mark.nightly
 def test_the_seconds_of_tables_and_sweeps_are_those_of_all_plans() -> None:
-    known, policies = seconds.read(), engines.named(DEFAULT).prepare_plans(QuietProgress()).policies
+    known, policies = files.transfer_seconds(), engines.named(DEFAULT).prepare_plans(QuietProgress()).policies
     made = {path.stem: of_table(path, policies) for path in files.tables()}
     made |= {path.stem: of_sweep(path, policies) for path in files.sweeps()}
     assert {name: known.get(name) for name in made} == made

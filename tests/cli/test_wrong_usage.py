@@ -7,7 +7,7 @@ import pytest
 
 from testbed.cli import app
 from testbed.cli.app import GROUPS, VERBS, carry_out
-from testbed.cli.examples import EXAMPLES
+from testbed.cli.wrong_usage import EXAMPLES
 from testbed.errors import CODE_FILE
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from testbed.engines import virtual_database
+from testbed.engines import virtual_run
 from testbed.errors import CannotRun
 from testbed.machine import build
 from testbed.runtime.progress import Progress
@@ -79,7 +79,7 @@ def test_repetitions_that_store_at_once_count_their_own_points(tmp_path: Path, m
         "law_ahead": lambda _: [],
         "FromInflux": lambda *_: SimpleNamespace(count_points=lambda: len(stored)),
     }.items():
-        monkeypatch.setattr(virtual_database, name, stand_in)
+        monkeypatch.setattr(virtual_run, name, stand_in)
     with ThreadPoolExecutor(2) as both:
-        counts = list(both.map(lambda _: virtual_database.Database(plan, telemetry).store(), range(2)))
+        counts = list(both.map(lambda _: virtual_run.Database(plan, telemetry).store(), range(2)))
     assert counts == [20, 20]

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from testbed.judge.verify import differences
-from testbed.plan import old
-from testbed.plan.read import read_plan
+from testbed.plan.read import as_in, current, read_plan
 from tests.checks.generate import make_plan
 from topologies.link import rate_pps
 
@@ -57,8 +56,8 @@ def test_a_rate_in_bits_stays_though_packets_per_second_are_no_round_number(tmp_
 
 
 def test_a_plan_of_today_is_compared_with_what_it_has() -> None:
-    assert list(differences("", before(), old.as_in(before(), today()))) == []
-    assert old.as_in(today(), today()) == today()
+    assert list(differences("", before(), as_in(before(), today()))) == []
+    assert as_in(today(), today()) == today()
     assert list(differences("", before(), today()))
 
 
@@ -66,22 +65,22 @@ def test_a_plan_of_today_is_compared_with_what_it_has() -> None:
 def test_a_rate_that_was_changed_afterwards_is_named(tmp_path: Path, key: str, value: float) -> None:
     forged = before()
     forged["links"][1][key] = value
-    (found,) = differences("", forged, old.as_in(forged, today()))
+    (found,) = differences("", forged, as_in(forged, today()))
     assert found.details["where"] == f"links[slow].{key}"
     assert read(forged, tmp_path)["links"][1]["rate_bps"] == forged["links"][1]["rate_bps"]
 
 
 @pytest.mark.parametrize("document", [None, [], {"schema": 2}, {"schema": True}, {"schema": "1"}, {"links": 7}])
 def test_what_is_no_plan_of_it_is_left_alone(document: Any) -> None:
-    assert old.current(document) is document
+    assert current(document) is document
 
 
 @pytest.mark.parametrize("links", [7, [7], [{}], [{"rate_bps": "8", "rate_pps": 1, "frame_bytes": 1}]])
 def test_what_is_wrong_in_it_is_left_to_who_checks_it(links: Any) -> None:
-    assert old.current({"schema": 1, "links": links}) == {"schema": 2, "links": links}
+    assert current({"schema": 1, "links": links}) == {"schema": 2, "links": links}
 
 
 @pytest.mark.parametrize("pps", [float("inf"), float("nan"), -1.0])
 def test_a_rate_in_packets_that_is_none_is_dropped(pps: float) -> None:
     link = {"rate_bps": 8584, "rate_pps": pps, "frame_bytes": 1073}
-    assert old.current({"schema": 1, "links": [link]})["links"] == [{"rate_bps": 8584, "frame_bytes": 1073}]
+    assert current({"schema": 1, "links": [link]})["links"] == [{"rate_bps": 8584, "frame_bytes": 1073}]

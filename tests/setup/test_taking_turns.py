@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.cli.taking_turns import give_to_the_owner
+from testbed.cli.app import give_to_the_owner
 
 OWNER = (12345, 12346)
 

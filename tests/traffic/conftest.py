@@ -19,7 +19,7 @@ from testbed.planning.resolve import Choices, resolve
 from testbed.runtime.progress import QuietProgress, Step
 from testbed.scenario.load import load
 from testbed.series import FromFile
-from testbed.traffic.program.cables import Cables
+from testbed.traffic.program.conform import Cables
 from topologies.commands import run
 
 SCENARIO = """\

@@ -3,18 +3,163 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from testbed import paths
-from testbed.errors import BadInput
-from testbed.interchange.tools.from_clab import from_clab
-from testbed.interchange.tools.from_mininet import from_mininet
-from testbed.interchange.tools.from_netlab import from_netlab
-from testbed.interchange.tools.network import FoundLink, Network, names_of, unique, word
+from testbed.errors import BadInput, CannotRun
+from testbed.interchange.tools.network import FoundLink, Network, bits, mapping, names_of, netem, unique, word
 from testbed.scenario import bounded
 from testbed.scenario.files import read
 from testbed.scenario.load import parse, plain
+
+OPTIONS = {"-n": "node", "--node": "node", "-i": "interface", "--interface": "interface"}
+Impaired = dict[tuple[str, str], dict[str, str]]
+"""Impairments of the packets that a node's interface sends."""
+
+
+def from_clab(document: Mapping[str, Any], text: str, name: str) -> Network:
+    """The network in a topology file; ``text`` is all of it, with its comments."""
+    network = Network(str(document.get("name") or name))
+    topology = mapping(document["topology"])
+    nodes = {node: mapping(has) for node, has in mapping(topology.get("nodes")).items()}
+    impaired = _impaired(nodes, text, network)
+    network.lost += [f"nodes: {key}" for key in sorted({key for has in nodes.values() for key in has} - {"exec"})]
+    network.lost += sorted(set(document) - {"name", "topology"})
+    for number, link in enumerate(map(mapping, topology.get("links") or []), start=1):
+        where = f"links.{number}"
+        ends = [_end(end) for end in link.get("endpoints") or []]
+        if len(ends) != 2 or any(node not in nodes for node, _ in ends):
+            network.lost.append(f"{where}: {link.get('type') or 'it'} is not between two nodes of the file")
+            continue
+        if more := sorted(set(link) - {"endpoints", "type", "vars"}):
+            network.lost.append(f"{where}: {', '.join(more)}")
+        called = mapping(link.get("vars")).get("name")
+        a, b = (impaired.get(end, {}) for end in ends)
+        if a != b:  # a scenario's links are the same both ways
+            first = "from the first end" if a else "from the second end"
+            network.lost.append(f"{where}: its directions differ; as here {first}")
+        network.links.append(FoundLink(str(called) if called else None, ends[0][0], ends[1][0], dict(a or b)))
+    return network
+
+
+def _end(end: Any) -> tuple[str, str]:
+    """Node and interface of an end, in the brief form (``node:interface``) or the extended one."""
+    if isinstance(end, dict):
+        return str(end.get("node")), str(end.get("interface"))
+    node, _, interface = str(end).partition(":")
+    return node, interface
+
+
+def _impaired(nodes: Mapping[str, Mapping[str, Any]], text: str, network: Network) -> Impaired:
+    found: Impaired = {}
+    for line in re.findall(r"(?:containerlab|clab)\s+tools\s+netem\s+set\s+(.+)", text):
+        words = shlex.split(line, comments=True)
+        reported = {OPTIONS.get(key, key.lstrip("-")): each for key, each in zip(words[::2], words[1::2], strict=False)}
+        node, interface = reported.pop("node", ""), reported.pop("interface", "")
+        node = node.removeprefix(f"clab-{network.name}-")
+        found[node, interface] = netem(reported, f"netem at {node}:{interface}", network.lost)
+    for node, command in ((node, str(command)) for node, has in nodes.items() for command in has.get("exec") or []):
+        words = shlex.split(command)
+        if words[:2] == ["tc", "qdisc"] and "netem" in words and "dev" in words[:-1]:
+            interface = words[words.index("dev") + 1]
+            reported = _words_of_tc(words[words.index("netem") + 1 :])
+            found[node, interface] = netem(reported, f"tc at {node}:{interface}", network.lost)
+        elif words[:1] not in (["ip"], ["sysctl"]):  # addresses and routes are the testbed's own affair
+            network.lost.append(f"nodes.{node}: exec {command}")
+    return found
+
+
+def _words_of_tc(words: list[str]) -> dict[str, str]:
+    """``delay 50ms 5ms loss 1%`` → delay, jitter and loss."""
+    reported: dict[str, str] = {}
+    key = ""
+    for text in words:
+        if text[:1].isalpha() and text != "random":
+            key = text
+        elif key == "delay" and key in reported:
+            reported.setdefault("jitter", text)
+        elif key:
+            reported.setdefault(key, text)
+    return reported
+
+
+def from_netlab(document: Mapping[str, Any], name: str) -> Network:
+    """The network in a topology file; of a link's attributes its name and ``tc`` are carried."""
+    network = Network(str(document.get("name") or name))
+    nodes = {str(mapping(node).get("name", node)) for node in document.get("nodes") or []}
+    network.lost += sorted(set(map(str, document)) - {"name", "nodes", "links"})
+    links = document.get("links") or []
+    for number, link in enumerate(links if isinstance(links, list) else [], start=1):
+        where = f"links.{number}"
+        attributes = mapping(link)
+        ends = _netlab_ends(link, nodes)
+        if len(ends) != 2 or not set(ends) <= nodes:
+            network.lost.append(f"{where}: it has {len(ends)} ends that are nodes; two are carried")
+            continue
+        reported = mapping(attributes.pop("tc", None))
+        reported |= {key[3:]: attributes.pop(key) for key in list(attributes) if key.startswith("tc.")}
+        called = attributes.pop("name", None)
+        more = sorted(set(attributes) - nodes - {"interfaces", "type"})
+        if more := more + [f"what it says of {node}" for node in ends if attributes.get(node)]:
+            network.lost.append(f"{where}: {', '.join(more)}")
+        does = netem(reported, f"{where}.tc", network.lost)
+        network.links.append(FoundLink(str(called) if called else None, ends[0], ends[1], does))
+    return network
+
+
+def _netlab_ends(link: Any, nodes: set[str]) -> list[str]:
+    """``r1-r2``, a list of nodes, or a mapping with nodes as keys or ``interfaces``."""
+    if isinstance(link, str):
+        return link.split("-")
+    if isinstance(link, list):
+        return [str(mapping(node).get("node", node)) for node in link]
+    if isinstance(link, dict):
+        return (
+            _netlab_ends(link["interfaces"], nodes)
+            if "interfaces" in link
+            else [str(key) for key in link if key in nodes]
+        )
+    return []
+
+
+def from_mininet(file: Path, class_name: str | None) -> Network:
+    """The network that the file's class makes; the file is carried out, by the rules of topologies of one's own."""
+    try:
+        from topologies.custom import TopoError, read_topo, topo_classes
+    except ImportError as error:
+        raise CannotRun(
+            "import.needs-mininet", f"{file}: a Mininet topology needs Mininet: {error}", "See ./run.sh doctor."
+        ) from error
+    try:
+        if class_name is None:
+            classes = topo_classes(file)
+            if len(classes) != 1:
+                known = ", ".join(classes) or "none"
+                raise BadInput(
+                    "import.which-class",
+                    f"{file}: which class is the topology? Name it with --class; its Topo classes: {known}",
+                )
+            class_name = classes[0]
+        graph = read_topo(file, class_name, {})
+    except TopoError as error:
+        raise BadInput("import.bad-topology", f"{file}: {error}") from error
+    network = Network(file.stem)
+    for number, ((name, a, b), options) in enumerate(zip(graph.links, graph.options, strict=True), start=1):
+        reported = dict(options)
+        queue, mbit = reported.pop("max_queue_size", None), reported.pop("bw", None)
+        for ours in ("cls", "key", "port1", "port2"):
+            reported.pop(ours, None)
+        where = f"link {name or number} ({a}–{b})"
+        does = netem({key: value for key, value in reported.items() if value is not None}, where, network.lost)
+        does |= {"rate": bits(float(mbit) * 1e6)} if mbit else {}
+        does |= {"queue": f"{{limit: {queue} packets, mode: droptail}}"} if queue else {}
+        network.links.append(FoundLink(name, a, b, does))
+    return network
+
 
 RATE, QUEUE = "100mbit", "1000 packets"
 """Rate and queue of a link that has none; the queue is netem's own."""
