@@ -13,10 +13,9 @@ from testbed.judge.ncp_figures import rules
 from testbed.judge.status import Status
 from testbed.machine import build
 from testbed.runtime.progress import Progress
-from testbed.study.checks.slope import LawLine, judge, of_the_law
 from testbed.study.kinds import sweep as sweeps
-from testbed.study.kinds.sweep import read_parquet, write_csv, write_parquet
-from testbed.study.kinds.sweep_file import LoadedSweep, load, planned
+from testbed.study.kinds.sweep import judge_law, of_the_law, read_parquet, write_csv, write_parquet
+from testbed.study.kinds.sweep_file import LawLine, LoadedSweep, load, planned
 from testbed.study.ledger import LEDGER, Ledger
 from testbed.study.record import RunRecord
 from testbed.study.report.page import number_of
@@ -124,8 +123,8 @@ def test_figures_by_other_rules_are_not_kept(sweep: LoadedSweep) -> None:
 def test_a_slope_that_is_not_the_laws_fails() -> None:
     rows = [{"policy": "nkp24", "tau_s": tau, "settled_s": 3.5 * tau, "law_settled_s": 2.78 * tau} for tau in (1, 2, 3)]
     asked = LawLine(policy="nkp24", tolerance=0.1)
-    assert judge(rows, asked).status == "fail"
-    assert judge(rows[:2], asked).status == "insufficient-data"
+    assert judge_law(rows, asked).status == "fail"
+    assert judge_law(rows[:2], asked).status == "insufficient-data"
 
 
 def test_the_law_is_not_asked_where_the_window_does_not_fill_the_links() -> None:
@@ -136,9 +135,9 @@ def test_the_law_is_not_asked_where_the_window_does_not_fill_the_links() -> None
     short = {"policy": "nkp24", "rtt_ms": 200.0, "tau_s": 0.22, "settled_s": 50.0, "law_settled_s": 0.62}
     every = LawLine(policy="nkp24", tolerance=0.1)
     filled = LawLine(policy="nkp24", tolerance=0.1, min_round_trips=1.5)
-    assert judge([*rows, short], every).status == "fail"
+    assert judge_law([*rows, short], every).status == "fail"
     assert of_the_law([*rows, short], filled) == rows
-    assert judge([*rows, short], filled).status == "pass"
+    assert judge_law([*rows, short], filled).status == "pass"
 
 
 def test_a_transfer_that_does_not_end_is_told(sweep: LoadedSweep) -> None:

@@ -13,21 +13,19 @@ import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet
 
 from testbed import confine, engines, paths
-from testbed.documents import read_csv, read_json, write_json
+from testbed.documents import read_csv, write_json
 from testbed.engines import Engine, Options, Programs, provenance
 from testbed.engines.sim.run import simulate
 from testbed.errors import BadInput, RunFailed, TestbedError
 from testbed.judge.checks.evidence import CannotJudge
-from testbed.judge.checks.result import CheckResult, Verdict
-from testbed.judge.history import commit_of
+from testbed.judge.checks.result import CheckResult, Named, Verdict, rounded
 from testbed.judge.ncp_figures import measure, rules
 from testbed.judge.status import Status, current_run
 from testbed.judge.verify import differences, read_verdict
@@ -37,18 +35,14 @@ from testbed.plan.engines import SWEEP
 from testbed.plan.model import Plan
 from testbed.results import make_latest
 from testbed.runtime.progress import Progress, QuietProgress
-from testbed.scenario import files
-from testbed.scenario import load as scenarios
-from testbed.scenario.kept import TEXT, keep
-from testbed.scenario.load import LoadedScenario
+from testbed.scenario.kept import keep
+from testbed.series.line import Line
 from testbed.study.cell import Cell, ready
-from testbed.study.checks import slope
-from testbed.study.checks.table import judge_runs, verdict_over
-from testbed.study.kinds.sweep_file import ALL_ARRIVED, LoadedSweep, Sweep, load, planned
+from testbed.study.checks.table import LEAST_POINTS, judge_runs, verdict_over
+from testbed.study.kinds.sweep_file import ALL_ARRIVED, LawLine, LoadedSweep, Sweep, load, planned
 from testbed.study.kinds.table_result import Place, in_table
 from testbed.study.ledger import LEDGER, STUDY, request_of, write_study
 from testbed.study.old import SWEEP_REQUEST
-from testbed.study.own_scenario import own_file, with_kept_topology
 from testbed.study.record import RunRecord
 from testbed.study.report import page
 from testbed.study.result import CellResult
@@ -152,7 +146,7 @@ def begin(loaded: LoadedSweep, programs: Programs, results: Path) -> Begun:
 
     def finish(results: Mapping[str, CellResult]) -> Verdict:
         verdict = write(loaded, folder, by_place(runs, results))
-        keep(loaded.read(loaded.sweep.scenario, ()), folder, runs[0][1]["topology"].get("file"))
+        keep(loaded.scenario(), folder, runs[0][1]["topology"].get("file"))
         make_latest(folder)
         return verdict
 
@@ -184,7 +178,62 @@ def write(loaded: LoadedSweep, folder: Path, results: Sequence[CellResult]) -> V
 def judge(sweep: Sweep, rows: Sequence[Row], results: Sequence[CellResult]) -> list[CheckResult]:
     """Whether every run came to its end with all of its bytes, and whether the fitted slope is the law's."""
     arrived = judge_runs(results, ALL_ARRIVED, "payload_intact", "came to their end with the sender's SHA-256")
-    return [arrived, *([slope.judge(rows, sweep.law)] if sweep.law else [])]
+    return [arrived, *([judge_law(rows, sweep.law)] if sweep.law else [])]
+
+
+class Fit(NamedTuple):
+    """Measurements over τ (seconds), and the lines of these and of the law."""
+
+    tau_s: list[float]
+    measured_s: list[float]
+    measured: Line
+    expected: Line
+
+
+def fit_of(rows: Sequence[Row], requested: LawLine) -> Fit | None:
+    """Over the policy's runs that settled; None with fewer than three different τ."""
+    used = [row for row in of_the_law(rows, requested) if None not in (row.get("settled_s"), row.get("law_settled_s"))]
+    tau_s, measured_s, law_s = ([float(row[key]) for row in used] for key in ("tau_s", "settled_s", "law_settled_s"))
+    if len(set(tau_s)) < LEAST_POINTS:
+        return None
+    return Fit(tau_s, measured_s, Line.through(tau_s, measured_s), Line.through(tau_s, law_s))
+
+
+def of_the_law(rows: Sequence[Row], requested: LawLine) -> list[Row]:
+    """The policy's runs that the law is about."""
+    return [
+        row
+        for row in rows
+        if row["policy"] == requested.policy
+        and float(row.get("tau_s") or 0) >= requested.min_round_trips * float(row.get("rtt_ms") or 0) / 1000
+    ]
+
+
+def judge_law(rows: Sequence[Row], requested: LawLine) -> CheckResult:
+    """Whether the slope that is fitted to a sweep's runs is the law's."""
+    found, runs = fit_of(rows, requested), len(of_the_law(rows, requested))
+    check = Named(requested.check, "law_slope")
+    if found is None:
+        said = Message(
+            "slope.too-few-settled", "Not decided: too few runs settled within their transfer to fit a line."
+        )
+        return CheckResult.of(check, Status.INSUFFICIENT_DATA, said)
+    line, law = found.measured, found.expected.slope
+    off = line.slope / law - 1
+    return CheckResult.of(
+        check,
+        Status.PASS if abs(off) <= requested.tolerance else Status.FAIL,
+        Message(
+            "slope.of-the-law",
+            f"{len(found.tau_s)} of {runs} runs that the law is about settled; the fitted line is "
+            f"{line.intercept:.2f} s + {line.slope:.3f}·τ (R² {line.r2:.4f}), the law's slope is "
+            f"{law:.3f}: {off:+.1%}, expected within ±{requested.tolerance:.0%}.",
+        ),
+        measured=rounded(line.slope),
+        expected=rounded(law),
+        tolerance=requested.tolerance,
+        figures={"intercept_s": rounded(line.intercept), "r_squared": rounded(line.r2)},
+    )
 
 
 DOCUMENTS: Documents = {
@@ -201,15 +250,13 @@ def write_again(request: VerifyRequest) -> Verification:
     with confine.to(folder):
         loaded = load_kept(folder)
         found = _by_the_figures(folder, request.into, loaded)
-        if request.rerun:
-            _rerun(folder, loaded, found)
-        else:
-            found.unchecked.append(
-                Message(
-                    "sweep.figures-as-kept",
-                    "a sweep keeps figures, not telemetry: they are taken as they are; --rerun makes them again",
-                )
+        if not request.rerun:
+            found.unchecked.add_message(
+                "sweep.figures-as-kept",
+                "a sweep keeps figures, not telemetry: they are taken as they are; --rerun makes them again",
             )
+        elif loaded:
+            _rerun(folder, loaded, found)
         return found
 
 
@@ -222,42 +269,36 @@ def _by_the_figures(folder: Path, into: Path, loaded: LoadedSweep | None) -> Ver
         results = [_result(sweep, Place("", str(row["policy"]), n), row) for n, row in enumerate(rows, start=1)]
         again = recorded.model_copy(update={"checks": judge(sweep, rows, results)})
         write_json(into / "verdict.json", again.to_json())
-        found.unchecked.append(
-            Message(
-                "sweep.not-kept", f"{SWEEP_REQUEST}: a folder of its time has none, so plots and page are not compared"
-            )
+        found.unchecked.add_message(
+            "sweep.not-kept",
+            f"{SWEEP_REQUEST}: a folder of its time has none, so plots and page are not compared, nor runs repeated",
         )
         return found
     try:
         policies = engines.named(SWEEP).prepare_plans(QuietProgress()).policies
     except (TestbedError, OSError) as error:
-        found.unchecked.append(
-            Message("policies.no-program-of-a-sweep", f"no program could be built to ask for its policies: {error}")
+        found.unchecked.add_message(
+            "policies.no-program-of-a-sweep", f"no program could be built to ask for its policies: {error}"
         )
         return found
     places = loaded.sweep.places(policies)
     if len(places) != len(rows):
-        found.differences.append(
-            Message("sweep.other-number-of-runs", f"table.parquet: has {len(rows)} rows, {len(places)} by sweep.yaml")
+        found.differences.add_message(
+            "sweep.other-number-of-runs", f"table.parquet: has {len(rows)} rows, {len(places)} by sweep.yaml"
         )
         return found
     results = [_result(loaded.sweep, place, row) for place, row in zip(places, rows, strict=True)]
     return Verification.of(write(loaded, into, results))
 
 
-def _rerun(folder: Path, loaded: LoadedSweep | None, found: Verification) -> None:
+def _rerun(folder: Path, loaded: LoadedSweep, found: Verification) -> None:
     """Every run again with this checkout's simulator: where its figures are not the recorded ones."""
-    if loaded is None:
-        found.notes.append(
-            Message("sweep.not-made-again", f"not repeated: it has no {SWEEP_REQUEST}, so the request is not known")
-        )
-        return
     progress = QuietProgress()
     programs = engines.named(SWEEP).prepare(progress)
     try:
         runs = list(planned(loaded, programs.policies))
     except BadInput as error:
-        found.unchecked.append(Message("rerun.no-plans", f"rerun: the runs can't be planned again: {error.said}"))
+        found.unchecked.add_message("rerun.no-plans", f"rerun: the runs can't be planned again: {error.said}")
         return
     with tempfile.TemporaryDirectory(prefix="ncp-rerun-") as place:
         made = run_cells(cells_of(runs, programs.binaries[engines.named(SWEEP).agent]), Path(place), progress)
@@ -265,8 +306,8 @@ def _rerun(folder: Path, loaded: LoadedSweep | None, found: Verification) -> Non
     differing = list(differences("table.csv", exact(read_csv(folder / "table.csv")), exact(rows)))
     found.differences.extend(one.at("rerun") for one in differing)
     if not differing:
-        found.notes.append(
-            Message("sweep.made-again", f"{len(rows)} runs were repeated: all of their figures are the same")
+        found.notes.add_message(
+            "sweep.made-again", f"{len(rows)} runs were repeated: all of their figures are the same"
         )
 
 
@@ -291,28 +332,7 @@ def load_kept(folder: Path) -> LoadedSweep | None:
         return None
     request = request_of(folder)
     loaded = load(str(folder / "sweep.yaml"), [str(text) for text in request["overrides"]], quick=request["quick"])
-
-    @lru_cache(maxsize=2)
-    def read(_: str, assignments: tuple[str, ...]) -> LoadedScenario:
-        return with_kept_topology(scenarios.load(_base(folder, loaded.sweep), assignments), folder)
-
-    return replace(loaded, read=read)
-
-
-def _base(folder: Path, sweep: Sweep) -> str:
-    """The scenario as the folder has it. Earlier folders have none: for them it is this checkout's of that name, and
-    BadInput where it was a user's own file."""
-    kept = folder / TEXT
-    if kept.is_file():
-        origin = folder / "provenance.json"
-        commit = commit_of(read_json(origin) if origin.is_file() else {})
-        return str(own_file(kept, Path(sweep.scenario).stem, commit))
-    if files.is_path(sweep.scenario):
-        raise BadInput(
-            "verify.no-scenario",
-            f"its scenario, {sweep.scenario}, is not in the folder, and no other file is read for a result",
-        )
-    return sweep.scenario
+    return replace(loaded, folder=folder)
 
 
 def rows_of(sweep: Sweep, outcomes: Sequence[CellResult]) -> list[Row]:
@@ -349,14 +369,9 @@ def write_parquet(rows: Sequence[Row], path: Path) -> None:
     texts = {"run", "policy", "state", "reason"} | {
         key for row in rows for key, value in row.items() if isinstance(value, (str, list, dict, bool))
     }
-    columns = {}
-    for key in rows[0]:
-        values = [row[key] for row in rows]
-        if key in texts:
-            columns[key] = pa.array([None if v is None else str(v) for v in values], pa.string())
-        else:
-            columns[key] = pa.array(values, pa.int64() if key == "seed" else pa.float64())
-    pyarrow.parquet.write_table(pa.table(columns), path)
+    kinds = {key: pa.string() if key in texts else pa.int64() if key == "seed" else pa.float64() for key in rows[0]}
+    plain = [{key: str(v) if key in texts and v is not None else v for key, v in row.items()} for row in rows]
+    pyarrow.parquet.write_table(pa.Table.from_pylist(plain, pa.schema(kinds.items())), path)
 
 
 def read_parquet(path: Path) -> list[Row]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -14,9 +13,11 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from testbed import engines
+from testbed.documents import read_json
 from testbed.engines import Options, Programs
 from testbed.errors import BadInput
 from testbed.judge.checks.planned import bound_bps
+from testbed.judge.history import commit_of
 from testbed.judge.ncp_figures import FIGURES
 from testbed.message import InvalidValue
 from testbed.plan.engines import SWEEP
@@ -25,12 +26,13 @@ from testbed.planning.resolve import Choices
 from testbed.planning.sessions import PolicyFacts
 from testbed.scenario import files
 from testbed.scenario import load as scenarios
+from testbed.scenario.kept import TEXT
 from testbed.scenario.load import LoadedScenario, parse, plain, validated
-from testbed.scenario.quantities import DurationSeconds
+from testbed.scenario.quantities import DurationSeconds, Fraction
 from testbed.scenario.quick import apply_quick
 from testbed.scenario.section import Name, Section
-from testbed.study.checks.slope import LawLine
 from testbed.study.kinds.table_result import Place
+from testbed.study.own_scenario import own_file, with_kept_topology
 
 MOST_RUNS = 10_000
 ALL_ARRIVED = "every byte arrives"
@@ -51,6 +53,27 @@ class Setting(Section):
 
     label: str
     set: dict[str, Any] = Field(min_length=1)
+
+
+Value = Setting | str | int | float
+
+
+class LawLine(Section):
+    """The convergence law over a sweep: the slope of the fitted line of ``policy``'s time until the windows are in the
+    links' ratio, over τ = W / Σ rate, is the law's within ``tolerance`` (a part of it).
+
+    The law is about windows that keep their links filled; runs whose τ is shorter than ``min_round_trips`` (of their
+    own measured, queue included) are not asked.
+    """
+
+    policy: Name
+    tolerance: Fraction
+    min_round_trips: float = Field(0.0, ge=0)
+
+    @property
+    def check(self) -> str:
+        """The name of its check."""
+        return f"law τ = W/Σrate, {self.policy}"
 
 
 class PlotOf(Section):
@@ -76,7 +99,7 @@ class Combination(NamedTuple):
     """Values by parameter, as table and plots have them."""
 
 
-def shown(value: Setting | str | int | float) -> str | int | float:
+def shown(value: Value) -> str | int | float:
     """A parameter's value as table and plots have it."""
     return value.label if isinstance(value, Setting) else value
 
@@ -92,7 +115,7 @@ class Sweep(Section):
     """The base: a scenario's name."""
     set: dict[str, Any] = Field(default_factory=dict)
     """Changes of the scenario in all runs, in the form of ``--set``."""
-    parameters: dict[str, list[Setting | str | int | float]] = Field(min_length=1)
+    parameters: dict[str, list[Value]] = Field(min_length=1)
     """Dotted key, as for ``--set`` → the values; or a word → ``{label, set}`` each."""
     policies: Literal["all"] | Annotated[list[Name], Field(min_length=1)] = "all"
     seeds: int = Field(1, ge=1, le=1000)
@@ -112,9 +135,7 @@ class Sweep(Section):
 
     @field_validator("parameters")
     @classmethod
-    def _values_differ(
-        cls, parameters: dict[str, list[Setting | str | int | float]]
-    ) -> dict[str, list[Setting | str | int | float]]:
+    def _values_differ(cls, parameters: dict[str, list[Value]]) -> dict[str, list[Value]]:
         for key, values in parameters.items():
             if not values:
                 raise InvalidValue("sweep.no-values", f"{key} has no values; give at least one")
@@ -174,10 +195,6 @@ class Sweep(Section):
         return [Place(*place) for place in every]
 
 
-def _reader() -> Callable[[str, tuple[str, ...]], LoadedScenario]:
-    return lru_cache(maxsize=2)(scenarios.load)
-
-
 @dataclass(frozen=True)
 class LoadedSweep:
     """A validated sweep, its file, and the lines of its parameters."""
@@ -188,8 +205,28 @@ class LoadedSweep:
     quick: bool
     overrides: tuple[str, ...] = ()
     """Changes by ``--set`` in every run."""
-    read: Callable[[str, tuple[str, ...]], LoadedScenario] = field(default_factory=_reader, compare=False, repr=False)
-    """The scenario with what a run changes in it; runs that differ in their seed alone come one after the other."""
+    folder: Path | None = None
+    """The result folder that keeps its scenario, of a sweep that was read from one."""
+
+    def scenario(self, assignments: Sequence[str] = ()) -> LoadedScenario:
+        """The scenario with what a run changes in it; raises :class:`BadInput`."""
+        if self.folder is None:
+            return scenarios.load(self.sweep.scenario, assignments)
+        return with_kept_topology(scenarios.load(self._kept(self.folder), assignments), self.folder)
+
+    def _kept(self, folder: Path) -> str:
+        """The scenario as the folder has it. Earlier folders have none: for them it is this checkout's of that name,
+        and BadInput where it was a user's own file."""
+        kept, origin = folder / TEXT, folder / "provenance.json"
+        if kept.is_file():
+            commit = commit_of(read_json(origin) if origin.is_file() else {})
+            return str(own_file(kept, Path(self.sweep.scenario).stem, commit))
+        if files.is_path(self.sweep.scenario):
+            raise BadInput(
+                "verify.no-scenario",
+                f"its scenario, {self.sweep.scenario}, is not in the folder, and no other file is read for a result",
+            )
+        return self.sweep.scenario
 
 
 def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> LoadedSweep:
@@ -212,29 +249,28 @@ def planned(loaded: LoadedSweep, policies: PolicyFacts) -> Iterator[tuple[Place,
     """Every run with its plan; raises :class:`BadInput` for what is wrong with any of them, which names the file, line,
     key and value."""
     sweep, rows = loaded.sweep, loaded.sweep.combinations()
-    engine = engines.named(SWEEP)
-    for place in sweep.places(policies):
-        set_ = {**sweep.set, **rows[place.row].set, "ncp.policy": place.column}
+    engine, programs = engines.named(SWEEP), Programs({}, policies)
+    for (name, policy), places in itertools.groupby(sweep.places(policies), key=lambda place: place[:2]):
+        set_ = {**sweep.set, **rows[name].set, "ncp.policy": policy}
         assignments = [f"{key}={json.dumps(plain(value), ensure_ascii=False)}" for key, value in set_.items()]
-        options = Options(seed=sweep.seed + place.repetition - 1, quick=loaded.quick)
-        choices = replace(engine.choices(options), occasion=Choices.occasion)  # a run is the same whenever it is made
+        assignments += loaded.overrides
+        choices = engine.choices(Options(seed=sweep.seed, quick=loaded.quick))
+        choices = replace(choices, occasion=Choices.occasion)  # a run is the same whenever it is made
         try:
-            plan = _plan(loaded, [*assignments, *loaded.overrides], choices, policies)
+            scenario = loaded.scenario(assignments)
             if sweep.seconds is not None:
+                plan = engine.plan(scenario, programs, choices)
                 session = plan["sessions"][0]
                 packets = round(bound_bps(plan, session) / 8 / session["mtu_bytes"] * sweep.seconds)
-                transfer = f"ncp.transfer={packets * session['mtu_bytes']}B"
-                plan = _plan(loaded, [*assignments, *loaded.overrides, transfer], choices, policies)
+                scenario = loaded.scenario([*assignments, f"ncp.transfer={packets * session['mtu_bytes']}B"])
+            for place in places:
+                choices = replace(choices, seed=sweep.seed + place.repetition - 1)
+                plan = engine.plan(scenario, programs, choices)
+                if refused := engine.unsupported(plan):
+                    raise BadInput("sweep.not-in-virtual-time", f"{refused[0]}", "A sweep runs in virtual time.")
+                yield place, plan
         except BadInput as error:
-            raise error.at(_where(loaded, rows[place.row], error)) from error
-        if refused := engine.unsupported(plan):
-            raise BadInput("sweep.not-in-virtual-time", f"{loaded.path}: {refused[0]}", "A sweep runs in virtual time.")
-        yield place, plan
-
-
-def _plan(loaded: LoadedSweep, assignments: Sequence[str], choices: Choices, policies: PolicyFacts) -> Plan:
-    scenario = loaded.read(loaded.sweep.scenario, tuple(assignments))
-    return engines.named(SWEEP).plan(scenario, Programs({}, policies), choices)
+            raise error.at(_where(loaded, rows[name], error)) from error
 
 
 def _where(loaded: LoadedSweep, row: Combination, error: BadInput) -> str:

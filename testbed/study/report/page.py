@@ -21,7 +21,6 @@ from testbed.plan.engines import ENGINES
 from testbed.results.report import words
 from testbed.results.report.page_templates import on_page, page_templates, write_html
 from testbed.results.report.plot import Plot
-from testbed.study.checks import slope
 from testbed.study.hosts import effects, fitness
 from testbed.study.kinds.table_result import RowSummary, Spread, read_table, summaries_of
 from testbed.study.report import plots
@@ -130,8 +129,10 @@ def write_sweep(
     folder: Path, loaded: LoadedSweep, outcomes: Sequence[CellResult], rows: Sequence[Row], verdict: Verdict
 ) -> Path:
     """Write the page from the table ``rows``, a run each; returns its path."""
+    from testbed.study.kinds.sweep import fit_of
+
     sweep = loaded.sweep
-    fit = slope.fit(rows, sweep.law) if sweep.law else None
+    fit = fit_of(rows, sweep.law) if sweep.law else None
     drawn = [plots.law(fit, sweep.law.policy)] if fit and sweep.law else []
     settings = sweep.combinations()
     cells: dict[tuple[str, str], list[CellResult]] = {}
