@@ -8,7 +8,9 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+from pydantic import BeforeValidator, TypeAdapter
 
 from testbed import confine, paths
 from testbed.documents import read_csv, read_json
@@ -66,13 +68,16 @@ def outcomes_of(results: Iterable[CellResult]) -> list[dict[str, Any]]:
 
 def results_of(document: Mapping[str, Any]) -> list[CellResult]:
     """The cells of a ``table.json``."""
-    return [_result_of(Outcome(**entry)) for entry in document["outcomes"]]
-
-
-def _result_of(entry: Outcome) -> CellResult:
-    same = {key: getattr(entry, key) for key in _ALIKE}
-    place = Place(entry.row, entry.column, entry.repetition)
-    return _cell(place, entry.attempts, RunRecord(status=Status(entry.verdict), reason=entry.why, **same))
+    return [
+        _cell(
+            Place(entry["row"], entry["column"], entry["repetition"]),
+            entry.get("attempts", 1),
+            RunRecord.model_validate(
+                {"status": entry["verdict"], "reason": entry["why"]} | {k: entry[k] for k in _ALIKE if k in entry}
+            ),
+        )
+        for entry in document["outcomes"]
+    ]
 
 
 _ALIKE = ("figures", "seconds", "run", "checks", "exact", "host")
@@ -150,30 +155,20 @@ class Spread:
     median: float | None
     low: float | None
     high: float | None
-    interval: Interval | None = None
-    values: Sequence[float] = ()
+    interval: Annotated[Interval | None, BeforeValidator(lambda _: None)] = None
+    values: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Derive all from the values, where there are any: earlier intervals had another rule, and no level."""
+        ordered = tuple(sorted(self.values))
+        vars(self).update(interval=intervals.of_median(ordered), values=ordered)
+        if ordered:
+            vars(self).update(median=float(statistics.median(ordered)), low=ordered[0], high=ordered[-1])
 
     @classmethod
     def of(cls, values: Sequence[float], n: int | None = None) -> Spread:
         """The spread of any values, none included; ``n`` where there are more runs than observations."""
-        if not values:
-            return cls(0, None, None, None)
-        ordered = sorted(values)
-        return cls(
-            len(values) if n is None else n,
-            float(statistics.median(ordered)),
-            ordered[0],
-            ordered[-1],
-            intervals.of_median(ordered),
-            tuple(ordered),
-        )
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Spread:
-        """The spread from ``table.json``. The interval is computed anew, as earlier ones were by another rule and had
-        no level."""
-        values, n = document.get("values", ()), int(document["n"])
-        return cls.of(values, n) if values else cls(n, document["median"], document["low"], document["high"])
+        return cls(n or len(values), None, None, None, values=tuple(values))
 
     @property
     def is_one(self) -> bool:
@@ -241,19 +236,12 @@ class RowSummary:
         return self.spread(column, figure).median
 
 
+_ROWS = TypeAdapter(list[RowSummary])
+
+
 def summaries_of(document: Mapping[str, Any]) -> list[RowSummary]:
     """The rows of a ``table.json``."""
-    return [_row(row) for row in document["rows"]]
-
-
-def _row(document: Mapping[str, Any]) -> RowSummary:
-    cells = {
-        figure: {column: Spread.from_json(spread) for column, spread in by_column.items()}
-        for figure, by_column in document["cells"].items()
-    }
-    known = [KnownValue(**value) for value in document["known"]]
-    states = {column: Status(word) for column, word in document["states"].items()}
-    return RowSummary(**{**document, "cells": cells, "known": known, "states": states})
+    return _ROWS.validate_python(document["rows"])
 
 
 def summarise(
