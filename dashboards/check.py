@@ -22,8 +22,8 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from dashboards import source
+from dashboards.boards import DASHBOARDS
 from dashboards.document import uid_of
-from dashboards.generate import DASHBOARDS
 from dashboards.generate import FOLDER as OWN
 from testbed.errors import CannotRun, TestbedError
 from testbed.exit_codes import Exit

@@ -8,7 +8,7 @@ from typing import Any
 
 from dashboards import panels, source
 from dashboards.panels import Panel
-from dashboards.variables import AGO, LENGTH, REPORT, RUN, Variable
+from dashboards.source import AGO, LENGTH, REPORT, RUN, Variable
 from testbed.series import influxql
 from testbed.series.tables import EVENTS, RUNS
 

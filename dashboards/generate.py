@@ -8,15 +8,12 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from dashboards import alerts, compare, convergence, fleet, links, ndn, speed_table, tcp
+from dashboards import alerts
+from dashboards.boards import DASHBOARDS
 from dashboards.document import to_text
 
 FOLDER = Path(__file__).parent
 JSON, RULES = Path("json"), Path("provisioning/alerting")
-
-DASHBOARDS: dict[str, dict[str, Any]] = {
-    module.NAME: module.DASHBOARD for module in (convergence, links, compare, speed_table, tcp, ndn, fleet)
-}
 
 _HEAD = "# Written by `python -m dashboards.generate`; change the code in dashboards/ instead.\n"
 

@@ -7,8 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dashboards import source
-from dashboards.source import Curve
-from dashboards.variables import RUN
+from dashboards.source import RUN, Curve
 from testbed.judge.status import EARLIER, Status
 from testbed.series import Table
 from testbed.series.influxql import select_table

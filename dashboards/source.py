@@ -1,13 +1,14 @@
-"""The data source, and queries to it as Grafana's JSON."""
+"""The data source, queries to it, and the variables at the top of a dashboard, as Grafana's JSON."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from testbed.series import named
-from testbed.series.influxql import select_dashboard
-from testbed.series.one_clock import on_one_clock
+from testbed.series import Series, Table, influxql, named
+from testbed.series.one_clock import ZERO, on_one_clock
+from testbed.series.run_list import LATEST, MEASUREMENT
 
 TYPE, UID = "influxdb", "ncp-influxdb"
 
@@ -56,8 +57,114 @@ class Curves:
     def of(self, name: str, expected: str = "", *, function: str = "") -> Curve:
         """The curve of a series of the catalogue; ``function`` is as in ``select_dashboard``."""
         series, function = named(name), function or self.function
-        query = select_dashboard(on_one_clock(series), self.variables, function=function, by=self.by)
+        query = influxql.select_dashboard(on_one_clock(series), self.variables, function=function, by=self.by)
         alias = f"{expected} {self.alias}".strip()
         if function == "rate":  # of something that seldom happens: one in a while is not to fill the plot
             return Curve(query, alias, f"{series.unit}/s", expected, soft_most=10)
         return Curve(query, alias, series.unit, expected)
+
+
+SHOWN = "shown"
+"""The run that a dashboard shows: the one that was chosen, or the latest that there is."""
+
+RUN = f"run={SHOWN}"
+"""The variable as :mod:`testbed.series.influxql` names it."""
+
+LENGTH, AGO, REPORT = "length", "ago", "report"
+
+BEFORE_S, AFTER_S = 3, 2
+"""Time that a plot shows before the transfer's start and after its end."""
+
+Variable = dict[str, Any]
+
+_RUNS = influxql.identifier(MEASUREMENT)
+
+UNSORTED, ALPHABETICAL, ALPHABETICAL_DOWN, NUMERICAL = range(4)
+"""Grafana's orders of a variable's values."""
+
+# Everything, points without the tag as well: a long list of names would not fit into a query.
+_ALL: Variable = {"multi": True, "includeAll": True, "allValue": ".*"}
+
+
+def chosen(
+    tag: str,
+    of: Series | Table,
+    *,
+    within: Sequence[str] = (),
+    several: bool = True,
+    sort: int = NUMERICAL,
+    first: str = "",
+) -> Variable:
+    """The values of a tag among those that the variables ``within`` leave; the variable has the tag's name.
+
+    With ``several`` one or more can be chosen, and are all at first; ``first`` is what is chosen at first without.
+    """
+    options: Variable = {**(_ALL if several else {}), **(at_first(first) if first else {})}
+    return _query(tag, influxql.tag_values(of, tag, within), sort=sort, **options)
+
+
+def at_first(value: str) -> Variable:
+    """The value that a variable has when a dashboard is opened."""
+    return {"current": {"selected": True, "text": value, "value": value}}
+
+
+def custom(name: str, values: Sequence[str]) -> Variable:
+    """A variable with these values, the first of which is chosen at first."""
+    variable = {"type": "custom", "name": name, "label": name, "query": ",".join(values), "hide": 0}
+    return {**variable, "skipUrlSync": False, **_ALL, **at_first(values[0])}
+
+
+def scenario() -> Variable:
+    """The scenarios that there are runs of; all at first."""
+    return _query("scenario", f'SHOW TAG VALUES FROM {_RUNS} WITH KEY = "scenario"', sort=ALPHABETICAL, **_ALL)
+
+
+def run(*, several: bool = False) -> Variable:
+    """The runs, newest first by their time. The first choice is the latest run, whichever that is by now: a page that
+    is open goes over to a new run unless one was chosen."""
+    of_scenario = influxql.tag_matches_variable("scenario", "scenario")
+    # Of all scenarios is also the entry that stands for the latest run: no choice where several are named.
+    latest = f" AND {influxql.identifier('scenario')} != ''" if several else f" OR {influxql.tag_is('run', LATEST)}"
+    query = f'SELECT "run_id" FROM {_RUNS} WHERE {of_scenario}{latest} ORDER BY time DESC LIMIT 1000'
+    return _query("run", query, **({"multi": True} if several else at_first(LATEST)))
+
+
+def of_one_run(board: str) -> list[Variable]:
+    """Scenario and run, and hidden what follows of them: the run's name, its length and how long ago the common clock
+    showed its end, which panels take their span from, and its report."""
+    found = (
+        f'SELECT "run_id" FROM {_RUNS} WHERE "choices" =~ / ${{run:regex}}(:{board})? / '
+        f"AND {influxql.tag_matches_variable('scenario', 'scenario')} ORDER BY time DESC LIMIT 1"
+    )
+    report = f'SELECT "report" FROM {_RUNS} WHERE {influxql.tag_matches_variable("run", SHOWN)}'
+    return [scenario(), run(), _query(SHOWN, found, hide=2), *span(SHOWN), _query(REPORT, report, hide=2)]
+
+
+def span(runs: str) -> list[Variable]:
+    """Hidden: the seconds that a plot of the variable's runs shows, and how many ago the common clock showed their end.
+
+    A span that was chosen by hand (by drawing over a plot) is on that clock already: then there is nothing to shift,
+    and no number of so few digits is taken.
+    """
+    of_runs = f"FROM {_RUNS} WHERE {influxql.tag_matches_variable('run', runs)}"
+    length = f'SELECT max("length_s") + {BEFORE_S + AFTER_S} {of_runs}'
+    end_ms = int(ZERO.timestamp() + AFTER_S) * 1000
+    ago = f'SELECT (${{__to}} - {end_ms} - max("length_s") * 1000) / 1000 {of_runs}'
+    return [_query(LENGTH, length, hide=2, regex=r"/^(\d+)/"), _query(AGO, ago, hide=2, regex=r"/^(\d{8,})/")]
+
+
+def _query(name: str, query: str, *, hide: int = 0, sort: int = UNSORTED, **options: Any) -> Variable:
+    return {
+        "type": "query",
+        "name": name,
+        "label": name,
+        "datasource": REFERENCE,
+        "query": query,
+        "refresh": 2,  # Also at every refresh, so that a run which has just begun is there.
+        "hide": hide,
+        "skipUrlSync": hide == 2,
+        "sort": sort,
+        "multi": False,
+        "includeAll": False,
+        **options,
+    }

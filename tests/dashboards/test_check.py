@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from dashboards import check
-from dashboards.generate import DASHBOARDS, FOLDER
+from dashboards.boards import DASHBOARDS
+from dashboards.generate import FOLDER
 from testbed.exit_codes import Exit
 from testbed.machine.browser import find
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from dashboards.generate import DASHBOARDS, FOLDER
+from dashboards.boards import DASHBOARDS
+from dashboards.generate import FOLDER
 from testbed.engines.mininet.live_database import LiveDatabase
 from testbed.plan.duration import shown_s
 from testbed.series.one_clock import RETENTION as ONE_CLOCK

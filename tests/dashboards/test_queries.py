@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from dashboards.generate import DASHBOARDS, FOLDER
+from dashboards.boards import DASHBOARDS
+from dashboards.generate import FOLDER
 from testbed.series.one_clock import ZERO_NS
 from testbed.services.influx.client import Client, Series
 from tests.dashboards.conftest import Replayed

@@ -10,8 +10,9 @@ from pydantic import ValidationError
 from ruamel.yaml import YAML
 
 from dashboards import alerts, panels, source
+from dashboards.boards import DASHBOARDS
 from dashboards.document import uid_of
-from dashboards.generate import DASHBOARDS, FOLDER
+from dashboards.generate import FOLDER
 from testbed.judge.status import Status
 from testbed.series.run_list import BOARDS as BOARDS_OF_A_RUN
 from testbed.services.influx.endpoint import DATABASE

@@ -1,0 +1,643 @@
+"""The dashboards: what each shows, panel by panel."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from dashboards.document import dashboard
+from dashboards.panels import FULL, HALF, THIRD, VERDICT, bars, lines, number, outcomes, row, rows, rows_of_run
+from dashboards.source import ALPHABETICAL_DOWN, RUN, Curve, Curves, chosen, custom, of_one_run, run, scenario, span
+from testbed.series import Series, kept, named
+from testbed.series.influxql import select_dashboard, select_of_run, select_table
+from testbed.series.one_clock import on_one_clock
+from testbed.series.tables import CALIBRATION, CELLS, CHECKS, LATENESS
+
+
+def _clocked(name: str) -> Series:
+    """A series of the catalogue on the common clock."""
+    return on_one_clock(named(name))
+
+
+# Convergence: do the windows of a run follow the law, and does what is delivered?
+
+_CONNECTION_TAGS = (RUN, "session", "connection")
+_SESSION_TAGS = (RUN, "session")
+_OF_ONE = Curves(_CONNECTION_TAGS, ("session",), "$tag_session/$tag_connection").of
+_SESSION = Curves(_SESSION_TAGS, ("session",), "$tag_session").of
+_BAND = Curves(_CONNECTION_TAGS, (), "$tag_connection").of
+_BAND_OF_RATIO = Curves(_SESSION_TAGS, ("session",), "1").of
+
+_RATIO = Curve(
+    select_dashboard(
+        _clocked("window_share"),
+        _SESSION_TAGS,
+        function="mean({}) / (1 - mean({}))",
+        by=("session",),
+        conditions=("\"connection\" = '1'",),
+    ),
+    "$tag_session/1 over the others",
+    "ratio",
+)
+"""The ratio of the first connection's share to all others together; of two connections that of their windows."""
+
+_CONNECTIONS = _clocked("sent")
+
+_CONVERGENCE_PANELS = [
+    VERDICT,
+    number(
+        "Checks that failed",
+        "Failed checks of the run, those that could not be judged counted. Anything but 0 is "
+        "explained in the table of checks below.",
+        "checks",
+        select_of_run(named("verdict_failed"), (RUN,)),
+        red_from=1,
+        nothing="not judged yet",
+    ),
+    number(
+        "Largest error",
+        "Against the law: share of the window, measured − law, of each connection in the time that "
+        "is judged. It should be below the check's tolerance, as a rule 3%.",
+        "",
+        select_of_run(named("law_worst"), _CONNECTION_TAGS, function="max", by=("session",)),
+        alias="$tag_session/$tag_connection",
+        nothing="not judged yet, or no law",
+    ),
+    number(
+        "Settled after",
+        "Seconds until the windows were in the ratio of the links' rates and stayed there. Nothing where they did not.",
+        "s",
+        select_of_run(_clocked("settled_s"), _SESSION_TAGS),
+        nothing="not settled, or not asked",
+    ),
+    number(
+        "Mean goodput",
+        "Payload that the receiver got, by session, over all of the transfer so far.",
+        "bit/s",
+        select_of_run(_clocked("goodput_bps"), _SESSION_TAGS, function="mean"),
+        alias="$tag_session",
+        nothing="nothing sent yet",
+    ),
+    number(
+        "Database is behind by",
+        "Age of the newest sample that the database has, at most, during the transfer: "
+        "what is seen here is that much older. Red beyond 5 s.",
+        "ms",
+        select_of_run(named("telemetry_lag_ms"), (RUN,), function="max"),
+        red_from=5000,
+        nothing="virtual, or just begun",
+    ),
+    lines(
+        "Window shares and the law",
+        "Each connection's share of its session's window on the band that the law and its tolerance allow, which "
+        "is there from the start. A line that leaves its band does not converge as it must.",
+        _BAND("law_lower", "low"),  # drawn first, so beneath
+        _BAND("law_upper", "high"),
+        _OF_ONE("law_ahead", "law"),
+        _OF_ONE("window_share"),
+        height=11,
+        most=1,
+    ),
+    lines(
+        "Delivered shares and the law",
+        "Each connection's share of the packets that the receiver got, over the last second; dashed the share of "
+        "the window by the law. A busy link delivers its share from the first second, whatever its window.",
+        _OF_ONE("law_ahead", "law"),
+        _OF_ONE("delivered_share"),
+        height=11,
+        most=1,
+    ),
+    lines(
+        "Ratio of the windows",
+        "The first connection's window over the others', on the band that is asked for in the end. The purple "
+        "mark is where it had settled.",
+        _BAND_OF_RATIO("ratio_lower", "low"),
+        _BAND_OF_RATIO("ratio_upper", "high"),
+        _SESSION("ratio_ahead", "asked"),
+        _RATIO,
+        unit="ratio",
+        height=9,
+    ),
+    lines(
+        "Windows",
+        "Packets. Their sum is the session's window, and does not change.",
+        _OF_ONE("window_packets"),
+        height=9,
+    ),
+    rows_of_run(
+        "Checks",
+        "What was judged: measured beside what was expected, with its tolerance, and why.",
+        CHECKS,
+        height=9,
+        widths={"check": 240, "status": 110, "measured": 110, "expected": 260, "unit": 150},
+        nothing="Not judged: the run is on, or broke down (see its state).",
+    ),
+    lines("In flight", "Packets sent and not yet acknowledged: no more than the window.", _OF_ONE("in_flight_packets")),
+    lines(
+        "RTT",
+        "With the wait for the acknowledgement. Twice the link's delay, the queue and the interval of "
+        "acknowledgements.",
+        _OF_ONE("rtt_ms"),
+    ),
+    lines("RTO", "When a packet counts as lost. Below the RTT packets would be sent twice.", _OF_ONE("rto_ms")),
+    lines(
+        "Delivery rate",
+        "As the receiver sees it, over the last second. A busy link delivers its rate.",
+        _OF_ONE("delivered_pps"),
+    ),
+    lines(
+        "Resends", "Packets sent again. On links without loss there should be none.", _OF_ONE("resent", function="rate")
+    ),
+    lines("Goodput", "Payload that the receiver got, over the last second.", _SESSION("goodput_bps")),
+    lines(
+        "Waiting for earlier data",
+        "At the receiver: what came over one link and waits for the other.",
+        _SESSION("reorder_bytes"),
+        soft_most=1024,
+    ),
+]
+
+_CONVERGENCE = dashboard(
+    "convergence",
+    "NCP: convergence",
+    "The windows of one run, live: do they follow the law, and does what is delivered? 00:00:00 is the transfer's "
+    "start. Without a choice it is the latest run, whichever that is by now.",
+    [
+        *of_one_run("convergence"),
+        chosen("session", _CONNECTIONS, within=(RUN,)),
+        chosen("connection", _CONNECTIONS, within=(RUN, "session")),
+    ],
+    _CONVERGENCE_PANELS,
+)
+
+
+# Links: did the network match its configuration, and can the run be trusted?
+
+_LINK = Curves((RUN, "link", "direction"), ("direction",), "$tag_link $tag_direction").of
+
+_LINKS_PANELS = [
+    rows_of_run(
+        "Calibration",
+        "Every link before the run, both directions: asked, measured, and how far off. The last "
+        "column is the larger error in parts of what the scenario allows: above 100% the run does not start.",
+        CALIBRATION,
+        height=7,
+        widths={"direction": 50, "rate_bps": 105, "rate_bps_asked": 105, "rate_error": 105, "delay_ms": 95}
+        | {"delay_ms_asked": 105, "delay_error_ms": 110, "loss": 80, "loss_asked": 100, "of_limit": 150},
+        titles={"rate_bps": "rate", "rate_bps_asked": "asked rate", "rate_error": "rate error", "delay_ms": "delay"}
+        | {"delay_ms_asked": "asked delay", "delay_error_ms": "delay error", "loss_asked": "asked loss"}
+        | {"of_limit": "of what is allowed", "direction": "dir."},
+        units={"rate_bps": "bps", "rate_bps_asked": "bps", "rate_error": "percentunit", "delay_ms": "ms"}
+        | {"delay_ms_asked": "ms", "delay_error_ms": "ms"}
+        | dict.fromkeys(("loss", "loss_asked", "of_limit"), "percentunit"),
+        nothing="The links were not measured: a virtual run has none, and one that has just begun not yet.",
+    ),
+    rows_of_run(
+        "Lateness over the whole run",
+        "How late the links' middle let frames go, by what the rule of trust looks at: 99 of 100 frames are "
+        "earlier than the first figure. Above its limit the run is not trusted.",
+        LATENESS,
+        width=HALF,
+        widths={"direction": 50, "p99_ms": 90, "p99_limit_ms": 90, "max_ms": 90, "max_limit_ms": 90},
+        titles={"direction": "dir.", "p99_ms": "99%", "p99_limit_ms": "limit", "max_ms": "latest"}
+        | {"max_limit_ms": "its limit"},
+        units=dict.fromkeys(("p99_ms", "p99_limit_ms", "max_ms", "max_limit_ms"), "ms"),
+        nothing="Known when the run has ended, and only where the middle is the relay.",
+    ),
+    lines(
+        "Lateness, 99th percentile of each interval",
+        "When frames were late. A single high interval does not make a run untrusted: its 99th percentile is that "
+        "of a few frames.",
+        _LINK("any_link_lateness_p99_us"),
+    ),
+    lines(
+        "Host",
+        "Shares of all cores: a starved host makes late links. What the hypervisor takes should be next to nothing.",
+        Curves((RUN,), (), "CPU in use").of("host_cpu"),
+        Curves((RUN,), (), "taken by the hypervisor").of("host_steal"),
+        most=1,
+        width=FULL,
+        height=7,
+    ),
+    row("Link $link", "link"),
+    lines(
+        "Rate of $link",
+        "The rate that crossed it; dashed the rates set at the hosts' queues and in the middle. "
+        "Above the dashed line the link would be faster than asked.",
+        _LINK("any_link_achieved_bps"),
+        _LINK("shaped_bps", "asked"),
+        _LINK("any_link_rate_bps", "asked of the middle"),
+    ),
+    lines(
+        "Delay of $link",
+        "One way: configured, and achieved by the middle. They should be on each other.",
+        _LINK("any_link_achieved_delay_ms"),
+        _LINK("any_link_delay_ms", "asked"),
+    ),
+    lines(
+        "Loss of $link",
+        "Configured, and achieved in the middle, of each interval's frames. Loss that nobody asked for makes a "
+        "run untrusted.",
+        _LINK("any_link_achieved_loss"),
+        _LINK("any_link_loss", "asked"),
+        width=THIRD,
+        soft_most=0.01,
+    ),
+    lines(
+        "Waiting in $link",
+        "Backlog in the middle: what is on its way, and so its delay times its rate.",
+        _LINK("any_link_backlog_bytes"),
+        width=THIRD,
+        soft_most=1024,
+    ),
+    lines(
+        "Drops of $link",
+        "Frames dropped in the middle, asked losses among them. Without asked loss none.",
+        _LINK("any_link_drops", function="rate"),
+        width=THIRD,
+    ),
+]
+
+_LINKS = dashboard(
+    "links",
+    "NCP: links",
+    "The emulated links of one run: asked against achieved, queues, drops, lateness, and the host's load. 00:00:00 "
+    "is the transfer's start.",
+    [
+        *of_one_run("links"),
+        chosen("link", _clocked("any_link_rate_bps"), within=(RUN,)),
+        custom("direction", ("ab", "ba")),
+    ],
+    _LINKS_PANELS,
+)
+
+
+# Compare: runs and policies over one time axis from 0.
+
+_RUN_TAGS = ("scenario", "policy", "run", "session")
+_SESSION_OF_RUN = Curves(("run", "session"), _RUN_TAGS, "$tag_scenario $tag_policy $tag_run $tag_session").of
+_CONNECTION_OF_RUN = Curves(
+    ("run", "session", "connection"),
+    (*_RUN_TAGS, "connection"),
+    "$tag_scenario $tag_policy $tag_run $tag_session/$tag_connection",
+).of
+
+_lines = partial(lines, by_connection=False)
+
+_COMPARE_PANELS = [
+    _lines(
+        "Window shares",
+        "Share of the session's window; dashed what the law asks of it. Runs of one "
+        "scenario and policy should lie on each other.",
+        _CONNECTION_OF_RUN("law_ahead", "law"),
+        _CONNECTION_OF_RUN("window_share"),
+        height=11,
+        most=1,
+    ),
+    _lines(
+        "Delivered shares",
+        "Share of what the receiver got, over the last second.",
+        _CONNECTION_OF_RUN("delivered_share"),
+        height=11,
+        most=1,
+    ),
+    _lines("Windows", "Packets that may be unacknowledged, by connection.", _CONNECTION_OF_RUN("window_packets")),
+    _lines("In flight", "Packets sent and not yet acknowledged.", _CONNECTION_OF_RUN("in_flight_packets")),
+    _lines("RTT", "With the wait for the acknowledgement.", _CONNECTION_OF_RUN("rtt_ms")),
+    _lines("Delivery rate", "As the receiver sees it.", _CONNECTION_OF_RUN("delivered_pps")),
+    _lines(
+        "Goodput",
+        "Payload that the receiver got: the higher, and the sooner at its end, the better.",
+        _SESSION_OF_RUN("goodput_bps"),
+    ),
+    _lines(
+        "Resends",
+        "Packets sent again. On links without loss there should be none.",
+        _CONNECTION_OF_RUN("resent", function="rate"),
+    ),
+]
+
+_COMPARE = dashboard(
+    "compare",
+    "NCP: compare",
+    "Two or more runs, or policies, on one clock: 00:00:00 is each transfer's start. Choose runs at the top; without "
+    "a choice it is the latest one.",
+    [
+        scenario(),
+        run(several=True),
+        *span("run"),
+        chosen("session", _CONNECTIONS, within=("run",)),
+        chosen("connection", _CONNECTIONS, within=("run", "session")),
+    ],
+    _COMPARE_PANELS,
+)
+
+
+# Speed table: how fast each setting of links is with each policy, beside what others measured.
+
+_NO_TABLE = "No table of runs has been made here: ./run.sh run speed-table makes one."
+
+_MEDIAN = named("cell_median")
+_CELL = ("run", "figure", "row", "column")
+_BY_ROW = ("sortBy", {"sort": [{"field": "position"}]})
+_AS_MATRIX = ("groupingToMatrix", {"columnField": "column", "rowField": "row", "valueField": "median"})
+
+_OVER_TABLES = Curve(
+    select_dashboard(_MEDIAN, ("scenario", "figure", "row", "column"), by=("column", "engine", "variant")),
+    "$tag_column, $tag_engine $tag_variant",
+    "figure",
+)
+
+_SPEED_TABLE_PANELS = [
+    rows(
+        "Medians: $figure of $scenario, table $run",
+        "Rows are settings of links, columns policies and who else measured them (published, upstream).",
+        select_table(CELLS, _CELL),
+        height=10,
+        nothing=_NO_TABLE,
+        transformations=[_BY_ROW, _AS_MATRIX],
+    ),
+    rows(
+        "Cells",
+        "With the lowest and highest of n repetitions, and what the links could carry at most (bound). What "
+        "others measured has n 0.",
+        select_table(CELLS, _CELL),
+        height=10,
+        hidden=("Time", "time", "position"),
+        widths={"column": 210, "figure": 150}
+        | dict.fromkeys(("median", "lowest", "highest"), 100)
+        | {"n": 60, "bound": 100, "engine": 100, "variant": 100},
+        nothing=_NO_TABLE,
+        transformations=[_BY_ROW],
+    ),
+    row("Row $row", "row"),
+    bars(
+        "Row $row: $figure",
+        "Each policy beside what others measured. No bar can be longer than the bound of the links, which is the "
+        "axis's end.",
+        select_of_run(_MEDIAN, _CELL, by=("column",)),
+        "$tag_column",
+        bound=select_of_run(named("cell_bound"), _CELL, function="max"),
+        height=9,
+        nothing=_NO_TABLE,
+    ),
+    lines(
+        "Row $row, table by table: $figure",
+        "Median of each table's repetitions, in the figure's unit, by engine and form. A policy's should stay the "
+        "same.",
+        _OVER_TABLES,
+        points=True,
+        height=9,
+        nothing=_NO_TABLE,
+    ),
+]
+
+_SPEED_TABLE = dashboard(
+    "speed-table",
+    "NCP: speed table",
+    "Tables of runs: a figure by row and column, medians of repetitions, in the unit that its name ends in.",
+    [
+        chosen("scenario", _MEDIAN, several=False, first="speed-table"),
+        # A table's name begins with its time.
+        chosen("run", _MEDIAN, within=("scenario",), several=False, sort=ALPHABETICAL_DOWN),
+        chosen("figure", _MEDIAN, within=("scenario",), several=False, first="goodput_mib_s"),
+        chosen("row", _MEDIAN, within=("scenario", "run")),
+        chosen("column", _MEDIAN, within=("scenario", "run")),
+    ],
+    _SPEED_TABLE_PANELS,
+    since="now-30d",
+    refresh="1m",
+)
+
+
+# TCP experiments: what the kernel says of its sockets, and iperf3 of its flows.
+
+_TCP_SOCKET = Curves((RUN, "flow", "role"), ("role", "socket"), "$tag_flow $tag_role $tag_socket").of
+_IPERF3 = Curves((RUN,), ("congestion_control",), "iperf3-$tag_flow $tag_congestion_control").of
+
+_FLOWS = _clocked("tcp_cwnd_packets")
+
+_TCP_PANELS = [
+    _lines(
+        "Congestion window",
+        "Dashed the slow-start threshold, where it is not infinite.",
+        _TCP_SOCKET("tcp_cwnd_packets"),
+        _TCP_SOCKET("tcp_ssthresh_packets", "threshold"),
+    ),
+    _lines("In flight", "Unacknowledged, as the kernel counts it.", _TCP_SOCKET("tcp_in_flight_packets")),
+    _lines("RTT", "Smoothed; dashed the least.", _TCP_SOCKET("tcp_rtt_ms"), _TCP_SOCKET("tcp_min_rtt_ms", "least")),
+    _lines("RTO", "When the kernel takes a segment for lost.", _TCP_SOCKET("tcp_rto_ms")),
+    _lines(
+        "Windows advertised",
+        "By the other end; dashed what the end itself has room for (rcv_space).",
+        _TCP_SOCKET("tcp_peer_window_bytes"),
+        _TCP_SOCKET("tcp_receive_space_bytes", "space"),
+    ),
+    _lines(
+        "Delivery rate",
+        "By the sender; dashed the rate of pacing.",
+        _TCP_SOCKET("tcp_delivery_bps"),
+        _TCP_SOCKET("tcp_pacing_bps", "pacing"),
+    ),
+    _lines(
+        "Goodput of iperf3",
+        "As its server receives it, by half seconds.",
+        _IPERF3("iperf3_goodput_bps"),
+        nothing="No iperf3 ran beside this run.",
+    ),
+    _lines(
+        "Resends", "Segments sent again. Without loss there should be none.", _TCP_SOCKET("tcp_resent", function="rate")
+    ),
+    _lines(
+        "Held for lost",
+        "Segments that the kernel takes for lost and has not sent again.",
+        _TCP_SOCKET("tcp_lost_packets"),
+        soft_most=1,
+    ),
+    _lines(
+        "Send queues",
+        "Bytes in the socket, sent or not, and not yet acknowledged.",
+        _TCP_SOCKET("socket_send_queue_bytes"),
+    ),
+    _lines("Receive queues", "Bytes that wait for the application.", _TCP_SOCKET("socket_receive_queue_bytes")),
+]
+
+_TCP = dashboard(
+    "tcp",
+    "NCP: TCP experiments",
+    "TCP_INFO and queues of the sockets of one run, and the flows of iperf3. 00:00:00 is the transfer's start.",
+    [*of_one_run("tcp"), chosen("flow", _FLOWS, within=(RUN,)), chosen("role", _FLOWS, within=(RUN,))],
+    _TCP_PANELS,
+)
+
+
+# NDN: a consumer's round trips and window, and the backlog and marks of the forwarders' faces.
+
+_CONSUMER = Curves((RUN, "node"), (), "$tag_node").of
+_FACE = Curves((RUN, "node", "face"), (), "$tag_face", "max").of
+_SOCKET = Curves((RUN,), ("role",), "$tag_flow $tag_role").of
+
+_FACES = _clocked("ndn_backlog_bytes")
+
+_number = partial(number, nothing="no NDN in this run")
+
+
+def _total(name: str, function: str = "max") -> str:
+    """One figure of the consumer over all of the run."""
+    return select_of_run(on_one_clock(named(name)), (RUN, "node"), function=function)
+
+
+_NDN_PANELS = [
+    VERDICT,
+    _number("RTT", "Mean of all segments so far.", "ms", _total("ndn_rtt_ms", "mean")),
+    _number("Mean goodput", "Content, over all of the fetch so far.", "bit/s", _total("ndn_goodput_bps", "mean")),
+    _number("Marked", "Data packets that came with a mark.", "packets", _total("ndn_marks")),
+    _number(
+        "Retransmissions",
+        "Interests sent again. Without loss there should be none.",
+        "packets",
+        _total("ndn_retransmissions"),
+    ),
+    _number("Cuts of the window", "How often it was cut, by marks and by losses.", "cuts", _total("ndn_window_cuts")),
+    lines(
+        "RTT",
+        "Mean of the interval's segments; dashed when an Interest counts as lost.",
+        _CONSUMER("ndn_rtt_ms"),
+        _CONSUMER("ndn_rto_ms", "RTO"),
+    ),
+    lines(
+        "Window", "Interests; dashed those in flight.", _CONSUMER("ndn_window"), _CONSUMER("ndn_in_flight", "in flight")
+    ),
+    lines(
+        "Backlog of the sockets",
+        "The largest of each interval, by the forwarder (SIOCOUTQ, and over TCP what waits for the socket).",
+        _FACE("ndn_backlog_max_bytes"),
+    ),
+    lines(
+        "Packets that wait for the socket",
+        "The forwarder's own queue; over UDP there is none.",
+        _FACE("ndn_queue_packets"),
+        soft_most=1,
+    ),
+    lines("Marks set", "By the forwarders, when a socket holds too much.", _FACE("ndn_marks_set", function="rate")),
+    lines(
+        "Marks received", "By the consumer, which may cut its window for them.", _CONSUMER("ndn_marks", function="rate")
+    ),
+    lines(
+        "Dropped, as the socket was full",
+        "By the forwarders: marks came too late or were ignored.",
+        _FACE("ndn_drops", function="rate"),
+    ),
+    lines(
+        "Retransmissions",
+        "Interests sent again, after a loss or a timeout.",
+        _CONSUMER("ndn_retransmissions", function="rate"),
+    ),
+    lines("Goodput", "Content that arrived, over the last second.", _CONSUMER("ndn_goodput_bps")),
+    lines(
+        "Send queues, by the kernel",
+        "The same sockets as the collector samples them, from outside.",
+        _SOCKET("socket_send_queue_bytes"),
+    ),
+]
+
+_NDN = dashboard(
+    "ndn",
+    "NCP: NDN",
+    "One fetch of an object: the consumer's round trips and window, and what forwarders' sockets hold and mark. "
+    "00:00:00 is the transfer's start.",
+    [*of_one_run("ndn"), chosen("node", _FACES, within=(RUN,)), chosen("face", _FACES, within=(RUN, "node"))],
+    _NDN_PANELS,
+)
+
+
+# Fleet: every scenario's verdicts and key figures over weeks, of nightly runs and others.
+
+_OF_VARIANT = ("scenario", "policy", "engine", "variant")
+_BY = ("policy", "engine", "variant")
+_VARIANT = "$tag_policy $tag_engine $tag_variant"
+
+_NOT_JUDGED = "No run of these has been judged in this span of time."
+
+# The outcome's code is passed + trusted of the last run of each day.
+_OUTCOME = f'last({{}}) + last("{kept.TRUSTED.field}") AS "Value"'
+
+_by_scenario = partial(lines, width=THIRD, height=11, points=True, nothing=_NOT_JUDGED)
+
+
+def _by_day(series: Series, alias: str, expected: str = "") -> Curve:
+    query = select_dashboard(series, _OF_VARIANT, function="sum", every="1d")
+    return Curve(query, alias, "runs", expected)
+
+
+def _by_run(series: Series, alias: str, by: tuple[str, ...] = _BY) -> Curve:
+    return Curve(select_dashboard(series, _OF_VARIANT, by=by), alias, series.unit)
+
+
+_FLEET_PANELS = [
+    outcomes(
+        "Verdicts",
+        "Scenario by day, of the last run of each day (UTC), those that ran last on top: green passed, red failed, "
+        "amber is not to be trusted. Choose scenarios or a variant at the top for fewer rows.",
+        select_dashboard(kept.PASSED, _OF_VARIANT, function=_OUTCOME, by=_BY, every="1d"),
+        _OF_VARIANT,
+        height=34,
+        nothing=_NOT_JUDGED,
+    ),
+    lines(
+        "Passed in a day",
+        "Of all chosen runs of an engine, by day in UTC; dashed how many there were. The two should be one.",
+        _by_day(kept.DAILY_PASSED, "$tag_engine"),
+        _by_day(kept.DAILY_RUNS, "runs $tag_engine", "runs"),
+        width=FULL,
+        points=True,
+        nothing="Summed up by the hour: nothing yet.",
+    ),
+    rows(
+        "History",
+        "What became of runs, kept for ever, the latest first.",
+        select_table(kept.VERDICTS, _OF_VARIANT, newest=500, in_span=True),
+        height=10,
+        titles={"run_id": "run", "duration_s": "transfer"},
+        widths={"Time": 170, "scenario": 150, "policy": 100, "engine": 90, "variant": 80, "run_id": 190}
+        | {"verdict": 120, "duration_s": 90},
+        units={"duration_s": "s"},
+        nothing=_NOT_JUDGED,
+    ),
+    row("Figures of $scenario", "scenario"),
+    _by_scenario(
+        "Key figures of $scenario",
+        "What each check measured, in parts of what it expects (of what it allows, where nothing at all would be "
+        "best): those stay below 100%, others near it.",
+        _by_run(kept.OF_EXPECTED, f"$tag_figure, {_VARIANT}", ("scenario", *_BY)),
+    ),
+    _by_scenario(
+        "Goodput of $scenario",
+        "Payload of all of a session's transfer. It should not fall.",
+        _by_run(kept.GOODPUT, f"$tag_session, {_VARIANT}", ("scenario", *_BY)),
+    ),
+    _by_scenario(
+        "Time of the transfer of $scenario",
+        "From its start to the last packet. It should stay the same.",
+        _by_run(kept.DURATION, _VARIANT),
+    ),
+]
+
+_FLEET = dashboard(
+    "fleet",
+    "NCP: fleet",
+    "The history of all scenarios: verdicts and key figures, run by run.",
+    [chosen("scenario", kept.PASSED), *(chosen(tag, kept.PASSED, within=("scenario",)) for tag in _BY)],
+    _FLEET_PANELS,
+    since="now-30d",
+    refresh="1m",
+)
+
+DASHBOARDS = {
+    "convergence": _CONVERGENCE,
+    "links": _LINKS,
+    "compare": _COMPARE,
+    "speed-table": _SPEED_TABLE,
+    "tcp": _TCP,
+    "ndn": _NDN,
+    "fleet": _FLEET,
+}
