@@ -21,7 +21,7 @@ from testbed.cli.options import (
     SeedOption,
     SetOption,
 )
-from testbed.cli.where import ClusterOption, runs_made
+from testbed.cli.where import ClusterOption
 from testbed.errors import BadInput, CannotRun
 from testbed.exit_codes import Exit
 
@@ -65,18 +65,14 @@ def run(
             raise BadInput("cli.hosts-with-repeat", "--hosts: its machines have one run at a time", "Omit --repeat.")
         if traces:
             raise BadInput("cli.trace-with-repeat", "--pcap and --qlog: they trace a single run", "Leave --repeat out.")
-        from testbed.cli.table import tell_run
-        from testbed.study.kinds.table import TableRequest, tell
+        from testbed.cli.table import carry_out
+        from testbed.study.kinds import table as kind
         from testbed.study.kinds.table_file import repeated
 
         table = repeated(scenario, set_, quick=quick, repeat=repeat, seed=seed)
-        several = TableRequest(None, "", "", runtime, link, chosen.name, quick, resume)
-        if dry_run:
-            tell(table, several)
-            raise typer.Exit(0)
-        chosen.refuse_user(loaded.scenario.name)
-        with runs_made(cluster):
-            raise typer.Exit(tell_run(table, several, as_json))
+        several = kind.TableRequest(None, "", "", runtime, link, chosen.name, quick, resume)
+        make = partial(kind.tell, table, several), partial(kind.run, table, several)
+        carry_out(*make, cluster, dry_run=dry_run, as_json=as_json)
     if resume:
         raise BadInput(
             "cli.resume-without-repeat", "--resume: only repetitions can go on", "Give the same --repeat again."

@@ -1,12 +1,15 @@
-"""``table``: many runs, row by column by repetition, to one verdict."""
+"""``table`` and ``sweep``: many runs to one verdict, of rows × columns × repetitions, or of parameters × policies ×
+seeds in virtual time."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from testbed import paths
 from testbed.cli import completion, events
 from testbed.cli.options import EngineOption, LinkOption, QuickOption, ResumeOption, RuntimeOption, SetOption
 from testbed.cli.where import ClusterOption, runs_made
@@ -14,9 +17,10 @@ from testbed.plan.engines import DEFAULT
 from testbed.scenario import files
 
 if TYPE_CHECKING:
+    from testbed.judge.checks.result import Verdict
     from testbed.runtime.progress import Progress
-    from testbed.study.kinds.table import TableRequest
-    from testbed.study.kinds.table_file import LoadedTable
+
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="List the runs and do nothing.")]
 
 
 def table(
@@ -36,30 +40,58 @@ def table(
     engine: EngineOption = DEFAULT,
     resume: ResumeOption = "",
     cluster: ClusterOption = "",
-    dry_run: bool = typer.Option(False, "--dry-run", help="List the cells and do nothing."),
+    dry_run: DryRunOption = False,
     as_json: events.JsonOption = False,
 ) -> None:
     """Run a table of scenarios, e.g. speed-table. The last line is PASS, FAIL or UNTRUSTED."""
-    from testbed.study.kinds import table as table_run
+    from testbed.study.kinds import table as kind
     from testbed.study.kinds.table_file import load
 
     events.refuse_with(as_json, dry_run)
     loaded = load(name, set_, quick=quick)  # bad input ends here, before anything is set up
-    requested = table_run.TableRequest(repeat, rows, columns, runtime, link, engine, quick, resume)
-    if dry_run:
-        table_run.tell(loaded, requested)
-        raise typer.Exit(0)
-    with runs_made(cluster):
-        raise typer.Exit(tell_run(loaded, requested, as_json))
+    request = kind.TableRequest(repeat, rows, columns, runtime, link, engine, quick, resume)
+    make = partial(kind.tell, loaded, request), partial(kind.run, loaded, request)
+    carry_out(*make, cluster, dry_run=dry_run, as_json=as_json)
 
 
-def tell_run(loaded: LoadedTable, requested: TableRequest, as_json: bool) -> int:
-    """Run it and tell its checks and its verdict; returns the exit code."""
+def sweep(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="SWEEP", help="A sweep's name, or a YAML file.", autocompletion=completion.shipped(files.sweeps)
+        ),
+    ],
+    set_: SetOption = [],  # noqa: B006 (typer copies it)
+    quick: QuickOption = False,
+    cluster: ClusterOption = "",
+    dry_run: DryRunOption = False,
+    as_json: events.JsonOption = False,
+) -> None:
+    """Run a sweep, e.g. window-rtt, on all cores; one that was stopped goes on. Ends in PASS or FAIL."""
+    from testbed.study.kinds import sweep as kind
+    from testbed.study.kinds.sweep_file import load
+
+    events.refuse_with(as_json, dry_run)
+    loaded = load(name, set_, quick=quick)  # bad input ends here, before anything is set up
+    carry_out(
+        partial(kind.tell, loaded), partial(kind.run, loaded), cluster, dry_run=dry_run, as_json=as_json, parts=True
+    )
+
+
+def carry_out(
+    tell_runs: Callable[[], None],
+    run: Callable[[Progress], tuple[Verdict, Path]],
+    cluster: str,
+    *,
+    dry_run: bool,
+    as_json: bool,
+    parts: bool = False,
+) -> NoReturn:
+    """List the runs, or make them and print checks and verdict; exits with its code."""
     from testbed.cli.outcome import tell
-    from testbed.study.kinds import table as table_run
 
-    def run(progress: Progress) -> int:
-        verdict = table_run.run(loaded, requested, progress)
-        return tell(verdict, paths.results() / verdict.scenario / verdict.run, progress)
-
-    return events.carry_out(as_json, run)
+    if dry_run:
+        tell_runs()
+        raise typer.Exit(0)
+    with runs_made(cluster, parts=parts):
+        raise typer.Exit(events.carry_out(as_json, lambda progress: tell(*run(progress), progress)))

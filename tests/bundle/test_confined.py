@@ -551,7 +551,7 @@ def test_a_table_that_goes_on_executes_nothing_of_its_cells(
     shutil.move(folder, folder.parent.parent / "tiny" / folder.name)
     monkeypatch.setenv("NCP_TESTBED_RESULTS", str(tmp_path / "results"))
     (tmp_path / "table.yaml").write_text(TABLE)
-    verdict = table_run.run(
+    verdict, _ = table_run.run(
         tables.load(str(tmp_path / "table.yaml")), table_run.TableRequest(engine="sim", resume=folder.name)
     )
     assert verdict.verdict == "pass"

@@ -230,7 +230,7 @@ def test_three_runs_in_virtual_time_come_to_one_verdict(tmp_path: Path, monkeypa
     monkeypatch.setenv("NCP_TESTBED_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("NCP_TESTBED_INFLUX_PORT", "18086")
     table = repeated("startup", [], quick=True, repeat=3, seed=None)
-    verdict = table_run.run(table, TableRequest(engine="sim", quick=True))
+    verdict, _ = table_run.run(table, TableRequest(engine="sim", quick=True))
     assert verdict.verdict == "pass", verdict.summary
     assert {check.judge for check in verdict.checks} == {"each_run"}
     folder = tmp_path / "results" / "startup" / verdict.run
@@ -261,7 +261,7 @@ def test_an_expected_failure_written_into_a_result_with_changes_is_seen(
     codes = {}
     for changes in ([], ["title=mine"]):
         table = repeated(name, changes, quick=True, repeat=2, seed=None)
-        verdict = table_run.run(table, TableRequest(engine="sim", quick=True))
+        verdict, _ = table_run.run(table, TableRequest(engine="sim", quick=True))
         folder = tmp_path / "results" / name / verdict.run
         document = json.loads((folder / "verdict.json").read_text())
         assert any("xfail" in check for check in document["checks"]) != bool(changes)

@@ -231,8 +231,8 @@ def tell(loaded: LoadedTable, request: TableRequest) -> None:
     print(f"{len(planned)} runs, {sum(seconds for _, seconds in planned) / 60:.1f} min of transfer")
 
 
-def run(loaded: LoadedTable, request: TableRequest, progress: Progress | None = None) -> Verdict:
-    """Everything; the table's verdict is in its result folder, too."""
+def run(loaded: LoadedTable, request: TableRequest, progress: Progress | None = None) -> tuple[Verdict, Path]:
+    """Everything; returns the verdict and the result folder."""
     progress = progress or Progress()
     engine = engines.named(request.engine)
     programs = ready(engine, request.options, progress, loaded.table.name, further_needs(loaded, engine))
@@ -246,7 +246,7 @@ def run(loaded: LoadedTable, request: TableRequest, progress: Progress | None = 
             verdict = begun.finish(results)
     if untrusted := sum(result.status == Status.UNTRUSTED for result in results.values()):
         progress.say(f"{untrusted} of {len(results)} runs can't be trusted. To repeat them, {resume_by}")
-    return verdict
+    return verdict, begun.folder
 
 
 def begin(loaded: LoadedTable, request: TableRequest, programs: Programs, results: Path) -> Begun:
