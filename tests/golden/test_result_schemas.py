@@ -25,7 +25,6 @@ from testbed.study.kinds.claims_file import load as load_claims
 from testbed.study.kinds.compare import read_run
 from testbed.study.kinds.same_bytes import digests
 from testbed.study.report import page
-from testbed.traffic.interop.judge import Evidence, Judgement
 from testbed.traffic.interop.pairings import Pairing
 from testbed.traffic.interop.transfer import PairingResult
 from tests.bundle.old_bundles import files, opened
@@ -115,11 +114,12 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     all_run.write(load_claims(), all_run.Request("sim", quick=True), place / "all", {}, complete=True)
     (place / "interop").mkdir()
     pairing = Pairing(1, "ours", "1.1.2", 1, 0.0)
+    ends: Any = {"sender": {}, "receiver": None}
     made = PairingResult(
-        pairing, Judgement(Status.UNTRUSTED, ["a hole"]), Evidence(1, {"sender": {}, "receiver": None}, None), "run"
+        "ours", "1.1.2", 1, 0.0, Status.UNTRUSTED, ["a hole"], None, 1, "cells/ours-to-1.1.2/run", ends, None
     )
     trust = Trust(trusted=False, reasons=["busy"])
-    interop.write(place / "interop", interop.document_of("run", [pairing], [made], trust, ""))
+    interop.write(place / "interop", interop.document_of("run", {pairing: made}, trust, ""))
     return place
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.traffic.interop.judge import ENDS, Evidence, judge
+from testbed.traffic.interop.judge import ENDS, judge
 
 SHA = "ab" * 32
 OTHER_SHA = "cd" * 32
@@ -24,8 +24,8 @@ def good() -> dict[str, Any]:
 
 
 def judged(evidence: dict[str, Any]) -> tuple[str, str]:
-    judgement = judge(Evidence(**evidence))
-    return judgement.status, "\n".join(judgement.reasons)
+    status, reasons = judge(**evidence)
+    return status, "\n".join(reasons)
 
 
 def test_all_well() -> None:

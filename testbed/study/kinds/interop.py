@@ -6,7 +6,7 @@ What can't be trusted, and is run again, is a network with all of its pairings, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,24 +19,23 @@ from testbed.engines import Options, Programs, provenance
 from testbed.engines.mininet.lifecycle import EmulatedRun
 from testbed.errors import TestbedError
 from testbed.judge.checks.result import Trust
-from testbed.judge.status import Status, each_of, verdict_of
+from testbed.judge.status import Status, verdict_of
 from testbed.lab.table import markdown_table
 from testbed.machine import Need
 from testbed.message import Message
 from testbed.plan.engines import DEFAULT
 from testbed.planning.resolve import Choices
 from testbed.runtime.progress import Progress, Step
-from testbed.study.cell import Cell, ScenarioCell, ready
+from testbed.study.cell import CELLS, Cell, ScenarioCell, ready
 from testbed.study.job import when_free
 from testbed.study.record import RunRecord
 from testbed.study.report import page
 from testbed.study.run import StudySpec, run_study
-from testbed.traffic.interop.pairings import Pairing, loss_words
-from testbed.traffic.interop.plans import load_network, versions
-from testbed.traffic.interop.transfer import LEGEND, NOT_RUN, CellEntry, PairingResult, Pairings
+from testbed.traffic.interop.pairings import Pairing, load_network, loss_words, versions
+from testbed.traffic.interop.transfer import LEGEND, NOT_RUN, PairingResult, Pairings
 
 NAME = "interop"
-_WORDS = {Status.FAIL: "fail", Status.UNTRUSTED: "can't be judged"}
+_WORDS = {Status.FAIL: "fail", Status.UNTRUSTED: "can't be judged", Status.MISSING: "were not run"}
 
 
 class Document(TypedDict):
@@ -50,45 +49,38 @@ class Document(TypedDict):
     broken: str | None
     columns: list[str]
     rows: list[list[str]]
-    cells: list[CellEntry]
+    cells: list[Annotated[dict[str, Any], entry_of(PairingResult)]]
 
 
-def document_of(
-    run: str, pairings: Sequence[Pairing], results: Sequence[PairingResult], trust: Trust, broken: str
-) -> Document:
-    """Result of ``pairings``, which are all that were requested: ``untrusted`` where links or machine can't be
+def document_of(run: str, results: Mapping[Pairing, PairingResult | None], trust: Trust, broken: str) -> Document:
+    """Results of all requested pairings, None of those that were not run: ``untrusted`` where links or machine can't be
     trusted or packets are unknown, ``pass`` only if every pairing was run and passes. The table has sender and receiver
     down; connections and loss across; ✓, ✕ or ? and MiB/s in each cell."""
-    found = {result.pairing: result for result in results}
-    statuses = {pairing: result.judgement.status for pairing, result in found.items()}
+    statuses = [result.status if result else Status.MISSING for result in results.values()]
     unknown = [
-        Message("interop.untrusted", f"{r.pairing.title}: {' '.join(r.judgement.reasons)}")
-        for r in results
-        if r.judgement.status == Status.UNTRUSTED
+        Message("interop.untrusted", f"{pairing.title}: {' '.join(result.reasons)}")
+        for pairing, result in results.items()
+        if result and result.status == Status.UNTRUSTED
     ]
     trust = Trust.of([*trust.said, *unknown])
-    found_statuses = list(statuses.values())
-    summary = f"{found_statuses.count(Status.PASS)} of {len(pairings)} cells pass"
-    summary += "".join(
-        f", {found_statuses.count(status)} {word}" for status, word in _WORDS.items() if status in found_statuses
-    )
-    if len(results) < len(pairings):
-        summary += f", {len(pairings) - len(results)} were not run"
+    summary = f"{statuses.count(Status.PASS)} of {len(statuses)} cells pass"
+    for status, word in _WORDS.items():
+        summary += f", {statuses.count(status)} {word}" * (status in statuses)
     rows: dict[str, list[str]] = {}
-    for pairing in pairings:
-        text = found[pairing].text if pairing in found else NOT_RUN
-        rows.setdefault(f"{pairing.sender} → {pairing.receiver}", []).append(text)
-    across = dict.fromkeys(f"{pairing.connections}, {loss_words(pairing.loss)}" for pairing in pairings)
+    for pairing, result in results.items():
+        head = f"{pairing.sender} → {pairing.receiver}"
+        rows.setdefault(head, [head]).append(result.text if result else NOT_RUN)
+    across = dict.fromkeys(f"{pairing.connections}, {loss_words(pairing.loss)}" for pairing in results)
     return {
         "schema": 2,
         "run": run,
-        "verdict": verdict_of([*each_of(pairings, statuses), *trust.parts]),
+        "verdict": verdict_of([*statuses, *trust.parts]),
         "summary": summary,
         "trust": trust.model_dump(),
         "broken": broken or None,
         "columns": ["sender → receiver", *across],
-        "rows": [[head, *row] for head, row in rows.items()],
-        "cells": [result.as_json() for result in results],
+        "rows": list(rows.values()),
+        "cells": [asdict(result) for result in results.values() if result],
     }
 
 
@@ -136,7 +128,7 @@ class NetworkCell(ScenarioCell):
             (study / self.folder).mkdir(exist_ok=True)
             document = {"trust": trust and trust.model_dump(), "noted": network.provenance}
             write_json(study / self.folder / "network.json", document)
-        statuses = [result.judgement.status for result in self.results(study)]
+        statuses = [result.status for result in self.results(study).values() if result]
         passed = f"{statuses.count(Status.PASS)} of {len(statuses)} pass"
         return RunRecord(
             run=plan["run"],
@@ -146,9 +138,11 @@ class NetworkCell(ScenarioCell):
             reason="; ".join([passed, *trust.reasons]),
         )
 
-    def results(self, study: Path) -> list[PairingResult]:
-        """Results of the finished pairings."""
-        return [found for pairing in self.pairings if (found := PairingResult.latest(pairing, study))]
+    def results(self, study: Path) -> dict[Pairing, PairingResult | None]:
+        """The result of the last attempt at each pairing, also where its network broke down afterwards; None where none
+        finished."""
+        files = {pairing: sorted((study / CELLS / pairing.folder).glob("*/cell.json")) for pairing in self.pairings}
+        return {pairing: PairingResult(**read_json(found[-1])) if found else None for pairing, found in files.items()}
 
 
 @dataclass(frozen=True)
@@ -162,11 +156,8 @@ class Matrix:
 
     def execute(self) -> Document:
         """Run all and write the result folder, also after a breakdown, which is raised."""
-        resume_by = f"give the same command with --resume {self.folder.name}"
         try:
-            run_study(
-                self.spec, self.folder, self.progress, resume_by=resume_by, describe=lambda one: one.record.reason
-            )
+            run_study(self.spec, self.folder, self.progress, describe=lambda one: one.record.reason)
         except Exception as error:
             broken = error.message if isinstance(error, TestbedError) else f"{type(error).__name__}: {error}"
             self._write(getattr(error, "reasons", ()), broken)
@@ -186,9 +177,8 @@ class Matrix:
         write_json(self.folder / "provenance.json", facts)
         trusts = {loss: Trust(**network["trust"]) for loss, network in networks.items() if network["trust"]}
         trust = Trust.of([*links_off, *(why.at(loss) for loss, one in trusts.items() for why in one.said)])
-        pairings = [pairing for cell in self.cells for pairing in cell.pairings]
-        results = [result for cell in self.cells for result in cell.results(self.folder)]
-        document = document_of(self.folder.name, pairings, results, trust, broken)
+        results = {pairing: of for cell in self.cells for pairing, of in cell.results(self.folder).items()}
+        document = document_of(self.folder.name, results, trust, broken)
         write(self.folder, document)
         return document
 
@@ -200,7 +190,7 @@ def cells_of(
     return [
         NetworkCell(
             {"loss": loss_words(loss)},
-            load_network(list(settings), loss=loss, quick=quick),
+            load_network(settings, loss=loss, quick=quick),
             choices,
             programs,
             name=f"network, {loss_words(loss)}",
@@ -212,7 +202,7 @@ def cells_of(
 
 def prepare(pairings: Sequence[Pairing], settings: Sequence[str], options: Options, resume: str = "") -> Matrix:
     """Prepare a matrix; raises BadInput or CannotRun before there is a result folder."""
-    load_network(list(settings), loss=0.0, quick=options.quick)
+    load_network(settings, loss=0.0, quick=options.quick)
     engine, progress = engines.named(DEFAULT), Progress()
     programs = ready(engine, options, progress, NAME, further=frozenset({Need.PEERS}))
     cells = cells_of(pairings, settings, options.quick, programs, engine.choices(options))

@@ -1,13 +1,21 @@
-"""Pairings of implementations that exchange a transfer, over a number of connections, with a loss."""
+"""Pairings of implementations that exchange a transfer, over a number of connections, with a loss; and their plans:
+one for the network of each loss, and from it two for each pairing, one per end."""
 
 from __future__ import annotations
 
+import copy
+import json
 import re
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from testbed import paths
 from testbed.errors import BadInput
 from testbed.message import unknown
+from testbed.plan.model import Plan, Role
+from testbed.scenario.load import LoadedScenario, load
 from topologies.units import UnitError, parse_fraction
 
 OURS = "ours"
@@ -16,6 +24,10 @@ PEERS = {"1.0.9": "ncp-1.0.9", "1.1.2": "ncp-1.1.2"}
 LATEST = "1.1.2"
 MOST_CONNECTIONS = 4
 HIGHEST_LOSS = 0.2
+FOLDER = paths.CHECKOUT / "peers" / "npm-ncp"
+NETWORK = FOLDER / "network.yaml"
+FIRST_PORT = 31001
+PORTS_EACH = 10
 
 
 @dataclass(frozen=True)
@@ -73,28 +85,64 @@ def connections_of(text: str) -> list[int]:
     """``1,4`` or ``1-4`` as numbers; raises :class:`BadInput`."""
     parts = [re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part) for part in text.split(",")]
     found = [number for part in parts if part for number in range(int(part[1]), int(part[2] or part[1]) + 1)]
-    if None in parts:
+    if None in parts or not found or min(found) < 1 or max(found) > MOST_CONNECTIONS:
         raise BadInput(
             "interop.bad-connections",
-            f"--connections {text}: write numbers from 1 to {MOST_CONNECTIONS}, like 1,4 or 1-4",
-        )
-    if not found or min(found) < 1 or max(found) > MOST_CONNECTIONS:
-        raise BadInput(
-            "interop.connections-outside", f"--connections {text}: the network has 1 to {MOST_CONNECTIONS} links"
+            f"--connections {text}: should be numbers from 1 to {MOST_CONNECTIONS}, like 1,4 or 1-4",
         )
     return list(dict.fromkeys(found))
 
 
 def losses_of(text: str) -> list[float]:
     """``0%,1%`` as fractions; raises :class:`BadInput`."""
-    found = []
-    for part in text.split(","):
-        try:
-            found.append(parse_fraction(part.strip()))
-        except UnitError as error:
-            raise BadInput("interop.bad-loss", f"--loss {text}: {error}") from error
-        if not 0 <= found[-1] <= HIGHEST_LOSS:
-            raise BadInput(
-                "interop.loss-outside", f"--loss {text}: {part} is outside 0% to 20%, which TCP can still cope with"
-            )
+    try:
+        found = [parse_fraction(part.strip()) for part in text.split(",")]
+    except UnitError as error:
+        raise BadInput("interop.bad-loss", f"--loss {text}: {error}") from error
+    if not all(0 <= loss <= HIGHEST_LOSS for loss in found):
+        raise BadInput("interop.loss-outside", f"--loss {text}: should be 0% to 20%, which TCP can still cope with")
     return list(dict.fromkeys(found))
+
+
+def load_network(assignments: Sequence[str], *, loss: float, quick: bool) -> LoadedScenario:
+    """The scenario of the network with one loss on all its links; raises :class:`BadInput`."""
+    # What the user sets comes last, so that it holds.
+    names = [link.name for link in load(str(NETWORK)).scenario.links]
+    lossy = [f"links.{name}.loss={loss * 100:g}%" for name in names] if loss else []
+    return load(str(NETWORK), [*lossy, *assignments], quick=quick)
+
+
+def pairing_plans(network: Plan, pairing: Pairing) -> dict[Role, Plan]:
+    """One pairing's session over the first of the network's links, with ports of its own, as each end has it. The
+    receiver offers a smaller window and smaller packets than the sender, so that both have to come to the smaller."""
+    sender = copy.deepcopy(network)
+    [session] = sender["sessions"]
+    session["name"] = pairing.session
+    session["connections"] = session["connections"][: pairing.connections]
+    for connection in session["connections"]:
+        port = FIRST_PORT + PORTS_EACH * pairing.number + connection["index"]
+        for end in ("sender", "receiver"):
+            connection[end] = f"{connection[end].rsplit(':', 1)[0]}:{port}"
+    receiver = copy.deepcopy(sender)
+    [theirs] = receiver["sessions"]
+    theirs["send_window_bytes"] = session["send_window_bytes"] * 3 // 4
+    theirs["mtu_bytes"] = session["mtu_bytes"] - 24
+    return {"sender": sender, "receiver": receiver}
+
+
+def versions() -> dict[str, Any]:
+    """Versions of Node and the capturing program, and the integrity of each package by the lock file."""
+    lock = json.loads((FOLDER / "package-lock.json").read_text())["packages"]
+    return {
+        "node": _version_of("node"),
+        "tcpdump": _version_of("tcpdump"),
+        "packages": {
+            name: {key: lock[f"node_modules/{package}"][key] for key in ("name", "version", "integrity")}
+            for name, package in PEERS.items()
+        },
+    }
+
+
+def _version_of(program: str) -> str:
+    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    return ((done.stdout or done.stderr).strip().splitlines() or ["not known"])[0]

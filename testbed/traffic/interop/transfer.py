@@ -9,13 +9,13 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from typing_extensions import TypedDict
+from pydantic.dataclasses import dataclass
 
-from testbed.documents import read_json, write_json
+from testbed.documents import write_json
 from testbed.errors import RunFailed
 from testbed.judge.status import Status
 from testbed.plan.model import Plan, Role, host_of
@@ -26,9 +26,8 @@ from testbed.runtime.packets import SETTLE_S, Capture
 from testbed.runtime.progress import Ended, SoFar, Step
 from testbed.runtime.site import Site
 from testbed.runtime.transfer import await_ready, watch_transfer
-from testbed.traffic.interop.judge import ENDS, Evidence, Judgement, judge
-from testbed.traffic.interop.pairings import OURS, PEERS, Pairing
-from testbed.traffic.interop.plans import FOLDER, pairing_plans
+from testbed.traffic.interop.judge import ENDS, OfEnds, OfPackets, judge
+from testbed.traffic.interop.pairings import FOLDER, OURS, PEERS, Pairing, pairing_plans
 from testbed.traffic.ncp import Ncp
 
 READY_S = 20.0
@@ -42,8 +41,9 @@ LEGEND = (
 )
 
 
-class CellEntry(TypedDict):
-    """A cell in ``interop.json``, and ``cell.json``."""
+@dataclass(frozen=True)
+class PairingResult:
+    """A pairing that was run: ``cell.json``, and a cell in ``interop.json``."""
 
     sender: str
     receiver: str
@@ -52,70 +52,48 @@ class CellEntry(TypedDict):
     status: Status
     reasons: list[str]
     goodput_bps: float | None
+    """Payload bits per second from the first data packet to the last acknowledgement, as the sender's packets show
+    them; None where they don't."""
     transfer_bytes: int
     folder: str
-    ends: dict[str, dict[str, Any] | None]
+    ends: OfEnds
     """The report of each end, without its samples."""
-    packets: Mapping[str, Mapping[str, Any]] | None
+    packets: OfPackets | None
     """``ncp-trace``'s facts of the capture at each end."""
 
-
-@dataclass(frozen=True)
-class PairingResult:
-    """A pairing that was run."""
-
-    pairing: Pairing
-    judgement: Judgement
-    evidence: Evidence
-    run: str = ""
-    """The network's run that it was made in."""
-
-    @property
-    def goodput_bps(self) -> float | None:
-        """Payload bits per second from the first data packet to the last acknowledgement, as the sender's packets
-        show them; None where they don't."""
-        facts = (self.evidence.packets or {}).get("sender_end")
-        if not facts or not facts["lasted_ms"]:
-            return None
-        return float(facts["payload_bytes"]) * 8000 / float(facts["lasted_ms"])
+    @classmethod
+    def of(
+        cls,
+        pairing: Pairing,
+        folder: Path,
+        transfer_bytes: int,
+        judged: tuple[Status, list[str]],
+        reports: OfEnds,
+        packets: OfPackets | None,
+    ) -> PairingResult:
+        """The result by its verdict, the reports of the ends and the facts in the packets."""
+        sent = packets["sender_end"] if packets else {}
+        return cls(
+            sender=pairing.sender,
+            receiver=pairing.receiver,
+            connections=pairing.connections,
+            loss=pairing.loss,
+            status=judged[0],
+            reasons=judged[1],
+            goodput_bps=sent["payload_bytes"] * 8000 / sent["lasted_ms"] if sent.get("lasted_ms") else None,
+            transfer_bytes=transfer_bytes,
+            folder=str(folder),
+            ends={
+                end: {key: value for key, value in report.items() if key != "samples"} if report else None
+                for end, report in reports.items()
+            },
+            packets=packets,
+        )
 
     @property
     def text(self) -> str:
         """The mark of its status, and the goodput in MiB/s."""
-        goodput = f" {self.goodput_bps / 8 / 2**20:.2f}" if self.goodput_bps else ""
-        return MARKS[self.judgement.status] + goodput
-
-    def as_json(self) -> CellEntry:
-        """The cell in ``interop.json``."""
-        pairing = self.pairing
-        return {
-            "sender": pairing.sender,
-            "receiver": pairing.receiver,
-            "connections": pairing.connections,
-            "loss": pairing.loss,
-            "status": self.judgement.status,
-            "reasons": self.judgement.reasons,
-            "goodput_bps": self.goodput_bps,
-            "transfer_bytes": self.evidence.transfer_bytes,
-            "folder": str(Path(CELLS, pairing.folder, self.run)),
-            "ends": {end: _without_samples(self.evidence.results[end]) for end in ENDS},
-            "packets": self.evidence.packets,
-        }
-
-    @classmethod
-    def latest(cls, pairing: Pairing, results: Path) -> PairingResult | None:
-        """The result of the last attempt, also where its network broke down afterwards; None where none finished.
-        ``results`` is the result folder of the matrix."""
-        files = sorted((results / CELLS / pairing.folder).glob("*/cell.json"))
-        if not files:
-            return None
-        entry = read_json(files[-1])
-        evidence = Evidence(entry["transfer_bytes"], entry["ends"], entry["packets"])
-        return cls(pairing, Judgement(Status(entry["status"]), entry["reasons"]), evidence, files[-1].parent.name)
-
-
-def _without_samples(result: Any) -> Any:
-    return {key: value for key, value in result.items() if key != "samples"} if result else None
+        return MARKS[self.status] + (f" {self.goodput_bps / 8 / 2**20:.2f}" if self.goodput_bps else "")
 
 
 class Pairings(Ncp):
@@ -146,21 +124,27 @@ class Pairings(Ncp):
         for number, pairing in enumerate(self.pairings, start=1):
             result = self._run(pairing, network, failures)
             goodput = " MiB/s" if result.goodput_bps else ""
-            why = "".join(f"\n      {reason}" for reason in result.judgement.reasons)
+            why = "".join(f"\n      {reason}" for reason in result.reasons)
             left_s = step.elapsed_s / number * (of - number)
             ended = Ended(pairing.title, "", f"{result.text}{goodput}{why}", kept=False)
             self.site.progress.run_ended(ended, SoFar(number, of, left_s))
 
     def _run(self, pairing: Pairing, network: Network, failures: Sequence[Failure]) -> PairingResult:
         """Runs the pairing to its verdict, which an end that fails is too. Nothing of it runs on when this returns."""
-        run = self.site.plan["run"]
-        folder = self.results / CELLS / pairing.folder / run
+        own = Path(CELLS, pairing.folder, self.site.plan["run"])
+        folder = self.results / own
         folder.mkdir(parents=True)
         plans = pairing_plans(self.site.plan, pairing)
         ends = _ends(pairing, plans, self.own, folder)
-        failure = ""
+        failure, namespaces = "", network.namespaces()
+        captures: dict[Role, Capture] = {}
         with ExitStack() as parts:
-            captures = _start_captures(parts, network, ends, folder)
+            for end in ENDS:
+                file, log = folder / f"{end}.pcap", folder / f"{end}-capture.log"
+                captures[end] = Capture(end, namespaces[ends[end].host], file, log)
+                parts.callback(captures[end].stop)
+                captures[end].await_ready()
+            parts.callback(time.sleep, SETTLE_S)
             agents: list[ProcessAgent] = []
             try:
                 # The receiver first: npm's sender offers its handshake once, and a TCP connection is made once.
@@ -173,19 +157,16 @@ class Pairings(Ncp):
                 watch_transfer(plans["sender"], agents, failures, self.site.progress, Step(pairing.title))
             except RunFailed as error:
                 failure = error.message
-            finally:
-                for agent in agents:
-                    agent.stop()
-            lost = _end_captures(captures)
         if broken := next((said for part in failures if (said := part())), None):
             raise RunFailed.of(broken)  # not the pairing's fault: no further one can be run
-        packets, why = _packets(self.site.binaries["ncp-trace"], pairing, folder, lost)
-        results = {end: ends[end].result() for end in ENDS}
-        evidence = Evidence(plans["sender"]["sessions"][0]["transfer_bytes"], results, packets, failure, why)
+        packets, why = _packets(self.site.binaries["ncp-trace"], pairing, folder, captures)
+        reports = {end: ends[end].result() for end in ENDS}
+        transfer_bytes = plans["sender"]["sessions"][0]["transfer_bytes"]
+        judged = judge(transfer_bytes, reports, packets, failure, why)
         for end in ENDS:
             shutil.rmtree(ends[end].control)
-        result = PairingResult(pairing, judge(evidence), evidence, run)
-        write_json(folder / "cell.json", result.as_json())
+        result = PairingResult.of(pairing, own, transfer_bytes, judged, reports, packets)
+        write_json(folder / "cell.json", asdict(result))
         return result
 
 
@@ -208,32 +189,10 @@ def _agent(implementation: str, agent: Path, host_pid: int, place: AgentPlace) -
     return ProcessAgent(FOLDER, host_pid, place, lambda seen: ["node", str(seen / "peer.js"), "--package", package])
 
 
-def _start_captures(
-    parts: ExitStack, network: Network, ends: dict[Role, AgentPlace], folder: Path
-) -> dict[Role, Capture]:
-    namespaces = network.namespaces()
-    captures: dict[Role, Capture] = {}
-    for end in ENDS:
-        capture = Capture(end, namespaces[ends[end].host], folder / f"{end}.pcap", folder / f"{end}-capture.log")
-        parts.callback(capture.stop)
-        captures[end] = capture
-    for capture in captures.values():
-        capture.await_ready()
-    return captures
-
-
-def _end_captures(captures: dict[Role, Capture]) -> dict[Role, int]:
-    """Frames that each capture missed."""
-    time.sleep(SETTLE_S)
-    for capture in captures.values():
-        capture.stop()
-    return {end: capture.lost() for end, capture in captures.items()}
-
-
-def _packets(trace: Path, pairing: Pairing, folder: Path, lost: dict[Role, int]) -> tuple[Any, str]:
+def _packets(trace: Path, pairing: Pairing, folder: Path, captures: Mapping[Role, Capture]) -> tuple[Any, str]:
     """Facts in the packets, or None and the reason why they are unknown."""
-    for end, frames in lost.items():
-        if frames:
+    for end, capture in captures.items():
+        if frames := capture.lost():
             return None, f"the capture at the {end} missed {frames} frames"
     command = [str(trace), "--session", pairing.session]
     for end in ENDS:
