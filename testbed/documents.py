@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Sequence
 from dataclasses import field, make_dataclass
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,28 @@ def explain(error: ValidationError) -> str:
     first = error.errors()[0]
     there = "" if first["type"] == "missing" else f"{first['input']!r:.80}: "
     return f"{'.'.join(map(str, first['loc'])) or 'the document'}: {there}{first['msg']}"
+
+
+def label(item: Any, number: int) -> str:
+    """The name of a list's item, or its number from 1."""
+    return str((isinstance(item, dict) and item.get("name")) or number)
+
+
+def named(document: Any, loc: Sequence[int | str]) -> list[str]:
+    """The place of a mistake in a document as its author knows it: items of lists by their labels. The member of a
+    union, which pydantic names as well, is no part of it."""
+    steps: list[str] = []
+    for step in loc:
+        if isinstance(document, list) and isinstance(step, int) and step < len(document):
+            document = document[step]
+            steps.append(label(document, step + 1))
+        elif isinstance(document, dict) and step in document:
+            document = document[step]
+            steps.append(str(step))
+        elif isinstance(document, dict) and step not in [document.get(key) for key in ("judge", "kind", "do")]:
+            document = None  # a key that is missing
+            steps.append(str(step))
+    return steps
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:

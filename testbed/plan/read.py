@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from testbed.documents import read_json
+from testbed.documents import named, read_json
 from testbed.errors import BadInput
 from testbed.plan.model import SCHEMA, Plan
 from topologies.link import rate_pps
@@ -80,7 +80,7 @@ def valid(document: Any, where: str) -> Plan:
         adapter().validate_python(document, strict=True)
     except ValidationError as error:
         first = error.errors()[0]
-        key = _named(document, first["loc"])
+        key = ".".join(named(document, first["loc"])) or "the document"
         is_missing = first["type"] == "missing"
         what = "is missing" if is_missing else f"{first['input']!r:.80} is not right: {first['msg']}"
         raise BadInput("plan.bad-value", f"{where}: {key}: {what}", key=key) from error
@@ -108,18 +108,3 @@ def _names_of_files(plan: Plan) -> Iterator[tuple[str, str]]:
     for number, link in enumerate(plan["links"], start=1):
         yield f"links.{number}.name", link["name"]
         yield from ((f"links.{number}.{end}.host", link[end]["host"]) for end in ("a", "b"))
-
-
-def _named(document: Any, loc: tuple[int | str, ...]) -> str:
-    """The key's path, ``links.fast.queue.mode``: items of lists by their name, or their number from 1."""
-    steps = []
-    for step in loc:
-        item = document[step] if isinstance(document, list) and isinstance(step, int) else None
-        if isinstance(document, dict):
-            if step not in document and document.get("kind") == step:
-                continue  # the member of a union is no part of the path
-            item = document.get(step)
-        named = isinstance(step, int) and isinstance(item, dict) and item.get("name")
-        steps.append(str(named or (step + 1 if isinstance(step, int) else step)))
-        document = item
-    return ".".join(steps) or "the document"

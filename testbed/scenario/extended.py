@@ -13,6 +13,7 @@ from typing import Any
 
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
+from testbed.documents import label
 from testbed.errors import BadInput
 
 KEY = "extends"
@@ -21,18 +22,30 @@ FILES = (("topology", "file"), ("trace",), ("jitter", "file"))
 """Keys of a scenario, or of one of its links, that name a file beside it."""
 
 
-class Part(CommentedMap):
-    """A mapping of parts from several files."""
+Place = tuple[Path, int | None]
+"""A file, and a line of it (from 1) where that is known."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.files: dict[str, Path] = {}
-        """The file that each key is from."""
+
+class Whole(dict[str, Any]):
+    """A scenario of several files."""
+
+    places: dict[tuple[str, ...], Place]
+
+
+def places(node: Any, file: Path, steps: tuple[str, ...] = (), line: int | None = None) -> dict[tuple[str, ...], Place]:
+    """The place of each part of a file's document, by the steps to it."""
+    found: dict[tuple[str, ...], Place] = {}
+    for key in node if isinstance(node, dict) else range(len(node)) if isinstance(node, list) else ():
+        lines = node.lc.data or {} if isinstance(node, (CommentedMap, CommentedSeq)) else {}
+        own = (*steps, str(key) if isinstance(node, dict) else label(node[key], key + 1))
+        found[own] = file, lines[key][0] + 1 if key in lines else line
+        found |= places(node[key], file, own, found[own][1])
+    return found
 
 
 def extended(
-    path: Path, document: CommentedMap, read: Callable[[str, Path], tuple[Path, CommentedMap]]
-) -> CommentedMap:
+    path: Path, document: dict[str, Any], read: Callable[[str, Path], tuple[Path, dict[str, Any]]]
+) -> dict[str, Any]:
     """The whole scenario of a file's document; ``read`` gives the file and document of what a file extends.
 
     Raises BadInput for a circle, and for a scenario that extends another and has no name of its own.
@@ -46,8 +59,8 @@ def extended(
     chain = [(path, document)]
     while KEY in chain[-1][1]:
         last, requested = chain[-1][0], chain[-1][1][KEY]
-        lines = chain[-1][1].lc.data
-        where = f"{last}:{lines[KEY][0] + 1}: {KEY}" if KEY in lines else f"{last}: {KEY}"
+        _, line = places(chain[-1][1], last)[KEY,]
+        where = f"{last}:{line}: {KEY}" if line else f"{last}: {KEY}"
         try:
             if not isinstance(requested, str):
                 raise BadInput(
@@ -65,66 +78,44 @@ def extended(
         except BadInput as error:
             raise error.at(where) from error
         chain.append(found)
-    base_file, merged = chain.pop()
-    _name_files_from(merged, base_file.parent, path.parent)
-    whole = _merged(CommentedMap(), merged, base_file, base_file)
-    for file, more in reversed(chain):
-        _name_files_from(more, file.parent, path.parent)
-        whole = _merged(whole, more, base_file, file)
+    whole = Whole()
+    whole.places = {}
+    for file, part in reversed(chain):
+        _name_files_from(part, file.parent, path.parent)
+        whole.update(_merged(whole, part))
+        whole.places |= places(part, file)
     del whole[KEY]
     return whole
 
 
-def file_of(node: Any, step: int | str) -> Path | None:
-    """The file that a part of a document is from, where it has several."""
-    return node.files.get(str(step)) if isinstance(node, Part) else None
-
-
-def _merged(base: CommentedMap, more: CommentedMap, base_file: Path, file: Path) -> Part:
-    """Both; each key with the line that it has in its file."""
-    made = Part()
-    for source, own in ((base, base_file), (more, file)):
-        for key, value in source.items():
-            before = made.get(key)
-            if isinstance(before, CommentedMap) and isinstance(value, CommentedMap):
-                made[key] = _merged(before, value, made.files[str(key)], own)
-            elif _have_names(before) and _have_names(value):
-                made[key] = _by_name(before, value, made.files[str(key)], own)
-            else:
-                made[key] = value
-            made.files[str(key)] = file_of(source, key) or own
-            if key in source.lc.data:
-                made.lc.add_kv_line_col(key, source.lc.data[key])
-    return made
-
-
-def _by_name(base: CommentedSeq, more: CommentedSeq, base_file: Path, file: Path) -> CommentedSeq:
-    """Things of one name merged, others after those that are there."""
-    made = CommentedSeq()
-    for source, own in ((base, base_file), (more, file)):
-        for place, item in enumerate(source):
-            known = next((at for at, other in enumerate(made) if other.get("name") == item.get("name")), None)
-            if known is None:
-                made.append(item if isinstance(item, Part) else _merged(CommentedMap(), item, own, own))
-                if place in (source.lc.data or {}):
-                    made.lc.add_idx_line_col(len(made) - 1, source.lc.data[place])
-            else:
-                made[known] = _merged(made[known], item, base_file, own)
+def _merged(base: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    made = dict(base)
+    for key, value in more.items():
+        before: Any = base.get(key)
+        if isinstance(before, dict) and isinstance(value, dict):
+            made[key] = _merged(before, value)
+        elif _have_names(before) and _have_names(value):
+            by_name = {str(item["name"]): item for item in before}
+            for item in value:
+                by_name[str(item["name"])] = _merged(by_name.get(str(item["name"]), {}), item)
+            made[key] = list(by_name.values())
+        else:
+            made[key] = value
     return made
 
 
 def _have_names(value: Any) -> bool:
-    return isinstance(value, CommentedSeq) and all(isinstance(item, dict) and "name" in item for item in value)
+    return isinstance(value, list) and all(isinstance(item, dict) and "name" in item for item in value)
 
 
-def _name_files_from(document: CommentedMap, there: Path, here: Path) -> None:
+def _name_files_from(document: dict[str, Any], there: Path, here: Path) -> None:
     """Files that a document names beside itself, named from another folder."""
     if there.resolve() == here.resolve():
         return
     links = document.get("links")
     for part in (document, *(links if isinstance(links, list) else [])):
         for keys in FILES:
-            node = part
+            node: Any = part
             for key in keys[:-1]:
                 node = node.get(key) if isinstance(node, dict) else None
             if isinstance(node, dict) and isinstance(node.get(keys[-1]), str):

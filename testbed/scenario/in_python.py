@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from testbed import confine, unprivileged
 from testbed.errors import BadInput
@@ -37,7 +36,7 @@ def is_in_python(path: Path) -> bool:
     return path.suffix == IN_PYTHON
 
 
-def document_of(path: Path) -> CommentedMap:
+def document_of(path: Path) -> dict[str, Any]:
     """The result of the file's ``scenario()``, as a YAML file of it would be read; raises :class:`BadInput`.
 
     It is called twice, each time in a new process, and has to return the same.
@@ -123,7 +122,7 @@ def _called(path: Path, program: str, call: int, without_rights: bool) -> subpro
     )
 
 
-def _as_read(path: Path, returned: str) -> CommentedMap:
+def _as_read(path: Path, returned: str) -> dict[str, Any]:
     """The scenario as YAML, within its bounds: results keep that, so that is read. Its lines are none of the file's."""
     if len(returned) > bounded.MOST_CHARACTERS:
         raise BadInput(
@@ -133,15 +132,7 @@ def _as_read(path: Path, returned: str) -> CommentedMap:
     text = io.StringIO()
     YAML().dump(json.loads(returned), text)
     try:
-        document = bounded.load(text.getvalue(), lines=True)
+        document: dict[str, Any] = bounded.load(text.getvalue())
     except bounded.NotYaml as error:
         raise BadInput.of(error.said.at(f"{path}: what scenario() returned")) from error
-    _forget_lines(document)
-    return document  # type: ignore[no-any-return]
-
-
-def _forget_lines(node: Any) -> None:
-    if isinstance(node, (CommentedMap, CommentedSeq)):
-        node.lc.data = {}
-        for child in node.values() if isinstance(node, CommentedMap) else node:
-            _forget_lines(child)
+    return document

@@ -12,12 +12,13 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.comments import CommentedMap
 
+from testbed.documents import named
 from testbed.errors import BadInput
 from testbed.message import InvalidValue, Lines, Message
 from testbed.scenario import bounded, files, in_python
-from testbed.scenario.extended import KEY, extended, file_of
+from testbed.scenario.extended import KEY, Whole, extended, places
 from testbed.scenario.files import read
 from testbed.scenario.model import Scenario
 from testbed.scenario.overrides import apply_override, split_assignment
@@ -56,7 +57,7 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
     return LoadedScenario(scenario, path, whole_text(path), tuple(applied), changed, program)
 
 
-def document_of(name: str, assignments: Sequence[str], *, quick: bool) -> tuple[Path, CommentedMap, list[str]]:
+def document_of(name: str, assignments: Sequence[str], *, quick: bool) -> tuple[Path, dict[str, Any], list[str]]:
     """A scenario's file, its document with ``quick`` and ``assignments`` applied, and what was applied."""
     path, document = _parsed(name)
     document = extended(path, document, _base)
@@ -84,18 +85,18 @@ def whole_text(path: Path) -> str:
     return text.getvalue()
 
 
-def _parsed(name: str) -> tuple[Path, CommentedMap]:
+def _parsed(name: str) -> tuple[Path, dict[str, Any]]:
     path = files.find(name, "scenario", [*files.scenarios(), *files.links()])
     return path, _read(path)
 
 
-def _read(path: Path) -> CommentedMap:
+def _read(path: Path) -> dict[str, Any]:
     if in_python.is_in_python(path):
         return in_python.document_of(path)
     return parse(path, read(path), "a scenario is a mapping with name, title, links, ncp and checks")
 
 
-def _base(name: str, file: Path) -> tuple[Path, CommentedMap]:
+def _base(name: str, file: Path) -> tuple[Path, dict[str, Any]]:
     """The file that a scenario extends: one that is shipped, or a file beside it. None is run for another file."""
     if in_python.is_in_python(Path(name)):
         raise BadInput("scenario.python-extended", f"{name} is in Python, and only YAML can be extended")
@@ -114,7 +115,7 @@ def parse(path: Path, text: str, should_be: str, most_characters: int = bounded.
     return document
 
 
-def validated(model: type[Model], path: Path, document: CommentedMap, applied: Sequence[str] = ()) -> Model:
+def validated(model: type[Model], path: Path, document: dict[str, Any], applied: Sequence[str] = ()) -> Model:
     """The document as ``model``; each mistake is reported with its line in the file (:class:`BadInput`)."""
     try:
         return model.model_validate(plain(document))
@@ -144,13 +145,16 @@ def plain(node: Any) -> Any:
 
 
 def _describe(
-    model: type[BaseModel], path: Path, document: CommentedMap, error: ErrorDetails, applied: Sequence[str]
+    model: type[BaseModel], path: Path, document: dict[str, Any], error: ErrorDetails, applied: Sequence[str]
 ) -> Message:
     """``scenarios/x.yaml:7: links.fast.rate: 1024 has no unit; write for example 1024pps``."""
-    line, names, file = _locate(document, error["loc"])
-    path = file or path
+    names = named(document, error["loc"])
+    known = document.places if isinstance(document, Whole) else places(document, path)
+    there = names[:-1] if error["type"] == "missing" else names
+    steps = next((way for n in range(len(there), 0, -1) if (way := tuple(there[:n])) in known), ())
+    file, line = known.get(steps, (path, None))
     field = ".".join(names) or model.__name__.lower()
-    where = f"{path}:{line}" if line else str(path)
+    where = f"{file}:{line}" if line else f"{file}"
     overridden = next((a for a in applied if a.split("=", 1)[0] == field), None)
     if overridden:
         where = f"--set {overridden}"
@@ -174,30 +178,6 @@ def _mistake(model: type[BaseModel], names: Sequence[str], error: ErrorDetails) 
     if isinstance(value, (str, int, float)):
         return Message("input.wrong-type", f"{value!r} is not right: {error['msg']}")
     return Message("input.wrong-shape", f"{error['msg']}")
-
-
-def _locate(document: CommentedMap, loc: Sequence[int | str]) -> tuple[int | None, list[str], Path | None]:
-    """The 1-based line of an error's place, the field's name with list items by their ``name``, and the file, where the
-    document is of several."""
-    node: Any = document
-    file: Path | None = None
-    line: int | None = None
-    names: list[str] = []
-    for step in loc:
-        if isinstance(node, CommentedMap) and step in node:
-            line = node.lc.key(step)[0] + 1 if step in (node.lc.data or {}) else line
-            file = file_of(node, step) or file
-            node = node[step]
-            names.append(str(step))
-        elif isinstance(node, CommentedSeq) and isinstance(step, int) and step < len(node):
-            line = node.lc.item(step)[0] + 1 if step in (node.lc.data or {}) else line
-            node = node[step]
-            file = file_of(node, "name") or file
-            label = node.get("name") if isinstance(node, dict) else None
-            names.append(str(label or step + 1))
-        elif isinstance(node, dict) and not isinstance(step, int) and step not in (node.get("judge"), node.get("kind")):
-            names.append(str(step))  # a missing key; the name of a union's member is no part of the path
-    return line, names, file
 
 
 def _sibling_keys(model: type[BaseModel], loc: Sequence[int | str]) -> list[str]:

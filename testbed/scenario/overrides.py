@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from testbed.documents import label
 from testbed.errors import BadInput
 from testbed.message import unknown
 from testbed.scenario import bounded
@@ -79,8 +80,7 @@ def paths_of(node: Any, prefix: tuple[str, ...] = ()) -> Iterator[list[str]]:
             yield from paths_of(value, (*prefix, str(key)))
     elif isinstance(node, list):
         for number, value in enumerate(node, start=1):
-            label = str(value["name"]) if isinstance(value, dict) and "name" in value else str(number)
-            yield from paths_of(value, (*prefix, label))
+            yield from paths_of(value, (*prefix, label(value, number)))
 
 
 def _child(node: Any, step: str) -> Any:

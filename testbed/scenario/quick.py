@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-
-from ruamel.yaml.comments import CommentedMap
+from typing import Any
 
 from testbed.plan.model import Variant
 from testbed.scenario.overrides import apply_override
 
 
-def apply_quick(path: Path, document: CommentedMap, own: Collection[str] = ()) -> list[str]:
+def apply_quick(path: Path, document: dict[str, Any], own: Collection[str] = ()) -> list[str]:
     """Apply a file's ``quick`` section; returns what it changes. Its keys that are ``own`` replace the document's, all
     others are a scenario's, dotted as for ``--set``."""
     changes = document.get("quick")
