@@ -10,9 +10,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from testbed.lab.ends import LinkRequest
+from testbed.lab.ends import LinkRequest, Ours
 from testbed.lab.instrument import HostLoad, rate_errors, rtts_ms
-from testbed.lab.ours import Ours
 from testbed.lab.table import quantile
 from testbed.plan.model import Middle
 from testbed.planning.resolve import new_run_id

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import shutil
 import statistics
+import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 
 from scipy import stats
 
@@ -13,13 +16,14 @@ from testbed.engines.mininet.engine import ENGINE
 from testbed.errors import RunFailed, TestbedError
 from testbed.lab import scale
 from testbed.lab.benchmark import Benchmark, Measurement
-from testbed.lab.ends import Bench, Candidate, LinkRequest
+from testbed.lab.ends import Bench, Candidate, LinkRequest, Ours, namespace, plan_of
 from testbed.lab.instrument import WARM_UP_S, ncp_link, rate_errors, rtts_ms, tcp_goodput_bps
-from testbed.lab.ours import Ours
 from testbed.lab.peers import Mahimahi, Rattan
 from testbed.lab.table import Section, Spread, quantile
 from topologies.commands import CommandFailed
-from topologies.middle import has_netem
+from topologies.fabric import Fabric, namespace_of
+from topologies.middle import RelayMiddle, has_netem
+from topologies.within import within
 
 OURS, MAHIMAHI = "ncp-testbed", Mahimahi.name
 FULL_S, QUICK_S = 700.0, 85.0
@@ -37,7 +41,7 @@ CONFIDENCE = 0.99
 TCP_DELAY_MS = 10
 RATIO_OF_GOODPUTS = 1.5
 
-LINKS_SET_UP = (2, 20, 100)
+LINKS_SET_UP, SET_UP_MBIT = (2, 20, 100), 10
 
 
 def rtt(bench: Bench) -> Section:
@@ -174,19 +178,62 @@ def tcp(bench: Bench) -> Section:
     return section
 
 
+def ours_set_up_s(fabric_name: str, binary: Path, count: int) -> float:
+    """Seconds until that many of our links forward, their middle included."""
+    from topologies.planned import planned_network  # no other part needs Mininet
+
+    begun = time.monotonic()
+    fabric = Fabric(fabric_name)
+    middle = RelayMiddle(fabric, binary)
+    links = [plan_of(i, LinkRequest(delay_ms=10.0, rate_bps=SET_UP_MBIT * 1e6)) for i in range(1, count + 1)]
+    with ExitStack() as made:
+        made.callback(fabric.delete)
+        fabric.create()
+        made.callback(middle.stop)
+        middle.prepare(links)
+        net = planned_network({"h1": {}, "h2": {}}, links, fabric)
+        made.callback(net.stop)
+        middle.start(links)
+        return time.monotonic() - begun
+
+
+def tclink_set_up_s(count: int) -> float:
+    """Seconds until that many TCLinks are there. They have a bandwidth only: a kernel without netem has no more."""
+    from mininet.link import TCLink
+    from mininet.net import Mininet
+
+    begun = time.monotonic()
+    net = Mininet(controller=None, build=False)
+    try:
+        ends = [net.addHost(name, ip=None) for name in ("h1", "h2")]
+        for _ in range(count):
+            net.addLink(*ends, cls=TCLink, bw=SET_UP_MBIT)
+        net.build()
+        return time.monotonic() - begun
+    finally:
+        net.stop()
+
+
+def alone(make: Callable[[], float]) -> float:
+    """Make links in a namespace of their own: TCLink makes its interfaces where it runs, before it moves them."""
+    from mininet.log import setLogLevel
+
+    setLogLevel("critical")
+    with namespace() as outer:
+        return within(namespace_of(outer), make)
+
+
 def setup_time(bench: Bench) -> Section:
     """Set-up time of links between two hosts against that of Mininet's own TCLink."""
-    from testbed.lab import mininet_links  # no other part needs Mininet
-
     section = Section("setup", "Time to set links up", ["links", "by", "seconds", "N"])
     kinds: dict[str, Callable[[int], float]]
-    kinds = {"ours": partial(mininet_links.ours, bench.fabric_name, bench.binary), "tclink": mininet_links.tclink}
+    kinds = {"ours": partial(ours_set_up_s, bench.fabric_name, bench.binary), "tclink": tclink_set_up_s}
     names = {"ours": OURS, "tclink": "Mininet TCLink"}
     most, budget_s = (1, 10) if bench.quick else (3, 40)
     for count in LINKS_SET_UP[:2] if bench.quick else LINKS_SET_UP:
         took_s: dict[str, list[float]] = {kind: [] for kind in kinds}
         for _, kind, make in bench.turns(f"set-up of {count} links", kinds, most, budget_s):
-            took_s[kind].append(mininet_links.alone(partial(make, count)))
+            took_s[kind].append(alone(partial(make, count)))
         section.raw[f"{count} links"] = took_s
         spreads = {kind: Spread.of(values) for kind, values in took_s.items()}
         for kind, spread in spreads.items():

@@ -11,9 +11,8 @@ from typing import Any
 
 from typing_extensions import Self
 
-from testbed.lab.ends import Bench, LinkRequest
+from testbed.lab.ends import Bench, Hosts, LinkRequest, hosts, plan_of
 from testbed.lab.instrument import ncp_link
-from testbed.lab.ours import Hosts, hosts, plan_of
 from testbed.lab.table import Section, Spread
 from testbed.runtime.processes import Supervised
 from topologies.link import Link

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from testbed.judge.checks.result import Trust, Verdict
-from testbed.lab import telemetry, telemetry_load
-from testbed.lab.telemetry_load import DATABASE, SERIES, Load, lines
+from testbed.lab import telemetry
+from testbed.lab.telemetry import DATABASE, SERIES, Load, lines
 from testbed.machine import build
 from testbed.series import FromFile
 from testbed.services import influx
@@ -74,7 +74,7 @@ def test_the_source_has_the_rate_asked_for() -> None:
 @pytest.mark.packets
 def test_a_load_on_a_real_influxdb_arrives_whole_and_leaves_nothing(endpoint: influx.Endpoint) -> None:
     push = build.build_programs("ncp-push")["ncp-push"]
-    load = telemetry_load.run(endpoint, push, 20_000, 3, threading.Event())
+    load = telemetry.load_database(endpoint, push, 20_000, 3, threading.Event())
     assert load.written == load.pushed == load.stored == 60_000
     assert load.rejected == 0
     assert load.lag_s

@@ -9,9 +9,8 @@ from typing import Any
 
 from testbed import paths
 from testbed.engines.mininet.host_rates import HostRates
-from testbed.lab.ends import Between, End
+from testbed.lab.ends import Between, End, hosts
 from testbed.lab.instrument import ncp_link
-from testbed.lab.ours import hosts
 from topologies.link import Link, rate_pps, resolve_link
 from topologies.middle import NetemMiddle
 from topologies.units import QueueLength, Rate
