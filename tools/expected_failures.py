@@ -28,8 +28,8 @@ from testbed.plan.engines import ENGINES, engine_of
 from testbed.study.checks.judged import read_claims
 from testbed.study.checks.table import judge_one
 from testbed.study.kinds import table_file
+from testbed.study.kinds.claims import REFERENCES
 from testbed.study.kinds.claims_file import Claim, Claims, load
-from testbed.study.kinds.reference import FOLDER
 from testbed.study.kinds.table import variant
 from testbed.study.kinds.table_result import read_table, results_of, summaries_of
 
@@ -59,7 +59,7 @@ class Reference(NamedTuple):
         return self.claim, self.check, self.place
 
 
-def made(claims: Claims, folder: Path = FOLDER) -> ExpectedFailures:
+def made(claims: Claims, folder: Path = REFERENCES) -> ExpectedFailures:
     """The file's contents; ValueError for an expected failure of a fact, or of a run with changes."""
     found = list(_references(claims, folder))
     found += _beside(claims, folder, {(one.claim, one.place) for one in found})

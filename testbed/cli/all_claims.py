@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -75,19 +76,14 @@ def all_(
             "claims.cluster-not-alone",
             f"--cluster {cluster}: all of them go to the hosts of `cluster up`; give --cluster alone",
         )
-    for request in requests:
-        if dry_run:
-            kind.list_runs(claims, request)
-        else:
-            named(request.engine).refuse_user("all")
     if dry_run:
-        raise typer.Exit(0)
-
-    def run(progress: Progress) -> int:
-        return _run(claims, requests, beside or [], progress)
-
+        for request in requests:
+            kind.list_runs(claims, request)
+        return
+    for request in requests:
+        named(request.engine).refuse_user("all")
     with runs_made(cluster):
-        raise typer.Exit(events.carry_out(as_json, run))
+        raise typer.Exit(events.carry_out(as_json, partial(_run, claims, requests, beside or [])))
 
 
 def reference(
@@ -101,12 +97,12 @@ def reference(
 ) -> None:
     """Keep the small files of a run, a table or all claims in data/reference/NAME; `report` makes its page."""
     from testbed.cli.outcome import shown
-    from testbed.study.kinds.reference import keep, place_of
+    from testbed.study.kinds.claims import keep_reference, reference_place
 
-    place = place_of(name)
+    place = reference_place(name)
     if not result.is_dir():
         raise BadInput("result.no-folder", f"{result}: there is no such result folder")
-    copies = keep(result.resolve(), place)
+    copies = keep_reference(result.resolve(), place)
     size = sum(path.stat().st_size for path in copies)
     print(f"{shown(place)}: {len(copies)} files, {size / 1e6:.1f} MB")
 
@@ -122,25 +118,23 @@ def _run(claims: Claims, requests: Sequence[Request], beside: Sequence[Path], pr
 
     for request in requests:
         read_beside(beside, request.engine)  # bad input ends here, before anything is run
-    verdicts, judged, folders = map(list, zip(*(run(claims, request, progress) for request in requests), strict=True))
-    for number, folder in enumerate(folders) if beside or len(folders) > 1 else ():
-        judged[number] = put_beside(folder, [*beside, *(other for other in folders if other != folder)])
-        write_claims(folder)
+    made = [run(claims, request, progress) for request in requests]
+    folders = [folder for *_, folder in made]
     decided = []
-    for request, found, folder in zip(requests, judged, folders, strict=True):
+    for request, (_, found, folder) in zip(requests, made, strict=True):
+        if others := [*beside, *(other for other in folders if other != folder)]:
+            found = put_beside(folder, others)
+            write_claims(folder)
         if folder == folders[-1]:
             print("\n".join(claims_lines(found, request.engine)))
         print(f"  {ENGINES[request.engine].title:<13} {summary_of(found)}")
         print(f"  {'chance':<13} {FalseAlarms.of(found).text}")
         print(f"  {'report':<13} {shown(folder / 'report.html')}")
         decided.append((f"{request.engine}: " if len(requests) > 1 else "") + decided_of(found))
-    verdict = verdict_of(verdicts)
+    verdict = verdict_of(status for status, *_ in made)
     print(f"{verdict.upper()} all {' '.join(folder.name for folder in folders)}: {'; '.join(decided)}")
     code = OF_VERDICT[verdict]
-    checks = [
-        {"name": claim.id, "status": claim.part, "outcome": claim.outcome, "reason": claim.reason}
-        for claim in judged[-1]
-    ]
+    checks = [{"name": one.id, "status": one.part, "outcome": one.outcome, "reason": one.reason} for one in found]
     document = {"verdict": verdict, "summary": "; ".join(decided), "checks": checks}
     events.tell_verdict(progress, document, folders[-1], code)
     return code

@@ -487,7 +487,7 @@ def with_run(claims: Path, folder: str) -> None:
 def test_the_runs_of_claims(
     claims: Path, elsewhere: Path, way: str, verb: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("testbed.study.kinds.reference.FOLDER", tmp_path / "reference")
+    monkeypatch.setattr("testbed.study.kinds.claims.REFERENCES", tmp_path / "reference")
     if way == "link":
         (claims / "linked").symlink_to(elsewhere)
     names = {"absolute": str(elsewhere), "upwards": os.path.relpath(elsewhere, claims), "link": "linked"}

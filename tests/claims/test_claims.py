@@ -22,7 +22,6 @@ from testbed.study.checks import judged
 from testbed.study.checks.claims import Made
 from testbed.study.checks.judged import Judged
 from testbed.study.kinds import claims as all_run
-from testbed.study.kinds import reference
 from testbed.study.kinds.claims import Request
 from testbed.study.kinds.claims_file import Claims, load
 from testbed.study.kinds.table_result import Place, Spread, missing, outcomes_of
@@ -382,7 +381,7 @@ def test_a_run_that_serves_two_claims_is_made_once_kept_and_reported(result: Pat
         assert (result / target).is_file(), target
 
     small = tmp_path / "small"
-    copies = reference.keep(result, small)
+    copies = all_run.keep_reference(result, small)
     assert sum(path.stat().st_size for path in copies) < 200_000
     assert not list(small.rglob("*.lp"))
     write_claims(small)
@@ -390,14 +389,14 @@ def test_a_run_that_serves_two_claims_is_made_once_kept_and_reported(result: Pat
     document = json.loads((result / "claims.json").read_text())
     (result / "claims.json").write_text(json.dumps({**document, "complete": False}))
     with raises(BadInput, "claims.result-stopped"):
-        reference.keep(result, tmp_path / "other")
+        all_run.keep_reference(result, tmp_path / "other")
 
 
 @pytest.mark.runs
-@pytest.mark.parametrize("path", sorted(reference.FOLDER.glob("*/claims.json")), ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("path", sorted(all_run.REFERENCES.glob("*/claims.json")), ids=lambda path: path.parent.name)
 def test_a_page_can_be_made_of_each_reference(path: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
-    reference.keep(path.parent, copy)
+    all_run.keep_reference(path.parent, copy)
     page = write_claims(copy).read_text()
     for claim in json.loads(path.read_text())["claims"]:
         assert f'id="{claim["id"]}"' in page

@@ -22,10 +22,10 @@ from testbed.planning.resolve import Choices, resolve
 from testbed.scenario import bounded, files
 from testbed.scenario.load import load
 from testbed.scenario.model import Scenario
-from testbed.study.kinds import reference
 from testbed.study.kinds import sweep_file as sweeps
 from testbed.study.kinds import table as table_run
 from testbed.study.kinds import table_file as tables
+from testbed.study.kinds.claims import reference_place
 from testbed.study.kinds.claims_file import Claims
 from testbed.study.kinds.claims_file import load as load_claims
 from testbed.study.kinds.sweep_file import Sweep
@@ -278,7 +278,7 @@ def test_a_name_on_the_command_line_is_only_a_name(tmp_path: Path, name: str) ->
     (outside / "matrix.json").write_text("{}")
     for asked in (name, "../elsewhere", str(outside)):
         with raises(BadInput, "claims.bad-reference-name"):
-            reference.place_of(asked)
+            reference_place(asked)
         if not asked:
             continue  # a new study, and all rows
         with raises(BadInput, "resume.bad-id"):

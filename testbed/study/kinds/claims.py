@@ -4,17 +4,19 @@ in one queue."""
 from __future__ import annotations
 
 import shlex
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from typing_extensions import NotRequired, TypedDict
 
 from testbed import confine, engines, paths
-from testbed.documents import entry_of, write_json
+from testbed.documents import entry_of, read_json, write_json
 from testbed.engines import Options, Programs, provenance
-from testbed.errors import TestbedError
+from testbed.errors import BadInput, TestbedError
 from testbed.exit_codes import OF_VERDICT, Exit
 from testbed.judge.checks.result import Verdict
 from testbed.judge.expected_failures import ExpectedFailure
@@ -41,10 +43,10 @@ from testbed.study.kinds import table as table_run
 from testbed.study.kinds import table_file as tables
 from testbed.study.kinds.claims_file import Claims, RunSpec, Source
 from testbed.study.kinds.table_file import repeated
-from testbed.study.ledger import LEDGER, Ledger, begin, kept_when_stopped
+from testbed.study.ledger import LEDGER, Ledger, is_plain_name
 from testbed.study.report import page
 from testbed.study.result import CellResult
-from testbed.study.run import Begun, StudySpec, run_cells
+from testbed.study.run import Begun, StudySpec, run_study
 from testbed.study.verify import Documents, Verification, VerifyRequest
 
 NAME = "all"
@@ -111,21 +113,17 @@ class Request:
     def command(self, spec: RunSpec) -> str:
         """The command for a single run."""
         options = spec.options(self.engine, quick=self.quick)
-        given = [spec.run]
-        for assignment in options.set:
-            given += ["--set", assignment]
-        if options.rows:
-            given += ["--rows", ",".join(options.rows)]
-        if options.columns:
-            given += ["--columns", ",".join(options.columns)]
+        given = [spec.run, *chain.from_iterable(("--set", assignment) for assignment in options.set)]
+        for option in ("rows", "columns"):
+            if names := getattr(options, option):
+                given += [f"--{option}", ",".join(names)]
         if options.repeat and (spec.kind == "table" or options.repeat > 1):
             given += ["--repeat", str(options.repeat)]
         if spec.shorter(quick=self.quick):
             given.append("--quick")
-        if self.engine != DEFAULT and spec.kind != "sweep":
-            given += ["--engine", self.engine]
-        if self.link != "auto" and spec.kind != "sweep":
-            given += ["--link", self.link]
+        for option, usual in (("engine", DEFAULT), ("link", "auto")):
+            if getattr(self, option) != usual and spec.kind != "sweep":
+                given += [f"--{option}", getattr(self, option)]
         return "./run.sh " + shlex.join(given)
 
     def left_out(self, spec: RunSpec) -> str:
@@ -299,28 +297,23 @@ class Parts:
 
 def run(claims: Claims, request: Request, progress: Progress) -> tuple[Status, list[Judged], Path]:
     """Make all runs; returns the verdict, the claims and the result folder."""
-    engine, specs = engines.named(request.engine), claims.runs
+    engine = engines.named(request.engine)
     ready(engine, Options(link=request.link, quick=request.quick), progress, NAME)
-    identity = {
-        "engine": request.engine,
-        "link": request.link,
-        "quick": request.quick,
-        "only": list(request.only),
-        "runs": {name: spec.model_dump() for name, spec in specs.items()},
-    }
-    folder = begin(paths.results() / NAME, "claims", identity, request.resume)
+    identity = {key: value for key, value in asdict(request).items() if key != "resume"}
+    identity["runs"] = {name: spec.model_dump() for name, spec in claims.runs.items()}
+    minutes = request.minutes(claims)
+    how = f"for {len(claims.claims)} claims, about {minutes:.0f} min"
+    spec = StudySpec("claims", NAME, [], identity, how, 60 * minutes)
+    folder = spec.begin(paths.results() / NAME, request.resume)
     write_json(folder / "provenance.json", provenance.of_machine_and_code())
-    parts = Parts(claims, request, folder, progress)
-    cells, minutes = parts.prepare(), request.minutes(claims)
-    progress.begun(NAME, folder.name, engine.name, folder, len(cells), 60 * minutes)
-    progress.say(
-        f"{NAME} {folder.name}: {len(claims.claims)} claims by {len(specs)} runs, about {minutes:.0f} min, "
-        f"results in {folder}"
-    )
     progress.say(f"  {engine.facts.title}: {engine.facts.model}")
-    how_to_resume = f"To resume: the same command with --engine {engine.name} --resume {folder.name}"
-    with kept_when_stopped(progress, how_to_resume):
-        run_cells(cells, folder, progress, describe=parts.describe, each=parts.keep)
+    parts = Parts(claims, request, folder, progress)
+    if cells := parts.prepare():
+        resume_by = f"give the same command with --engine {engine.name} --resume {folder.name}"
+        spec = replace(spec, cells=cells)
+        run_study(spec, folder, progress, resume_by=resume_by, describe=parts.describe, each=parts.keep)
+    else:
+        progress.begun(NAME, folder.name, engine.name, folder, 0, 0.0)
     found = write(claims, request, folder, parts.made, complete=True)
     page.write_claims(folder)
     return table.verdict_of(found, quick=request.quick), found, folder
@@ -380,19 +373,20 @@ def write_again(request: VerifyRequest) -> Verification:
     found = Verification(f"claims {folder.resolve().name}", "", parts=[])
     for before in document["claims"]:
         name, judged, entry = before["id"], Judged(**before), before
-        if name in known:
-            made = Made(**document["runs"][known[name].run])
+        claim = known.get(name)
+        if claim is None:
+            found.unchecked.append(Message("claims.unknown", f"{name}: this checkout has no such claim"))
+        else:
+            made = Made(**document["runs"][claim.run])
             # Another checkout's list of expected failures is not this one's.
             recorded = ExpectedFailure(**judged.xfail) if judged.xfail else None
-            expected = expected_of(name, known[name], made, document["engine"]) if request.same_code else recorded
-            judged = judge(name, known[name], made, folder, expected)
+            expected = expected_of(name, claim, made, document["engine"]) if request.same_code else recorded
+            judged = judge(name, claim, made, folder, expected)
             again = judged.as_json()
             if request.same_code:
                 entry = {**again, "beside": before["beside"]}
             else:
                 entry = {**before, **{key: again[key] for key in FROM_THE_RUNS}}
-        else:
-            found.unchecked.append(Message("claims.unknown", f"{name}: this checkout has no such claim"))
         claims.append(judged)
         entries.append(entry)
     if document.get("beside"):
@@ -410,3 +404,53 @@ def write_again(request: VerifyRequest) -> Verification:
     runs = document["runs"].items()
     parts = [(name, confine.inside(folder, run["folder"])) for name, run in runs if run["folder"]]
     return replace(found, verdict=verdict, parts=parts)
+
+
+REFERENCES = paths.CHECKOUT / "data" / "reference"
+"""Small files of results, for pages, plots and expected failures."""
+OF_ALL = ("claims.json", "claims.csv", "provenance.json")
+OF_A_RUN = ("verdict.json", "plan.json", "provenance.json", "links.csv", "windows.csv", "table.json", "table.csv")
+"""Files of a run or table, without telemetry, captures and logs, which a bundle has."""
+
+
+def reference_place(name: str) -> Path:
+    """Folder of a reference; raises BadInput for a name that leads elsewhere."""
+    if not is_plain_name(name):
+        raise BadInput(
+            "claims.bad-reference-name",
+            f"{name!r} is not a valid folder name in {REFERENCES.relative_to(paths.CHECKOUT)}/: use letters, digits, "
+            "., _ and -",
+        )
+    return REFERENCES / name
+
+
+def keep_reference(result: Path, place: Path) -> list[Path]:
+    """Copy the small files of ``result``, a result folder of all claims, a table or a run, to ``place``; returns the
+    copies. Raises BadInput for a result that was stopped or can't be trusted, and for another result in ``place``."""
+    confine.refuse_links(result)
+    of_all = (result / "claims.json").is_file()
+    document = read_json(result / ("claims.json" if of_all else "verdict.json"))
+    if of_all and not document["complete"]:
+        raise BadInput(
+            "claims.result-stopped",
+            f"{result}: it was stopped before it finished",
+            f"Go on with it: ./run.sh all --resume {document['run']}",
+        )
+    if not of_all and ((verdict := read_verdict(result)).verdict == Status.UNTRUSTED or verdict.broken):
+        raise BadInput("claims.no-reference", f"{result}: {verdict.summary}, so it is no reference")
+    there = place / ("claims.json" if of_all else "verdict.json")
+    if there.is_file() and read_json(there)["run"] != document["run"]:
+        raise BadInput(
+            "claims.reference-taken", f"{place} holds the results of another run; give another name, or remove it"
+        )
+    runs = [result]
+    if of_all:
+        runs = [confine.inside(result, run["folder"]) for run in document["runs"].values() if run["folder"]]
+        runs += [first for run in runs if (run / "table.json").is_file() and (first := tables.first_run(run))]
+    files = [result / name for name in OF_ALL if of_all] + [run / name for run in runs for name in OF_A_RUN]
+    copies = []
+    for path in filter(Path.is_file, files):
+        copy = place / path.relative_to(result)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copies.append(Path(shutil.copyfile(path, copy)))
+    return copies

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from testbed.errors import RunFailed
-from testbed.study.cell import Cell
-from testbed.study.run import Each, StudySpec, run_cells, run_study
+from testbed.study.run import Each, StudySpec, run_study
 from tests.sabotage.catalogue.machine import starved
 from tests.sabotage.entry import Entry, Level
 
@@ -30,11 +29,8 @@ def _drop_last(patch: pytest.MonkeyPatch) -> None:
     def study(spec: StudySpec, *given: Any, each: Each, **more: Any) -> object:
         return run_study(spec, *given, each=without(spec.cells[-1].id, each), **more)
 
-    def cells_of_claims(cells: Sequence[Cell], *given: Any, each: Each, **more: Any) -> object:
-        return run_cells(cells, *given, each=without(cells[-1].id, each), **more)
-
     patch.setattr(table_run, "run_study", study)
-    patch.setattr(claims, "run_cells", cells_of_claims)
+    patch.setattr(claims, "run_study", study)
 
 
 def _two_of_three(patch: pytest.MonkeyPatch) -> None:
@@ -42,12 +38,11 @@ def _two_of_three(patch: pytest.MonkeyPatch) -> None:
     from testbed.study.kinds import claims
     from testbed.study.kinds import table as table_run
 
-    patch.setattr(
-        table_run,
-        "run_study",
-        lambda spec, *given, **more: run_study(replace(spec, cells=spec.cells[:-1]), *given, **more),
-    )
-    patch.setattr(claims, "run_cells", lambda cells, *given, **more: run_cells(cells[:-1], *given, **more))
+    def study(spec: StudySpec, *given: Any, **more: Any) -> object:
+        return run_study(replace(spec, cells=spec.cells[:-1]), *given, **more)
+
+    patch.setattr(table_run, "run_study", study)
+    patch.setattr(claims, "run_study", study)
 
 
 def _broken(folder: Path) -> None:
