@@ -6,8 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from testbed.interchange.graph import FORMATS, Drawing, draw
-from testbed.interchange.graph.drawing import Box, Line, link_lines
+from testbed.interchange.graph import FORMATS, Box, Drawing, Line, draw, link_lines
 from testbed.plan.model import Plan
 from testbed.planning.resolve import Choices, new_run_id, resolve
 from testbed.scenario import files

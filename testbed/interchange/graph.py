@@ -1,26 +1,38 @@
-"""Places of a plan's hosts, routers and links in a picture, whatever its format.
+"""The topology of a plan as a picture: one rule for where things are, and a writer for each form.
 
 Senders are on the left, receivers on the right, and routers between, by their hops from the senders. Links between the
 same two nodes lie apart from each other. Lengths are in CSS pixels, y grows downwards.
+
+SVG is black on white by itself; its colours are those that a report's page replaces by its reader's. Mermaid's
+flowchart, as GitHub and most wikis draw it, finds its own places for things. draw.io's file (mxfile, uncompressed) is
+to be moved and written on by hand.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from itertools import pairwise
 from math import dist
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from testbed.plan.link_words import delay, impairments, rate
 from testbed.plan.model import Plan
 from topologies.link import Link, shaped_at_hosts
 
+PAPER, INK, MUTED, GRID, SHADE = "#ffffff", "#1f2328", "#59636e", "#d8dee4", "#eef1f4"
+"""The colours of all pictures. A page replaces them by its reader's (``testbed.results.report.style.for_page``)."""
 CHARACTER, LINE = 6.6, 15.0
 """The width of a character, as an upper mean of common sans-serif fonts at 12 px, and the height of a line."""
 NODE_HEIGHT, GAP, MARGIN = 44.0, 22.0, 16.0
 LEAST_NODE_WIDTH, BEND = 76.0, 36.0
 """``BEND`` is how far from a node a link is level."""
+TEXT = f"text-anchor: middle; stroke: {PAPER}; stroke-width: 4px; stroke-linejoin: round; paint-order: stroke"
+FONT = "font-family: system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif; font-size: 12px"
+NODE = "rounded={};arcSize=12;html=1;whiteSpace=wrap;"
+LINK = "endArrow=none;html=1;rounded=0;labelBackgroundColor=default;"
 
 Point = tuple[float, float]
 
@@ -215,3 +227,95 @@ def link_lines(link: Link) -> list[str]:
     if not shaped_at_hosts(link):
         more.append(f"{link['queue']['mode']}, {link['queue']['packets']} packets")
     return [link["name"], f"{rate(link)}, {delay(link)}", *([", ".join(more)] if more else [])]
+
+
+def to_svg(drawing: Drawing) -> str:
+    """SVG text, the same for the same drawing."""
+    root = Element(
+        "svg",
+        xmlns="http://www.w3.org/2000/svg",
+        width=f"{drawing.width:g}",
+        height=f"{drawing.height:g}",
+        viewBox=f"0 0 {drawing.width:g} {drawing.height:g}",
+        style=f"width: {drawing.width:g}px; {FONT}",  # on a page, too, where it may be scrolled
+    )
+    SubElement(root, "title").text = drawing.title
+    SubElement(root, "rect", width="100%", height="100%", style=f"fill: {PAPER}")
+    for line in drawing.lines:
+        points = " ".join(f"{x:g},{y:g}" for x, y in line.points)
+        SubElement(root, "polyline", points=points, style=f"fill: none; stroke: {MUTED}; stroke-width: 1.5")
+    for line in drawing.lines:
+        x, y = line.label
+        _text(root, x, [y - 6, *(y + LINE * number for number in range(1, len(line.text)))], line.text)
+    for box in drawing.boxes:
+        SubElement(
+            root,
+            "rect",
+            x=f"{box.x - box.width / 2:g}",
+            y=f"{box.y - NODE_HEIGHT / 2:g}",
+            width=f"{box.width:g}",
+            height=f"{NODE_HEIGHT:g}",
+            rx="4" if box.role == "router" else "10",
+            style=f"fill: {PAPER if box.role == 'router' else SHADE}; stroke: {INK}; stroke-width: 1.2",
+        )
+        _text(root, box.x, [box.y - 4, box.y + 12], (box.name, box.role))
+    indent(root)
+    return tostring(root, encoding="unicode") + "\n"
+
+
+def _text(root: Element, x: float, baselines: Sequence[float], lines: Sequence[str]) -> None:
+    """Lines of text, the first one bold, before a halo that keeps lines of links away from them."""
+    for number, (y, text) in enumerate(zip(baselines, lines, strict=True)):
+        look = f"fill: {MUTED}" if number else f"fill: {INK}; font-weight: 600"
+        SubElement(root, "text", x=f"{x:g}", y=f"{y:g}", style=f"{look}; {TEXT}").text = text
+
+
+def to_mermaid(drawing: Drawing) -> str:
+    """Mermaid text."""
+    # Names of nodes may be words of Mermaid's, such as "end".
+    ids = {box.name: f"n{number}" for number, box in enumerate(drawing.boxes, start=1)}
+    lines = ["flowchart LR", f"  %% {drawing.title}"]
+    for box in drawing.boxes:
+        left, right = ("[", "]") if box.role == "router" else ("([", "])")
+        lines.append(f"  {ids[box.name]}{left}{_quoted((box.name, box.role))}{right}")
+    lines += [f"  {ids[line.a]} ---|{_quoted(line.text)}| {ids[line.b]}" for line in drawing.lines]
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(lines: Iterable[str]) -> str:
+    """The text as a label; inside of quotes only these characters have a meaning."""
+    escaped = (text.replace("#", "#35;").replace('"', "#quot;").replace("<", "#lt;") for text in lines)
+    return '"' + "<br/>".join(escaped) + '"'
+
+
+def to_drawio(drawing: Drawing) -> str:
+    """The text of a ``.drawio`` file, the same for the same drawing."""
+    file = Element("mxfile", host="ncp-testbed")
+    model = SubElement(SubElement(file, "diagram", id="topology", name="topology"), "mxGraphModel")
+    root = SubElement(model, "root")
+    SubElement(root, "mxCell", {"id": "0"})
+    SubElement(root, "mxCell", {"id": "1", "parent": "0"})
+    for box in drawing.boxes:
+        node = {"id": f"node-{box.name}", "value": _html((box.name, box.role)), "vertex": "1", "parent": "1"}
+        cell = SubElement(root, "mxCell", node | {"style": NODE.format(int(box.role != "router"))})
+        place = {"x": box.x - box.width / 2, "y": box.y - NODE_HEIGHT / 2, "width": box.width, "height": NODE_HEIGHT}
+        SubElement(cell, "mxGeometry", {key: f"{value:g}" for key, value in place.items()} | {"as": "geometry"})
+    for line in drawing.lines:
+        edge = {"id": f"link-{line.name}", "value": _html(line.text), "edge": "1", "parent": "1", "style": LINK}
+        cell = SubElement(root, "mxCell", edge | {"source": f"node-{line.a}", "target": f"node-{line.b}"})
+        geometry = SubElement(cell, "mxGeometry", {"relative": "1", "as": "geometry"})
+        if bends := line.points[1:-1]:
+            array = SubElement(geometry, "Array", {"as": "points"})
+            for x, y in bends:
+                SubElement(array, "mxPoint", x=f"{x:g}", y=f"{y:g}")
+    indent(file)
+    return tostring(file, encoding="unicode") + "\n"
+
+
+def _html(lines: Sequence[str]) -> str:
+    first, *rest = (escape(line) for line in lines)
+    return "<br>".join([f"<b>{first}</b>", *rest])
+
+
+FORMATS: Mapping[str, Callable[[Drawing], str]] = {"svg": to_svg, "mermaid": to_mermaid, "drawio": to_drawio}
+"""Writers of drawings, by their names in ``./run.sh graph --format``."""
