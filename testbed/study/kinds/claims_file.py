@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints, TypeAdapter, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, TypeAdapter, model_validator
 
 from testbed import paths
 from testbed.errors import BadInput
@@ -147,15 +147,12 @@ class RunSpec(Options):
 
     def options(self, engine: str, *, quick: bool) -> Options:
         """Options that apply; the quick run's own take precedence."""
+        short = self.quick
         if not self.shorter(quick=quick):
             repeat = self.repeat if named(engine).kernel else self.sim_repeat or self.repeat
             return self.model_copy(update={"repeat": repeat})
-        return Options(
-            set=[*self.set, *self.quick.set],
-            rows=self.quick.rows or self.rows,
-            columns=self.quick.columns or self.columns,
-            repeat=self.quick.repeat or 1,
-        )
+        rows, columns = short.rows or self.rows, short.columns or self.columns
+        return Options(set=[*self.set, *short.set], rows=rows, columns=columns, repeat=short.repeat or 1)
 
     def shorter(self, *, quick: bool) -> bool:
         """Whether the quick run is made."""
@@ -163,10 +160,9 @@ class RunSpec(Options):
 
     def expected_minutes(self, engine: str, *, quick: bool) -> float:
         """Expected minutes, for the time left."""
-        full = self.minutes if named(engine).kernel else self.sim_minutes
-        if not quick:
-            return full
-        return self.quick.minutes if named(engine).kernel else min(full, self.quick.minutes)
+        if named(engine).kernel:
+            return self.quick.minutes if quick else self.minutes
+        return min(self.sim_minutes, self.quick.minutes) if quick else self.sim_minutes
 
 
 class Xfail(Section):
@@ -177,6 +173,11 @@ class Xfail(Section):
     """Whether it fails every time."""
     also: list[str] = Field(default_factory=list)
     """Names of further checks of the run that fail with the claim."""
+
+
+def _table_check(judge: dict[str, Any]) -> dict[str, Any]:
+    TABLE_CHECK.validate_python({**judge, "name": "judge"})
+    return judge
 
 
 OF_A_SOURCE = ("claim", "changed")
@@ -205,7 +206,7 @@ class Claim(Section):
     """One of ``runs``."""
     check: str | None = None
     """The name of the run's own check that decides it."""
-    judge: dict[str, Any] | None = None
+    judge: Annotated[dict[str, Any], AfterValidator(_table_check)] | None = None
     """A check over the run's table in place of ``check``, written as in a table, without name."""
     published: str = ""
     """The source's own figure or words."""
@@ -291,7 +292,6 @@ class Claims(Section):
             if part not in parts[kind]:
                 raise InvalidValue.of(unknown("claims.no-such-part", kind, part, parts[kind]).at(place))
         for name, claim in self.claims.items():
-            claim.table_check(name)
             if claim.beside and (claim.beside not in self.claims or self.claims[claim.beside].kind != "claim"):
                 raise InvalidValue(
                     "claims.beside-no-claim", f"claims.{name}.beside: {claim.beside!r} is no claim of kind claim"
@@ -311,49 +311,47 @@ class Claims(Section):
 def load(path: Path = FILE, only: Sequence[str] = ()) -> Claims:
     """Reads all claims, or ``only`` some with their runs and set-ups; raises :class:`BadInput`."""
     text = path.read_text(encoding="utf-8")
-    document = parse(path, text, "it is a mapping with sources, runs, claims", MOST_CHARACTERS)
-    claims = validated(Claims, path, document)
-    there = {name: _names_in(run) for name, run in claims.runs.items()}
-    for name, claim in claims.claims.items():
-        if wrong := _dangling(claim, claims.runs[claim.run], there[claim.run]):
-            raise BadInput("claims.bad-claim", f"{path}: claims.{name}: {wrong}")
+    claims = validated(Claims, path, parse(path, text, "it is a mapping with sources, runs, claims", MOST_CHARACTERS))
+    for run_name, run in claims.runs.items():
+        try:
+            checks, rows = _names_in(run)
+        except BadInput as error:
+            raise error.at(f"{path}: runs.{run_name}") from error
+        for name, claim in claims.claims.items():
+            if claim.run == run_name and (wrong := _dangling(claim, run, checks, rows)):
+                raise BadInput("claims.bad-claim", f"{path}: claims.{name}: {wrong}")
     for name in only:
         if name not in claims.claims:
             raise BadInput.of(unknown("claims.no-such-claim", "claim", name, claims.claims)).at("--only")
     kept = {name: claim for name, claim in claims.claims.items() if not only or name in only}
     setups = {claim.setup: claims.setups[claim.setup] for claim in kept.values()}
-    runs = {name: run for name, run in claims.runs.items() if any(claim.run == name for claim in kept.values())}
+    needed = {claim.run for claim in kept.values()}
+    runs = {name: run for name, run in claims.runs.items() if name in needed}
     return claims.model_copy(update={"setups": setups, "claims": kept, "runs": runs})
 
 
-def _names_in(run: RunSpec) -> tuple[list[str], list[str]] | BadInput:
-    """Names of a run's checks and of a table's rows; the error of a run that can't be loaded, also in quick form."""
+def _names_in(run: RunSpec) -> tuple[list[str], list[str]]:
+    """Names of a run's checks and of a table's rows; raises :class:`BadInput` for a run that can't be loaded, also in
+    quick form."""
     load = {"table": tables.load, "sweep": sweeps.load, "scenario": scenarios.load}[run.kind]
-    try:
-        load(run.run, [*run.set, *run.quick.set], quick=True)
-        loaded: Any = load(run.run, run.set)
-    except BadInput as error:
-        return error
+    load(run.run, [*run.set, *run.quick.set], quick=True)
+    loaded: Any = load(run.run, run.set)
     requested = getattr(loaded, run.kind)
-    return [getattr(check, "name", check) for check in requested.checks], [
-        row.name for row in getattr(requested, "rows", ())
-    ]
+    checks = [getattr(check, "name", check) for check in requested.checks]
+    return checks, [row.name for row in getattr(requested, "rows", ())]
 
 
-def _dangling(claim: Claim, run: RunSpec, there: tuple[list[str], list[str]] | BadInput) -> str | None:
-    """Describes a name in a claim that does not exist; None for none."""
-    if isinstance(there, BadInput):
-        return f"run {claim.run}: {there.message}"
-    checks, rows = there
-    if claim.check is not None and claim.check not in checks:
-        return f"check {claim.check!r}: {run.run} has no such check; it has {', '.join(checks)}"
-    for also in claim.xfail.also if claim.xfail else ():
-        if also not in checks:
-            return f"xfail.also: {run.run} has no check {also!r}; it has {', '.join(checks)}"
+def _dangling(claim: Claim, run: RunSpec, checks: Sequence[str], rows: Sequence[str]) -> str:
+    """Describes a name in a claim that does not exist; "" for none."""
+    there = [(f"check {claim.check!r}", claim.check)] if claim.check else []
+    there += [(f"xfail.also {also!r}", also) for also in (claim.xfail.also if claim.xfail else ())]
+    for place, name in there:
+        if name not in checks:
+            return f"{place}: {run.run} has no such check; it has {', '.join(checks)}"
     if claim.judge is not None and run.kind != "table":
         return f"judge: {run.run} is no table, so it has no cells; name its check"
     check = claim.table_check("it")
     for name in (*((check and check.rows) or ()), *run.rows, *run.quick.rows):
         if run.kind == "table" and name not in rows:
             return f"there is no row {name!r} in {run.run}"
-    return None
+    return ""
