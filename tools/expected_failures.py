@@ -25,7 +25,7 @@ from testbed.judge.expected_failures import FILE, MEASURED, ExpectedFailures, Li
 from testbed.judge.status import Status
 from testbed.judge.verify import read_verdict
 from testbed.plan.engines import ENGINES, engine_of
-from testbed.study.checks.judged import read_claims
+from testbed.study.checks.claims import read_claims
 from testbed.study.checks.table import judge_one
 from testbed.study.kinds import table_file
 from testbed.study.kinds.claims import REFERENCES

@@ -514,7 +514,7 @@ def test_a_sweep_among_claims(claims: Path, of: Callable[[str], Path], harm: Har
 
 
 def test_results_beside_others_have_no_links_out(claims: Path, tmp_path: Path) -> None:
-    from testbed.study.checks.judged import read_beside
+    from testbed.study.checks.claims import read_beside
 
     shutil.move(claims / "claims.json", tmp_path / "claims.json")
     (claims / "claims.json").symlink_to(tmp_path / "claims.json")

@@ -10,7 +10,7 @@ import pytest
 
 from testbed.errors import BadInput
 from testbed.judge.status import Status
-from testbed.study.checks.judged import Judged, difference, judged_in, put_beside, read_beside, read_claims
+from testbed.study.checks.claims import Judged, difference, judged_in, put_beside, read_beside, read_claims
 from testbed.study.report.page import write_claims
 from tests.raises import raises
 

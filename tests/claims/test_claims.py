@@ -17,10 +17,8 @@ from testbed.errors import BadInput
 from testbed.judge.checks.result import CheckResult, Trust, Verdict
 from testbed.judge.status import Status
 from testbed.runtime.progress import Progress
-from testbed.study.checks import claims as evidence
-from testbed.study.checks import judged
-from testbed.study.checks.claims import Made
-from testbed.study.checks.judged import Judged
+from testbed.study.checks import claims as judged
+from testbed.study.checks.claims import Judged, Made
 from testbed.study.kinds import claims as all_run
 from testbed.study.kinds.claims import Request
 from testbed.study.kinds.claims_file import Claims, load
@@ -204,7 +202,7 @@ def made(state: Any = "pass", why: str = "") -> Made:
 
 
 def judge(claims: Claims, folder: Path, run: Made) -> Judged:
-    return evidence.judge("ratio", claims.claims["ratio"], run, folder)
+    return judged.judge("ratio", claims.claims["ratio"], run, folder)
 
 
 @pytest.mark.parametrize(
@@ -230,9 +228,9 @@ def test_what_only_a_full_run_decides_is_open_after_a_quick_one(file: Path, tmp_
     write_verdict(tmp_path / "runs/start/startup/x", "fail")
     claims = load(file)
     claim = claims.claims["ratio"].model_copy(update={"full_only": "it is too short"})
-    quick = evidence.judge("ratio", claim, replace(made(), shorter=True), tmp_path)
+    quick = judged.judge("ratio", claim, replace(made(), shorter=True), tmp_path)
     assert (quick.verdict, quick.reason) == ("skipped", "Left open by a quick run: it is too short")
-    assert evidence.judge("ratio", claim, made(), tmp_path).verdict == "fail"
+    assert judged.judge("ratio", claim, made(), tmp_path).verdict == "fail"
 
 
 def test_an_untrusted_run_decides_nothing(file: Path, tmp_path: Path) -> None:
@@ -418,7 +416,7 @@ def test_a_claim_about_a_table_has_its_cells_their_intervals_and_n(file: Path, t
 
     def found(**judge: Any) -> Judged:
         claim = claims.claims["carries"].model_copy(update={"judge": {"rows": ["1"], "columns": ["nkp24"], **judge}})
-        return evidence.judge("carries", claim, made(), tmp_path)
+        return judged.judge("carries", claim, made(), tmp_path)
 
     holds = found(judge="bound", min=0.9, max=1)
     assert (holds.verdict, holds.n, holds.figures) == ("pass", 3, {"1 nkp24": 0.95})

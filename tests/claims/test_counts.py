@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any
 
 from testbed import paths
-from testbed.study.checks.judged import read_claims
+from testbed.study.checks.claims import read_claims
 
 README = (paths.CHECKOUT / "README.md").read_text(encoding="utf-8")
 COUNTS = README[README.index("<!-- counts: begin -->") : README.index("<!-- counts: end -->")]

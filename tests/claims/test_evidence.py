@@ -12,8 +12,7 @@ import pytest
 from testbed.judge.checks.result import CheckResult, Trust, Verdict
 from testbed.judge.status import Status
 from testbed.study.checks import claims as evidence
-from testbed.study.checks.claims import Made
-from testbed.study.checks.judged import Judged
+from testbed.study.checks.claims import Judged, Made
 from testbed.study.kinds.claims_file import Claim, Xfail
 from testbed.study.kinds.table_file import KEPT_AS
 from testbed.study.kinds.table_result import Place, Spread, missing, outcomes_of

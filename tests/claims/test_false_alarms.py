@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from testbed.judge import intervals
 from testbed.judge.status import Status
-from testbed.study.checks.judged import FalseAlarms, Judged
+from testbed.study.checks.claims import FalseAlarms, Judged
 
 PASS = Status.PASS
 ONE = Judged(

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from testbed.judge.status import Status
-from testbed.study.checks import judged
-from testbed.study.checks.judged import Judged
+from testbed.study.checks import claims as judged
+from testbed.study.checks.claims import Judged
 
 CLAIM = Judged(
     id="x",

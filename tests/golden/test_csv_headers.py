@@ -16,7 +16,7 @@ from testbed.judge.checks import windows_csv
 from testbed.judge.status import Status
 from testbed.judge.trust import machine, underlay
 from testbed.results.report import plot
-from testbed.study.checks import judged
+from testbed.study.checks import claims as judged
 from testbed.study.kinds import sweep as sweep_table
 from testbed.study.kinds.table_result import KnownValue, RowSummary, Spread
 from testbed.study.kinds.table_result import write_csv as write_table

@@ -23,8 +23,8 @@ from testbed.judge.status import Status
 from testbed.judge.verify import unlisted
 from testbed.scenario import load as scenarios
 from testbed.scenario.quick import variant_of
-from testbed.study.checks import judged as claims
-from testbed.study.checks.judged import Judged
+from testbed.study.checks import claims as claims
+from testbed.study.checks.claims import Judged
 from testbed.study.checks.table import judge_one, judge_table
 from testbed.study.kinds import table_file
 from testbed.study.kinds.claims_file import OF_A_SOURCE, load

@@ -32,9 +32,19 @@ from testbed.scenario import load as scenarios
 from testbed.scenario.files import read
 from testbed.scenario.load import LoadedScenario
 from testbed.study.cell import Cell, ScenarioCell, ready
-from testbed.study.checks import judged as table
-from testbed.study.checks.claims import Made, expected_of, judge
-from testbed.study.checks.judged import SCHEMA, FalseAlarms, Judged, judged_in, read_claims
+from testbed.study.checks.claims import (
+    SCHEMA,
+    FalseAlarms,
+    Judged,
+    Made,
+    expected_of,
+    judge,
+    judged_in,
+    read_claims,
+    summary_of,
+    verdict_of,
+    write_csv,
+)
 from testbed.study.job import said_by
 from testbed.study.kinds import claims_file
 from testbed.study.kinds import sweep as sweep_run
@@ -316,7 +326,7 @@ def run(claims: Claims, request: Request, progress: Progress) -> tuple[Status, l
         progress.begun(NAME, folder.name, engine.name, folder, 0, 0.0)
     found = write(claims, request, folder, parts.made, complete=True)
     page.write_claims(folder)
-    return table.verdict_of(found, quick=request.quick), found, folder
+    return verdict_of(found, quick=request.quick), found, folder
 
 
 def write(
@@ -337,8 +347,8 @@ def write(
         "quick": request.quick,
         "only": list(request.only),
         "complete": complete,
-        "verdict": table.verdict_of(found, quick=request.quick),
-        "summary": table.summary_of(found),
+        "verdict": verdict_of(found, quick=request.quick),
+        "summary": summary_of(found),
         "false_alarms": {**asdict(false_alarms), "text": false_alarms.text},
         "minutes": round(sum(one.seconds for one in made.values()) / 60, 1),
         "sources": {name: source.model_dump() for name, source in claims.sources.items()},
@@ -355,7 +365,7 @@ def write(
         "claims": [claim.as_json() for claim in found],
     }
     write_json(folder / "claims.json", document)
-    table.write_csv(found, folder / "claims.csv")
+    write_csv(found, folder / "claims.csv")
     return found
 
 
@@ -396,11 +406,11 @@ def write_again(request: VerifyRequest) -> Verification:
                 "what stands beside the claims is of other results, which are not in the folder",
             )
         )
-    verdict = table.verdict_of(claims, quick=bool(document["quick"]))
-    summary = table.summary_of(claims) if request.same_code else document["summary"]
+    verdict = verdict_of(claims, quick=bool(document["quick"]))
+    summary = summary_of(claims) if request.same_code else document["summary"]
     write_json(request.into / "claims.json", {**document, "verdict": verdict, "summary": summary, "claims": entries})
     if request.same_code:
-        table.write_csv(judged_in(document), request.into / "claims.csv")
+        write_csv(judged_in(document), request.into / "claims.csv")
     runs = document["runs"].items()
     parts = [(name, confine.inside(folder, run["folder"])) for name, run in runs if run["folder"]]
     return replace(found, verdict=verdict, parts=parts)

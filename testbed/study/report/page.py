@@ -30,7 +30,7 @@ from testbed.traffic.interop.pairings import Pairing, loss_words
 if TYPE_CHECKING:  # what these need at run time would slow down every table
     from testbed.study.checks.agrees import Agreement
     from testbed.study.checks.better import Comparison
-    from testbed.study.checks.judged import Judged
+    from testbed.study.checks.claims import Judged
     from testbed.study.kinds.sweep import Row
     from testbed.study.kinds.sweep_file import LoadedSweep
     from testbed.study.result import CellResult
@@ -181,7 +181,7 @@ _KINDS = {
 def write_claims(folder: Path) -> Path:
     """Write the page from ``claims.json`` and the runs' small files alone; returns its path. BadInput where a file is
     missing or broken."""
-    from testbed.study.checks.judged import judged_in, read_claims
+    from testbed.study.checks.claims import judged_in, read_claims
 
     document, provenance = read_claims(folder), folder / "provenance.json"
     claims = judged_in(document)

@@ -31,7 +31,7 @@ from testbed.study.kinds.table_result import RowSummary, Spread, read_table, sum
 
 if TYPE_CHECKING:  # what these need at run time would slow down every table
     from testbed.study.checks.better import Difference, Group
-    from testbed.study.checks.judged import Judged
+    from testbed.study.checks.claims import Judged
     from testbed.study.kinds.sweep import Fit, Row
     from testbed.study.kinds.sweep_file import PlotOf
 

@@ -20,7 +20,7 @@ from testbed.study.checks.better import (
     differing_facts,
     is_of_check,
 )
-from testbed.study.checks.judged import Judged
+from testbed.study.checks.claims import Judged
 
 _IN_WORDS: Mapping[Status, str] = {Status.FAIL: "failed", Status.UNTRUSTED: "untrusted"}
 """A group without a direction."""
