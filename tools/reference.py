@@ -1,5 +1,5 @@
-"""``python -m tools.reference`` makes the pages of docs/ that follow from the code: keys, checks, options, series, and
-what does not reproduce."""
+"""``python -m tools.reference`` makes the pages of docs/ that follow from the code: keys, checks, options, series,
+what does not reproduce, and the claims in docs/artifact.md."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from testbed.cli import app
 from testbed.judge import figures
 from testbed.series.catalogue import CATALOGUE
 from testbed.series.series import Series
-from testbed.study.kinds.claims_file import Claim, load
+from testbed.study.kinds.claims import Request
+from testbed.study.kinds.claims_file import Claim, Claims, load
 
 
 def generated(title: str, introduction: str, *parts: str) -> str:
@@ -258,7 +259,46 @@ def _filled(text: str) -> str:
     return textwrap.fill(text, 120, subsequent_indent="  " * text.startswith("- "), break_on_hyphens=False)
 
 
-PAGES = {f"{page.__name__}.md": page for page in (checks, fields, options, series, sources)}
+ARTIFACT_KINDS = {
+    "claim": "",
+    "changed": "Changed: ",
+    "correction": "Correction: ",
+    "beyond": "Beyond the source: ",
+    "measurement": "Measured only: ",
+}
+ARTIFACT_TABLE = re.compile(r"(<!-- claims: begin -->\n).*(<!-- claims: end -->\n)", re.DOTALL)
+
+
+def artifact() -> str:
+    """docs/artifact.md with its claims anew: by source the set-ups, and a row per claim with the command that decides
+    it, the check to look at, its set-up and what is other in it."""
+    claims, parts = load(), []
+    head = ("claim", "set-up, and what is other", "command", "output", "expected", "minutes, MB")
+    for key, source in claims.sources.items():
+        rows = [_artifact_row(claims, name, each) for name, each in claims.claims.items() if each.source == key]
+        setups = [f"- `{n}`: {cell(each.in_words())}\n" for n, each in claims.setups.items() if each.source == key]
+        if rows:
+            about = f"{source.by}, {source.where}\n\nIts set-ups, and what is other in every run:\n\n{''.join(setups)}"
+            parts.append(f"### {source.title}\n{about}\n{table(head, rows)}\n")
+    text = (paths.CHECKOUT / "docs" / "artifact.md").read_text(encoding="utf-8")
+    return ARTIFACT_TABLE.sub(lambda found: found[1] + "\n".join(parts) + found[2], text)
+
+
+def _artifact_row(claims: Claims, name: str, claim: Claim) -> tuple[str, ...]:
+    spec = claims.runs[claim.run]
+    decided = f"check “{claim.check}”" if claim.check else f"claim `{name}` of `./run.sh all`"
+    setup = f"`{claim.setup}`" + (f". {claim.holds_with()}" if claim.differs else "")
+    return (
+        f"`{name}`: {ARTIFACT_KINDS[claim.kind]}{claim.text}{' **Does not reproduce.**' if claim.xfail else ''}",
+        setup + (f" Beside `{claim.beside}`." if claim.beside else ""),
+        f"`{Request().command(spec)}`",
+        f"`results/{spec.run}/latest/`, {decided}",
+        claim.expected + (f", {claim.tolerance}" if claim.tolerance else ""),
+        f"{spec.minutes:g}, {spec.disk_mb:g}",
+    )
+
+
+PAGES = {f"{page.__name__}.md": page for page in (artifact, checks, fields, options, series, sources)}
 """Each page and what makes it."""
 
 

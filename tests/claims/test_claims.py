@@ -26,7 +26,7 @@ from testbed.study.kinds.table_result import Place, Spread, missing, outcomes_of
 from testbed.study.report.page import write_claims
 from tests.raises import Containing, Said, raises
 from tests.tables.cells import cell_result
-from tools.artifact import _KINDS
+from tools.reference import ARTIFACT_KINDS
 
 SMALL = """\
 sources:
@@ -66,7 +66,7 @@ def file(tmp_path: Path) -> Path:
 def test_every_shipped_claim_points_at_a_run_and_a_check_that_exist() -> None:
     claims = load()
     assert claims.claims
-    assert {claim.kind for claim in claims.claims.values()} == set(_KINDS)
+    assert {claim.kind for claim in claims.claims.values()} == set(ARTIFACT_KINDS)
     for name in ("known", "within", "ratio"):  # a published value stands beside one figure
         for claim in claims.claims.values():
             if claim.value is not None and claim.judge and claim.judge["judge"] == name:
