@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +17,7 @@ from topologies.emulated_link import EmulatedLink
 from topologies.hosts import RoutedHost
 from topologies.layout import Edge, Graph, Layout, Node
 from topologies.layout import Path as LayoutPath
-from topologies.own_code import OthersMayWrite, refuse_what_others_may_write
+from topologies.own_code import who_else_may_write
 
 
 class TopoError(InvalidValue):
@@ -35,7 +38,6 @@ def read_topo(file: Path, class_name: str, options: Mapping[str, Any], text: str
 
     The file is carried out as Python. For root it has to be root's own or the caller's.
     """
-    _refuse_what_others_may_write(file)
     topo_class = _class(file, class_name, text)
     added: list[tuple[str | None, str, str]] = []
     reported: list[Mapping[str, Any]] = []
@@ -60,15 +62,11 @@ def read_topo(file: Path, class_name: str, options: Mapping[str, Any], text: str
 
 def topo_classes(file: Path) -> list[str]:
     """The names of a file's ``Topo`` classes of its own; raises :class:`TopoError`. It is carried out, too."""
-    _refuse_what_others_may_write(file)
-    return [key for key, value in _carried_out(file).items() if _is_topo(value) and value is not Topo]
+    return _topos(_carried_out(file))
 
 
-def _refuse_what_others_may_write(file: Path) -> None:
-    try:
-        refuse_what_others_may_write(file)
-    except OthersMayWrite as error:
-        raise TopoError("topology.others-may-write", f"{error}") from error
+def _topos(names: Mapping[str, Any]) -> list[str]:
+    return [key for key, value in names.items() if _is_topo(value) and value is not Topo]
 
 
 def route(topo: Topo, *paths: Sequence[str]) -> None:
@@ -103,6 +101,8 @@ def route(topo: Topo, *paths: Sequence[str]) -> None:
 
 def _carried_out(file: Path, text: str | None = None) -> dict[str, Any]:
     """Runs the file as ``mn --custom`` does: in names of its own, which are returned."""
+    if others := who_else_may_write(file):
+        raise TopoError("topology.others-may-write", others)
     names: dict[str, Any] = {}
     try:
         text = file.read_text(encoding="utf-8") if text is None else text
@@ -123,9 +123,8 @@ def _carried_out(file: Path, text: str | None = None) -> dict[str, Any]:
 
 def _class(file: Path, name: str, text: str | None) -> type[Topo]:
     names = _carried_out(file, text)
-    topos = [key for key, value in names.items() if _is_topo(value) and value is not Topo]
     if name not in names:
-        raise TopoClassError.of(unknown("topology.no-such-class", "Topo class", name, topos).at(f"{file}"))
+        raise TopoClassError.of(unknown("topology.no-such-class", "Topo class", name, _topos(names)).at(f"{file}"))
     if not _is_topo(names[name]):
         raise TopoClassError(
             "topology.no-topo", f"{name!r} in {file} is no Mininet Topo; derive it from mininet.topo.Topo"
@@ -146,3 +145,26 @@ def _line(file: Path, error: BaseException) -> str:
     """`` (my_topo.py:12)``: the innermost line of the file that an error came through."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
     return f" ({file.name}:{lines[-1]})" if lines else ""
+
+
+def main() -> None:
+    """Write the graph of a topology as JSON, ``{"nodes": …, "links": …}``, or ``{"wrong": …, "field": …}``.
+
+    Its Python text comes by stdin, with its class and options. Run in a process without rights, which this ends,
+    whatever the text has left running in it.
+    """
+    requested = json.load(sys.stdin)
+    own = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        graph = read_topo(Path(requested["file"]), requested["class"], requested["options"], requested["text"])
+        said: dict[str, Any] = {"nodes": graph.nodes, "links": graph.links}
+    except TopoError as error:
+        said = {"wrong": str(error), "field": error.field}
+    with os.fdopen(own, "w") as answer:
+        json.dump(said, answer)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -7,18 +7,14 @@ import stat
 from pathlib import Path
 
 
-class OthersMayWrite(ValueError):
-    """Somebody who is neither root nor the caller may have written a file; the message says what to do."""
-
-
-def refuse_what_others_may_write(file: Path) -> None:
-    """Refuse code that others may write, for root: the file and its folder have to be root's, the caller's or the
-    checkout's owner's, and nobody else may write them; else raise :class:`OthersMayWrite`.
+def who_else_may_write(file: Path) -> str:
+    """The reason, with what to do, why root is not to carry out a file: it and its folder have to be root's, the
+    caller's or the checkout's owner's, and nobody else may write them. "" where nothing speaks against it.
 
     Whoever may write the file, or put another in its place, could do as root whatever they like.
     """
     if os.geteuid() != 0:
-        return
+        return ""
     file = file.resolve()
     users, groups = ({0, int(os.environ.get(name, "0"))} for name in ("SUDO_UID", "SUDO_GID"))
     users.add(Path(__file__).stat().st_uid)  # whose code root carries out already
@@ -26,16 +22,17 @@ def refuse_what_others_may_write(file: Path) -> None:
         try:
             found = path.stat()
         except OSError:
-            return  # reported where it is read
+            return ""  # reported where it is read
         if found.st_uid not in users:
             owner = "root's or yours" if len(users) > 1 else "root's"
-            raise OthersMayWrite(
+            return (
                 f"{path} belongs to user {found.st_uid}, and root would carry out what is in the file; only a file and "
                 f"a folder that are {owner} are used: chown them, or copy the file to a folder of root's"
             )
         others = found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and found.st_gid not in groups)
         if others:
-            raise OthersMayWrite(
+            return (
                 f"{path} may be written by others (mode {stat.S_IMODE(found.st_mode):o}), and root would carry out "
                 f"what is in the file: chmod go-w {path}"
             )
+    return ""

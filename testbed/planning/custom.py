@@ -110,7 +110,7 @@ def _without_rights(file: FilePath, class_name: str, options: Mapping[str, Any])
     requested = {"file": file.name, "class": class_name, "options": dict(options), "text": read(file)}
     try:
         done = unprivileged.call(
-            [sys.executable, "-m", "testbed.planning.call_topology"],
+            [sys.executable, "-m", "topologies.custom"],
             json.dumps(requested),
             {"PYTHONPATH": str(paths.CHECKOUT), "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"},
             LIMIT_S,

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from testbed.plan import model
 from testbed.plan.model import Face, NdnNode, Plan, Session
 from testbed.planning.resolved import Topology
-from testbed.planning.sessions import connection_of
+from testbed.planning.sessions import connection_of, session_over
+from testbed.scenario.model import Scenario
 from testbed.scenario.ndn import Ndn
 from topologies.link import Link, LinkEnd
 
@@ -37,8 +38,10 @@ def wire_bytes(segment_bytes: int, transport: str) -> float:
     return data_bytes * (MTU_BYTES + ETHERNET_BYTES) / per_segment_bytes
 
 
-def session_of(ndn: Ndn, topology: Topology) -> Session:
+def session_of(scenario: Scenario, topology: Topology) -> Session:
     """The plan's one session: the producer sends, the consumer receives."""
+    ndn = scenario.ndn
+    assert ndn is not None
     path = topology.sessions[0][0]
     connection = connection_of(topology, path, 1, (PORT, PORT))
     bottleneck = next(link for link in topology.links if link["name"] == connection["link"])
@@ -47,17 +50,11 @@ def session_of(ndn: Ndn, topology: Topology) -> Session:
     mode = ndn.marking.mode
     marking = "nothing" if mode == "off" else f"mode {mode}, above {ndn.threshold_bytes:,} bytes of backlog"
     reaction = "ignores marks" if ndn.consumer.ignore_marks else "reacts to marks"
+    rule = f"{ndn.consumer.algorithm.upper()} by Interests in flight, {reaction}"
+    policy: model.Policy = {"name": ndn.policy, "rule": rule}
+    session = session_over(topology, scenario.each_session[0], [path], policy, ndn.transport, [connection])
     return {
-        "name": "s1",
-        "start_s": 0.0,
-        "sender_host": path.sender,
-        "receiver_host": topology.layout.receiver(path),
-        "policy": ndn.policy,
-        "policy_facts": {
-            "name": ndn.policy,
-            "rule": f"{ndn.consumer.algorithm.upper()} by Interests in flight, {reaction}",
-        },
-        "transport": ndn.transport,
+        **session,
         "transfer_bytes": ndn.object_bytes,
         # Of content in a full frame.
         "segment_bytes": round(bottleneck["frame_bytes"] * ndn.segment_bytes / on_wire, 3),
@@ -67,7 +64,6 @@ def session_of(ndn: Ndn, topology: Topology) -> Session:
             f"{ndn.segment_bytes:,} bytes over {ndn.transport.upper()} faces, by {ndn.consumer.algorithm.upper()} that "
             f"{reaction}. Forwarders mark by {marking}."
         ),
-        "connections": [connection],
     }
 
 

@@ -12,9 +12,9 @@ from testbed import confine
 from testbed.errors import BadInput, CannotRun
 from testbed.paths import CHECKOUT
 from testbed.plan import model
-from testbed.plan.model import Plan, Session
+from testbed.plan.model import Plan, Policy, Session
 from testbed.planning.resolved import Topology
-from testbed.planning.sessions import FIRST_PORT, connections_of
+from testbed.planning.sessions import FIRST_PORT, connections_of, session_over
 from testbed.scenario.load import LoadedScenario
 from testbed.scenario.program import Program
 
@@ -132,20 +132,12 @@ def sessions_of(loaded: LoadedScenario, topology: Topology, seed: int) -> list[S
     requested = scenario.program
     assert requested is not None
     port, found = FIRST_PORT, []
+    policy: Policy = {"name": name_of(requested), "rule": "the program's own"}
     for place, (entry, paths) in enumerate(zip(scenario.each_session, topology.sessions, strict=True)):
-        session: Session = {
-            "name": entry.name,
-            "start_s": entry.start_s,
-            "sender_host": paths[0].sender,
-            "receiver_host": topology.layout.receiver(paths[0]),
-            "policy": name_of(requested),
-            "policy_facts": {"name": name_of(requested), "rule": "the program's own"},
-            "transport": requested.transport,
-            "segment_bytes": PAYLOAD_BYTES[requested.transport],
-            "payload_seed": (seed + place) % 2**63,
-            "in_words": "",
-            "connections": connections_of(topology, paths, port),
-        }
+        connections = connections_of(topology, paths, port)
+        session = session_over(topology, entry, paths, policy, requested.transport, connections)
+        session["segment_bytes"] = PAYLOAD_BYTES[requested.transport]
+        session["payload_seed"] = (seed + place) % 2**63
         if requested.transport == "tcp":
             session["congestion_control"] = requested.congestion_control
         if requested.transfer_bytes is not None:

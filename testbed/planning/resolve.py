@@ -84,8 +84,8 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
     topology = resolve_topology(scenario, loaded.path, seed, traffic.frame_bytes(scenario))
     _refuse_unfit_files(loaded, topology.links)
     sessions = traffic.plan_sessions(loaded, topology, policies, seed)
-    _refuse_unknown_policies(loaded, policies)
-    _refuse_checks_of_nothing(loaded, [s["name"] for s in sessions], [link["name"] for link in topology.links])
+    names = {"session": [s["name"] for s in sessions], "link": [link["name"] for link in topology.links]}
+    _refuse_checks_of_nothing(loaded, {**names, "policy": sorted(policies)})
     limit_s = transfer_limit_s(scenario, sessions, topology.links)
     _refuse_events_after(limit_s, loaded)
     plan: Plan = {
@@ -168,24 +168,14 @@ def _refuse_events_after(limit_s: float, loaded: LoadedScenario) -> None:
             )
 
 
-def _refuse_unknown_policies(loaded: LoadedScenario, policies: PolicyFacts) -> None:
+def _refuse_checks_of_nothing(loaded: LoadedScenario, known: Mapping[str, Sequence[str]]) -> None:
+    """Refuses a misspelt name before the run, not by its verdict; ``known`` are those of each kind."""
     for check in loaded.scenario.checks:
-        for name in check.policy:
-            if name not in policies:
-                said = unknown("check.no-such-policy", "policy", name, sorted(policies))
-                raise BadInput.of(said.at(f"{loaded.path}: checks.{check.name}.policy"))
-
-
-def _refuse_checks_of_nothing(loaded: LoadedScenario, sessions: Sequence[str], links: Sequence[str]) -> None:
-    """Refuses a misspelt name before the run, not by its verdict."""
-    for check in loaded.scenario.checks:
-        requested = check.model_dump()
-        for key in ("session", "sessions", "late", "link"):
-            kind, known = ("link", links) if key == "link" else ("session", sessions)
-            names = requested.get(key)
+        for key, names in check.model_dump(include={"policy", "session", "sessions", "late", "link"}).items():
+            kind = key if key in known else "session"
             for name in [names] if isinstance(names, str) else names or []:
-                if name not in known:
-                    said = unknown("check.no-such-target", kind, name, known)
+                if name not in known[kind]:
+                    said = unknown("check.no-such-target", kind, name, known[kind])
                     raise BadInput.of(said.at(f"{loaded.path}: checks.{check.name}.{key}"))
 
 

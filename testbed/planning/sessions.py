@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Literal, cast
 
 from testbed.errors import BadInput
 from testbed.message import unknown
@@ -37,21 +37,34 @@ def sessions_of(loaded: LoadedScenario, topology: Topology, policies: PolicyFact
         facts = _policy(loaded, entry, policies)
         own = {key: value for key in OWN if (value := getattr(entry, key)) is not None}
         ncp = loaded.scenario.ncp.model_copy(update=own)
-        session = {
-            "name": entry.name,
-            "start_s": entry.start_s,
-            "sender_host": paths[0].sender,
-            "receiver_host": topology.layout.receiver(paths[0]),
-            "policy": ncp.policy,
-            "policy_facts": facts,
-            **{key: getattr(ncp, key) for key in PARAMETERS if key != "congestion_control" or ncp.transport == "tcp"},
-            "connections": connections_of(topology, paths, port),
-            # Not another session's bytes, which could be taken for its own.
-            "payload_seed": (seed + place) % 2**63,
-        }
-        sessions.append(cast(model.Session, session))
+        own = {key: getattr(ncp, key) for key in PARAMETERS if key != "congestion_control" or ncp.transport == "tcp"}
+        # Not another session's bytes, which could be taken for its own.
+        own["payload_seed"] = (seed + place) % 2**63
+        session = session_over(topology, entry, paths, facts, ncp.transport, connections_of(topology, paths, port))
+        sessions.append(cast(model.Session, {**session, **own}))
         port += len(paths)
     return sessions
+
+
+def session_over(
+    topology: Topology,
+    entry: Session,
+    paths: Sequence[Path],
+    policy: Policy,
+    transport: Literal["udp", "tcp"],
+    connections: list[Connection],
+) -> model.Session:
+    """The keys that every session has; ``policy`` distinguishes runs, by its name."""
+    return {
+        "name": entry.name,
+        "start_s": entry.start_s,
+        "sender_host": paths[0].sender,
+        "receiver_host": topology.layout.receiver(paths[0]),
+        "policy": policy["name"],
+        "policy_facts": policy,
+        "transport": transport,
+        "connections": connections,
+    }
 
 
 def cross_traffic_of(scenario: Scenario, topology: Topology) -> list[model.CrossTraffic]:

@@ -7,7 +7,7 @@ from testbed.plan.model import Runtime, Sections
 from testbed.planning import ndn as ndn_plan
 from testbed.planning import program as program_plan
 from testbed.planning.resolved import Topology
-from testbed.planning.sessions import PolicyFacts, connection_of, sessions_of
+from testbed.planning.sessions import PolicyFacts, connection_of, session_over, sessions_of
 from testbed.scenario.load import LoadedScenario
 from testbed.scenario.model import Scenario
 from topologies.layout import Path
@@ -35,7 +35,7 @@ def plan_sessions(loaded: LoadedScenario, topology: Topology, policies: PolicyFa
     if loaded.scenario.tcp is not None:
         return [_tcp_session(loaded.scenario, topology)]
     if loaded.scenario.ndn is not None:
-        return [ndn_plan.session_of(loaded.scenario.ndn, topology)]
+        return [ndn_plan.session_of(loaded.scenario, topology)]
     if loaded.scenario.program is not None:
         return program_plan.sessions_of(loaded, topology, seed)
     return sessions_of(loaded, topology, policies, seed)
@@ -62,20 +62,15 @@ def _tcp_session(scenario: Scenario, topology: Topology) -> model.Session:
     connection = connection_of(topology, path, 1, (tcp.sender_port, tcp.receiver_port))
     links = {link["name"]: link for link in topology.links}
     rtt_s = 2 * sum(links[name]["delay_ms"] for name in path.edges) / 1000
-    session: model.Session = {
-        "name": entry.name,
+    # NCP's runs are distinguished by window policy, these by congestion control.
+    policy: model.Policy = {"name": tcp.congestion_control, "rule": "the kernel's congestion control"}
+    session = session_over(topology, entry, [path], policy, "tcp", [connection])
+    session |= {
         "start_s": 0.0,
-        "sender_host": path.sender,
-        "receiver_host": topology.layout.receiver(path),
-        # NCP's runs are distinguished by window policy, these by congestion control.
-        "policy": tcp.congestion_control,
-        "policy_facts": {"name": tcp.congestion_control, "rule": "the kernel's congestion control"},
-        "transport": "tcp",
         "segment_bytes": TCP_SEGMENT_BYTES,
         "sysctls": {"sender": tcp.sysctls_of("sender"), "receiver": tcp.sysctls_of("receiver")},
         "expected_s": round(tcp.expected_s(rtt_s, links[connection["link"]]["rate_bps"]), 3),
         "does": tcp.does(),
-        "connections": [connection],
     }
     if (asked_bytes := tcp.transfer_bytes()) is not None:
         session["transfer_bytes"] = asked_bytes

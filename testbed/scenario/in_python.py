@@ -22,7 +22,7 @@ from testbed import confine, unprivileged
 from testbed.errors import BadInput
 from testbed.scenario import bounded
 from testbed.scenario.files import IN_PYTHON, read
-from topologies.own_code import OthersMayWrite, refuse_what_others_may_write
+from topologies.own_code import who_else_may_write
 
 MOST_CPU_S = 10
 """Limit of a call, which takes some hundredths of a second."""
@@ -42,11 +42,8 @@ def document_of(path: Path) -> dict[str, Any]:
     It is called twice, each time in a new process, and has to return the same.
     """
     without_rights = confine.code(path, "scenario")
-    try:
-        if not without_rights:
-            refuse_what_others_may_write(path)
-    except OthersMayWrite as error:
-        raise BadInput("scenario.python-not-readable", f"{path}: {error}") from error
+    if not without_rights and (error := who_else_may_write(path)):
+        raise BadInput("scenario.python-not-readable", f"{path}: {error}")
     program = read(path)
     if len(program) > bounded.MOST_CHARACTERS:
         raise BadInput("scenario.python-too-long", f"{path}: longer than {bounded.MOST_CHARACTERS} characters")

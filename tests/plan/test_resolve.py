@@ -62,7 +62,7 @@ def test_an_unknown_policy_names_those_that_there_are() -> None:
 
 
 def test_a_check_of_an_unknown_policy_is_refused() -> None:
-    with raises(BadInput, "check.no-such-policy", place=Containing("windows follow the law.policy"), name="nkp25"):
+    with raises(BadInput, "check.no-such-target", place=Containing("windows follow the law.policy"), name="nkp25"):
         plan_of("checks.1.policy=nkp25")
 
 
