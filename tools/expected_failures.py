@@ -53,11 +53,6 @@ class Reference(NamedTuple):
     high: float
     runs: int
 
-    @property
-    def same(self) -> tuple[str, str, str]:
-        """Key that references of other engines and forms share."""
-        return self.claim, self.check, self.place
-
 
 def made(claims: Claims, folder: Path = REFERENCES) -> ExpectedFailures:
     """The file's contents; ValueError for an expected failure of a fact, or of a run with changes."""
@@ -85,15 +80,22 @@ def _checks(name: str, claim: Claim) -> list[str]:
 
 def _limits(claim: str, check: str, found: Sequence[Reference]) -> dict[str, dict[str, dict[str, Limits]]]:
     """References by engine, form and place."""
+    groups: dict[str, dict[tuple[str, str], list[Reference]]] = {}
+    for one in found:
+        if (one.claim, one.check) == (claim, check):
+            groups.setdefault(one.place, {}).setdefault((one.engine, one.form), []).append(one)
     limits: dict[str, dict[str, dict[str, Limits]]] = {}
-    mine = [one for one in found if (one.claim, one.check) == (claim, check)]
-    for engine, form, place in sorted({(one.engine, one.form, one.place) for one in mine}):
-        at = [one for one in mine if (one.engine, one.form, one.place) == (engine, form, place)]
-        low, high = min(one.low for one in at), max(one.high for one in at)
+    for engine, form, place in sorted((*of, place) for place, by_form in groups.items() for of in by_form):
+        facts, spans = ENGINES[engine], {of: _span(group) for of, group in groups[place].items()}
+        low, high = spans.pop((engine, form))
         width = high - low
-        if width <= LAST_PLACE and (sum(one.runs for one in at) == 1 or ENGINES[engine].kernel):
-            width = _borrowed(at[0], mine)
-        if ENGINES[engine].kernel and ENGINES[engine].virtual_time:
+        if width <= LAST_PLACE and (facts.kernel or sum(one.runs for one in groups[place][engine, form]) == 1):
+            # It has no width of its own.
+            widths = [abs(low) * (most - least) / abs(least) for least, most in spans.values() if least]
+            if not facts.virtual_time:
+                widths += [abs(low - end) for (_, of), ends in spans.items() if of == form for end in ends]
+            width = max(widths, default=0.0)
+        if facts.kernel and facts.virtual_time:
             width = max(width, BETWEEN_COMMITS * max(abs(low), abs(high)))
         limits.setdefault(engine, {}).setdefault(form, {})[place] = (
             round(math.floor((low - width) / LAST_PLACE - 1) * LAST_PLACE, 6),
@@ -102,19 +104,8 @@ def _limits(claim: str, check: str, found: Sequence[Reference]) -> dict[str, dic
     return limits
 
 
-def _borrowed(one: Reference, found: Sequence[Reference]) -> float:
-    """The width for a reference that has none of its own."""
-    others = [other for other in found if other.same == one.same and other is not one]
-    widths = []
-    for form in {(other.engine, other.form) for other in others}:
-        group = [other for other in others if (other.engine, other.form) == form]
-        low, high = min(other.low for other in group), max(other.high for other in group)
-        widths.append(abs(one.low) * (high - low) / abs(low) if low else 0.0)
-    if not ENGINES[one.engine].virtual_time:
-        for other in others:
-            if other.form == one.form:
-                widths += [abs(one.low - other.low), abs(one.low - other.high)]
-    return max(widths, default=0.0)
+def _span(found: Sequence[Reference]) -> tuple[float, float]:
+    return min(one.low for one in found), max(one.high for one in found)
 
 
 def _references(claims: Claims, folder: Path) -> Iterator[Reference]:
