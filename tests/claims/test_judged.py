@@ -109,8 +109,8 @@ def test_each_kind_of_claim_that_was_not_decided_is_told() -> None:
     claims = [replace(CLAIM, verdict=word) for word in words]
     claims += [replace(CLAIM, verdict=Status.SKIPPED)] * 2
     assert judged.decided_of(claims) == (
-        "2 of 9 claims decided; not decided: 1 untrusted, 1 broke down, 1 inconclusive, "
-        "1 with too little data, 1 can't be run here, 2 skipped"
+        "2 of 9 claims decided; not decided: 1 untrusted, 1 error, 1 unsupported, 1 insufficient-data, "
+        "1 inconclusive, 2 skipped"
     )
     assert judged.decided_of([CLAIM, CLAIM]) == "2 of 2 claims decided"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, field, replace
 from dataclasses import dataclass as plain_dataclass
@@ -156,25 +157,15 @@ def verdict_of(claims: Sequence[Judged], *, quick: bool) -> Status:
     return status.verdict_of((claim.part for claim in claims), may_stay_open=quick)
 
 
-_NOT_DECIDED: Mapping[Status, str] = {
-    Status.UNTRUSTED: "untrusted",
-    Status.ERROR: "broke down",
-    Status.INCONCLUSIVE: "inconclusive",
-    Status.INSUFFICIENT_DATA: "with too little data",
-    Status.UNSUPPORTED: "can't be run here",
-    Status.SKIPPED: "skipped",
-}
-
-
 def decided_of(claims: Sequence[Judged]) -> str:
     """``19 of 71 claims decided; not decided: 45 skipped, 7 inconclusive``: what a PASS or FAIL speaks of."""
     text = f"{sum(claim.as_known is not None for claim in claims)} of {len(claims)} claims decided"
     if counted := counts(claim.counted_as for claim in claims if claim.counted_as):
         text += f" ({counted})"
     measured = sum(claim.is_measured for claim in claims)
-    undecided = [claim.part for claim in claims if claim.as_known is None and not claim.is_measured]
+    left = Counter(claim.part for claim in claims if claim.as_known is None and not claim.is_measured)
     rest = [f"{measured} measured only"] if measured else []
-    rest += [f"{undecided.count(part)} {word}" for part, word in _NOT_DECIDED.items() if part in undecided]
+    rest += [f"{left[part]} {part}" for part in (*reversed(BEST_FIRST), Status.SKIPPED) if left[part]]
     return text + (f"; not decided: {', '.join(rest)}" if rest else "")
 
 
@@ -389,11 +380,11 @@ def judge(name: str, claim: Claim, made: Made, folder: Path, expected: ExpectedF
     )
 
 
-Decision = tuple[Status, str, CheckResult | None, Mapping[str, Any] | None]
-"""Status and reason of a claim, with the deciding check's result and the table that it is over, where there are any."""
-
-
-def _decide(name: str, claim: Claim, made: Made, folder: Path, expected: ExpectedFailure | None) -> Decision:
+def _decide(
+    name: str, claim: Claim, made: Made, folder: Path, expected: ExpectedFailure | None
+) -> tuple[Status, str, CheckResult | None, Mapping[str, Any] | None]:
+    """The status of a claim and the reason for it, with the deciding check's result and the table that it is over, if
+    there are any."""
     if not made.folder:
         return made.state, made.why, None, None
     if made.shorter and claim.full_only:
@@ -429,19 +420,15 @@ def _decide(name: str, claim: Claim, made: Made, folder: Path, expected: Expecte
     return status, reason, result, table
 
 
-Apart = tuple[Status, str]
-"""Status and reason of a run that can't decide a claim, whatever the deciding check says."""
-
-
-def _run_apart(verdict: Verdict, result: CheckResult | None) -> Apart | None:
-    """The reason that keeps a single run or a sweep from deciding a claim."""
+def _run_apart(verdict: Verdict, result: CheckResult | None) -> tuple[Status, str] | None:
+    """Returns the status and reason of a single run or a sweep that can't decide a claim, whatever its check says."""
     if not verdict.trust.trusted:
         return Status.UNTRUSTED, "; ".join(verdict.trust.reasons)
     failed = _failed_fact((check.name, check.judge, check.status) for check in verdict.checks if check is not result)
     return (Status.FAIL, f"“{failed}” does not hold, so the run behind it can't be relied on.") if failed else None
 
 
-def _worst_cell(check: TableCheck, cells: Sequence[CellResult]) -> Apart | None:
+def _worst_cell(check: TableCheck, cells: Sequence[CellResult]) -> tuple[Status, str] | None:
     """Returns the worst of the cells that a table's check is about. A run of a repeated scenario may fail in numbers of
     other claims."""
     apart = []
