@@ -3,91 +3,56 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from line_protocol_parser import LineFormatError, parse_line
-from numpy.typing import NDArray
 
 from testbed.errors import BadInput
 from testbed.series.reader import DERIVED_MEASUREMENTS, Event, Samples, group_order
 from testbed.series.series import Series
 
-if TYPE_CHECKING:
-    from testbed.series.block import Block
-
 Point = tuple[int, dict[str, str], dict[str, Any]]
 """Time in Unix nanoseconds, tags, fields."""
-Row = tuple[int, dict[str, Any]]
-"""Time in Unix nanoseconds and fields."""
-AT_ONCE = 4096
-"""Number of lines with the same tags that are read together."""
-WORTHWHILE = 256
-"""Fewer are read one by one."""
 
 
-@dataclass(slots=True, eq=False)
 class _Tagged:
-    """The points of a measurement that have the same tags: most of a file's lines begin as an earlier one does."""
+    """The points of a measurement that have the same tags: a column for each field, in the order of the file."""
 
-    measurement: str
-    tags: dict[str, str]
-    lines: int = 0
-    parts: list[Block | list[Row]] = field(default_factory=list)
-    """Points in the order of the file."""
-    unread: list[tuple[int, str]] = field(default_factory=list)
-    """Lines after that: their numbers, and what they have after the tags."""
-    columns: dict[str, Samples] = field(default_factory=dict)
-    """Values of the requested fields, by name."""
+    def __init__(self, measurement: str, tags: dict[str, str]) -> None:
+        self.measurement, self.tags = measurement, tags
+        self.lines = 0
+        self.texts: dict[int, str] = {}
+        """Texts of events by their time."""
+        self._columns: dict[str, tuple[array[int], array[float]]] = defaultdict(lambda: (array("q"), array("d")))
+        """Times and values by the field's name; NaN is no number."""
+        self._samples: dict[str, Samples] = {}
 
-    def add(self, row: Row) -> None:
-        """Add a point that was read by itself."""
-        last = self.parts[-1] if self.parts else None
-        if isinstance(last, list):
-            last.append(row)
-        else:
-            self.parts.append([row])
+    def add(self, time: int, fields: Mapping[str, Any]) -> None:
+        """Add the point of a line."""
+        self.lines += 1
+        if self.measurement == "event":
+            self.texts[time] = str(fields.get("text", self.texts.get(time, "")))
+        for name, value in fields.items():
+            times, values = self._columns[name]
+            times.append(time)
+            values.append(math.nan if isinstance(value, (str, bool)) else value)
 
     def column(self, name: str) -> Samples:
-        """The samples of a field, made once: judge and plots ask again and again."""
-        if name not in self.columns:
-            parts = [_part(part, name) for part in self.parts]
-            self.columns[name] = _latest(np.concatenate([t for t, _ in parts]), np.concatenate([v for _, v in parts]))
-        return self.columns[name]
-
-    def rows(self) -> dict[int, dict[str, Any]]:
-        """The fields of all points that were read one by one, by their time."""
-        rows: dict[int, dict[str, Any]] = {}
-        for part in self.parts:
-            for time, fields in part if isinstance(part, list) else ():
-                rows.setdefault(time, {}).update(fields)
-        return rows
-
-
-def _part(part: Block | list[Row], name: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The times of a field's values, and these; NaN is no number."""
-    if not isinstance(part, list):
-        values = part.values.get(name, np.full(part.t_ns.size, math.nan))
-        there = ~np.isnan(values)
-        return part.t_ns[there], values[there]
-    pairs = [(time, value) for time, fields in part if (value := fields.get(name)) is not None]
-    # float() one by one: every reader then rounds large integers alike.
-    numbers = [math.nan if isinstance(value, (str, bool)) else float(value) for _, value in pairs]
-    return np.array([time for time, _ in pairs], dtype=np.int64), np.array(numbers, dtype=np.float64)
-
-
-def _latest(t_ns: NDArray[np.int64], values: NDArray[np.float64]) -> Samples:
-    """Values in the order of a file: the last one of each time, if it is a number."""
-    if (np.diff(t_ns) <= 0).any():
-        order = np.argsort(t_ns, kind="stable")
-        order = order[np.append(np.diff(t_ns[order]) > 0, True)]
-        t_ns, values = t_ns[order], values[order]
-    numbers = ~np.isnan(values)
-    return Samples.in_order(t_ns[numbers], values[numbers])
+        """The samples of a field, made once: judge and plots ask again and again. Of values with one time the last one
+        counts, if it is a number."""
+        if name not in self._samples:
+            times, values = self._columns.get(name, ((), ()))
+            t_ns, numbers = np.array(times, dtype=np.int64), np.array(values, dtype=np.float64)
+            order = np.argsort(t_ns, kind="stable")
+            order = order[np.append(np.diff(t_ns[order]) > 0, True)] if order.size else order
+            order = order[~np.isnan(numbers[order])]
+            self._samples[name] = Samples.in_order(t_ns[order], numbers[order])
+        return self._samples[name]
 
 
 class FromFile:
@@ -108,17 +73,12 @@ class FromFile:
         self._by_tags: dict[tuple[str, frozenset[tuple[str, str]]], _Tagged] = {}
         self._by_session: dict[str, dict[str, list[_Tagged]]] = {}
         for number, line in self._lines():
+            # Most lines begin as an earlier one does, so only what follows their tags is parsed.
             head, _, rest = line.partition(" ")
-            known = self._by_head.get(head)
-            if known is None:
-                self._take(number, line, head)
-                continue
-            known.lines += 1
-            known.unread.append((number, rest))
-            if len(known.unread) == AT_ONCE:
-                self._read(known)
-        for tagged in self._by_tags.values():
-            self._read(tagged)
+            tagged = self._by_head.get(head)
+            if (point := self._point(number, f"m {rest}" if tagged else line)) is not None:
+                tagged = tagged or self._tagged(point, head)
+                tagged.add(point["time"], point["fields"])
 
     def _lines(self) -> Iterator[tuple[int, str]]:
         """The requested points, by their numbers."""
@@ -135,28 +95,6 @@ class FromFile:
             raise BadInput(
                 "file.bad-utf8", f"{self.path}: not UTF-8 text ({error.reason} at byte {error.start})"
             ) from None
-
-    def _take(self, number: int, line: str, head: str) -> None:
-        """A line whose beginning is new: of those that begin like it the tags are then known."""
-        if (point := self._point(number, line)) is None:
-            return
-        tagged = self._tagged(point, head)
-        self._read(tagged)
-        tagged.lines += 1
-        tagged.add((point["time"], point["fields"]))
-
-    def _read(self, tagged: _Tagged) -> None:
-        """Read what was put off."""
-        lines, tagged.unread = tagged.unread, []
-        if len(lines) >= WORTHWHILE and tagged.measurement != "event":  # whose texts are requested
-            from testbed.series.block import Block  # not loaded without need: in a guest it would show
-
-            if block := Block.read([rest for _, rest in lines]):
-                tagged.parts.append(block)
-                return
-        for number, rest in lines:
-            point = self._point(number, f"m {rest}")
-            tagged.add((point["time"], point["fields"]))
 
     def _point(self, number: int, line: str) -> Any:
         """A line's; None for one without a point."""
@@ -210,9 +148,9 @@ class FromFile:
     def events(self) -> list[Event]:
         """See :meth:`testbed.series.reader.Reader.events`."""
         return sorted(
-            Event(time, tagged.tags.get("kind", ""), tagged.tags.get("session", ""), str(fields.get("text", "")))
+            Event(time, tagged.tags.get("kind", ""), tagged.tags.get("session", ""), text)
             for tagged in self._of_session("event", None)
-            for time, fields in tagged.rows().items()
+            for time, text in tagged.texts.items()
         )
 
     def points(self) -> dict[str, list[Point]]:
