@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from testbed import paths
-from testbed.documents import read_json
+from testbed.documents import explain, read_json
 from testbed.errors import BadInput
 from testbed.judge import intervals
 from testbed.judge.intervals import Interval
@@ -114,9 +114,7 @@ def read(path: Path = FILE) -> ExpectedFailures:
     try:
         return ExpectedFailures.model_validate(read_json(path))
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(step) for step in first["loc"])
-        raise BadInput("expected-failures.bad-entry", f"{path}: {where}: {first['msg']}") from error
+        raise BadInput("expected-failures.bad-entry", f"{path}: {explain(error)}") from error
 
 
 def counts(outcomes: Iterable[str]) -> str:

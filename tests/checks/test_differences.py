@@ -175,7 +175,7 @@ def test_agents_results_are_read_in_the_order_of_their_names(tmp_path: Path) -> 
     assert agent_results(tmp_path / "none") == []
     for text, says in (
         ("{", Said("result.not-json", path=tmp_path / "d.json", error=Containing("line 1 column 2"))),
-        ("[]", Said("result.agent-not-an-object", path=tmp_path / "d.json")),
+        ("[]", Said("file.not-an-object", path=tmp_path / "d.json")),
     ):
         (tmp_path / "d.json").write_text(text)
         with raises(BadInput, says):

@@ -128,5 +128,5 @@ def test_counts_that_were_not_given_can_not_be_compared(tmp_path: Path) -> None:
 
 def test_a_broken_agent_s_result_is_named(tmp_path: Path) -> None:
     (tmp_path / "s1.json").write_text("7")
-    with raises(BadInput, "result.agent-not-an-object", path=Containing("s1.json")):
+    with raises(BadInput, "file.not-an-object", path=Containing("s1.json")):
         judged(tmp_path, POINTS)

@@ -80,8 +80,8 @@ def test_sound_telemetry_is_believed() -> None:
 def test_it_is_asked_of_all_that_send_ncp() -> None:
     assert reasons({}) == [
         of_one("telemetry.no-samples", connection, series=series)
-        for series in ("window_packets", "delivered_pps")
         for connection in ("1", "2")
+        for series in ("window_packets", "delivered_pps")
     ]
     assert reasons({}, small_plan(traffic="tcp")) == []
     without = [

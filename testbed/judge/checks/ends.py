@@ -74,11 +74,7 @@ class PayloadIntact(CheckParameters):
 
 
 def _finished(evidence: Evidence, session: str, role: str) -> Mapping[str, Any]:
-    result = evidence.result_of(session, role)
-    if result is None:
-        raise CannotJudge(
-            "payload.no-result", f"there is no result of the {role} of session {session}; the agent left none"
-        )
+    result = evidence.needed_result(session, role)
     if not isinstance(result.get("bytes"), int) or not result.get("sha256"):
         raise CannotJudge(
             "payload.not-finished",
@@ -114,8 +110,8 @@ class PayloadCaptured(CheckParameters):
     def result(self, evidence: Evidence) -> CheckResult:
         """The result from both ends' results; the receiver's has the capture's figures."""
         session = planned.session_of(evidence.plan, self.session)["name"]
-        sender, receiver = (evidence.result_of(session, role) for role in ("sender", "receiver"))
-        if sender is None or receiver is None or "captured" not in receiver:
+        sender, receiver = (evidence.needed_result(session, role) for role in ("sender", "receiver"))
+        if "captured" not in receiver:
             raise CannotJudge("captured.none", "the receiver's result has no captured packets")
         counted, sent = int(receiver["bytes"]), int(sender["bytes"])
         captured = int(receiver["captured"]["payload_bytes"])
@@ -205,9 +201,7 @@ class MptcpCarried(CheckParameters):
     def result(self, evidence: Evidence) -> CheckResult:
         """The result from the subflows' counters at the sender."""
         session = planned.session_of(evidence.plan, self.session)
-        sender = evidence.result_of(session["name"], "sender")
-        if sender is None:
-            raise CannotJudge("mptcp.no-result", "there is no result of the sender")
+        sender = evidence.needed_result(session["name"], "sender")
         acked = {c["link"]: 0 for c in session["connections"]}  # a link that the sender says nothing of carried nothing
         acked |= {c["link"]: int(c["acked_bytes"]) for c in sender["connections"]}
         idle = [link for link, count in acked.items() if count < self.min_bytes]
@@ -256,8 +250,8 @@ class WindowEdges(CheckParameters):
     def result(self, evidence: Evidence) -> CheckResult:
         """The result from the sender's capture."""
         session = planned.session_of(evidence.plan, self.session)
-        sender = evidence.result_of(session["name"], "sender")
-        if sender is None or "edges_met_bytes" not in sender:
+        sender = evidence.needed_result(session["name"], "sender")
+        if "edges_met_bytes" not in sender:
             raise CannotJudge("edges.none", "the sender's result has no edges; only a download's has")
         met: Sequence[int] = sender["edges_met_bytes"]
         rises = [after / before for before, after in pairwise(met)]

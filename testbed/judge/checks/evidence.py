@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from testbed.errors import BadInput
+from testbed.documents import read_json
 from testbed.message import InvalidValue
 from testbed.plan.model import Plan
 from testbed.series import Event, Reader, Samples, named
@@ -56,6 +55,15 @@ class Evidence:
         """The result of one end of a session; None if it left nothing."""
         theirs = (r for r in self.results if r.get("session") == session and r.get("role") == role)
         return next(theirs, None)
+
+    def needed_result(self, session: str, role: str) -> Mapping[str, Any]:
+        """The result of one end of a session; CannotJudge if it left nothing."""
+        result = self.result_of(session, role)
+        if result is None:
+            raise CannotJudge(
+                "result.of-no-agent", f"there is no result of the {role} of session {session}; the agent left none"
+            )
+        return result
 
     def start_ns(self, session: str) -> int:
         """Unix nanoseconds of the session's t = 0; CannotJudge if it never started."""
@@ -115,13 +123,4 @@ class Timed:
 
 def agent_results(folder: Path) -> list[dict[str, Any]]:
     """The documents in ``agents/``; BadInput names a file that is no JSON object. No folder gives none."""
-    results = []
-    for path in sorted(folder.glob("*.json")):
-        try:
-            document = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise BadInput("result.not-json", f"{path}: not JSON: {error}") from error
-        if not isinstance(document, dict):
-            raise BadInput("result.agent-not-an-object", f"{path}: should be a JSON object, the result of one agent")
-        results.append(document)
-    return results
+    return [read_json(path) for path in sorted(folder.glob("*.json"))]

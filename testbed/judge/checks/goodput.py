@@ -78,9 +78,7 @@ class Goodput(CheckParameters):
 
 def goodput_bps(evidence: Evidence, session: Session) -> float:
     """Payload bits per second from the session's start to the last byte at the receiver."""
-    result = evidence.result_of(session["name"], "receiver")
-    if result is None:
-        raise CannotJudge("receiver.no-result", f"the receiver of session {session['name']} left no result")
+    result = evidence.needed_result(session["name"], "receiver")
     if not result.get("goodput_bps"):
         raise CannotJudge("receiver.not-finished", f"the receiver of session {session['name']} did not finish")
     return float(result["goodput_bps"])

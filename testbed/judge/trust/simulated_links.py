@@ -19,8 +19,9 @@ from testbed.judge.checks.planned import as_configured, path_of
 from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.intervals import link_intervals
-from testbed.plan.model import DIRECTIONS, Direction, Limits, Plan, Session
+from testbed.plan.model import DIRECTIONS, Direction, Limits, Plan
 from testbed.series import Samples, named
+from testbed.series.reader import start_of
 from topologies.impairments import keys_that
 from topologies.link import Link
 
@@ -50,7 +51,8 @@ def violations(evidence: Evidence) -> list[Message]:
     """Links that were not as planned, a line each; the simulator's only."""
     if engine_of(evidence.plan).kernel:
         return []
-    starts = [evidence.start_ns(s["name"]) for s in evidence.plan["sessions"] if _started(evidence, s)]
+    found_starts = (start_of(evidence.events, session["name"]) for session in evidence.plan["sessions"])
+    starts = [start_ns for start_ns in found_starts if start_ns is not None]
     if not starts:
         return []
     found: list[Message] = []
@@ -66,10 +68,6 @@ def violations(evidence: Evidence) -> list[Message]:
             off = _direction(evidence, link, direction, mine)
             found += [said.at(f"link {link['name']} {direction}") for said in off]
     return found
-
-
-def _started(evidence: Evidence, session: Session) -> bool:
-    return any(e.kind == "transfer_start" and e.session == session["name"] for e in evidence.events)
 
 
 def _direction(evidence: Evidence, link: Link, direction: Direction, found: Mapping[str, Timed]) -> Iterator[Message]:
@@ -97,20 +95,21 @@ def _direction(evidence: Evidence, link: Link, direction: Direction, found: Mapp
         yield from _queue(planned, part)
 
 
+def _paths(plan: Plan) -> list[list[str]]:
+    return [path_of(c) for session in plan["sessions"] for c in session["connections"]]
+
+
 def _held_back(plan: Plan, link: Link) -> bool:
     """Whether its queue is kept filled by senders that wait for it. A queue further on may be empty between two
     samples, though there are packets in it at both."""
-    paths = [path_of(c) for session in plan["sessions"] for c in session["connections"]]
-    first = all(link["name"] not in path[1:] for path in paths)
-    return first and link["queue"]["mode"] == "backpressure"
+    return link["queue"]["mode"] == "backpressure" and all(link["name"] not in path[1:] for path in _paths(plan))
 
 
 def _goes_on_slower(plan: Plan, link: Link, rate_bps: float) -> bool:
     """Whether packets that leave it at this rate have a slower link before them, at any time of the timeline. Windows
     fill that one then, and bursts of acknowledgements from there can meet every sample with a queue that is gone
     before the next."""
-    paths = [path_of(c) for session in plan["sessions"] for c in session["connections"]]
-    after = {name for path in paths if path[0] == link["name"] for name in path[1:]}
+    after = {name for path in _paths(plan) if path[0] == link["name"] for name in path[1:]}
     rates = (
         each.link["rate_bps"]
         for other in plan["links"]

@@ -8,7 +8,7 @@ not, nothing is proven, good or bad: each reason makes the run untrusted.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan, Session
 from testbed.plan.traffic_types import traffic_of
+from testbed.series.reader import start_of
 from topologies.impairments import keys_that
 from topologies.link import Link
 
@@ -47,6 +48,20 @@ CLOCK_S = 0.05
 machine may stop a program between the two."""
 
 Array = NDArray[np.float64]
+
+
+SERIES = ("window_packets", "delivered_pps", "acknowledged_pps", "acked", "rtt_ms")
+NONE = Timed(np.array([]), np.array([]))
+
+
+class _Connection(NamedTuple):
+    """One connection: the links that it crosses, its samples by series, and the reports of its ends,
+    empty where there is none."""
+
+    path: list[Link]
+    samples: Mapping[str, Timed]
+    sent: Mapping[str, Any]
+    received: Mapping[str, Any]
 
 
 def violations(evidence: Evidence) -> list[Message]:
@@ -119,28 +134,37 @@ def of_program(evidence: Evidence, session: str) -> Iterator[Message]:
 
 
 def _of_session(evidence: Evidence, session: Session) -> Iterator[Message]:
-    end_s = _end_s(evidence, session)
+    end_s, name = _end_s(evidence, session), session["name"]
     if "connections" not in session or "carrier" in session or "send_window_bytes" not in session or end_s is None:
         return  # checks report one that came to no end
-    for series in ("window_packets", "delivered_pps"):
-        samples = evidence.samples(series, session["name"])
-        for connection in planned.connections(session):
-            for said in _times(evidence, samples.get(connection), end_s):
-                yield said.at(f"connection {connection}, {series}")
     yield from _windows(evidence, session)
-    for rule in (_rates, _deliveries, _rtts, _arrivals):
-        yield from rule(evidence, session)
+    links = {link["name"]: link for link in evidence.plan["links"]}
+    samples = {series: evidence.samples(series, name) for series in SERIES}
+    reports = {role: _reported(evidence, session, role) for role in ("sender", "receiver")}
+    for connection in session["connections"]:
+        index = str(connection["index"])
+        of_one = _Connection(
+            path=[links[link] for link in planned.path_of(connection)],
+            samples={series: found.get(index, NONE) for series, found in samples.items()},
+            sent=reports["sender"].get(index, {}),
+            received=reports["receiver"].get(index, {}),
+        )
+        for series in ("window_packets", "delivered_pps"):
+            for said in _times(evidence, of_one.samples[series], end_s):
+                yield said.at(f"connection {index}, {series}")
+        for rule in (_rates, _deliveries, _rtts, _arrivals):
+            for said in rule(evidence.plan, of_one):
+                yield said.at(f"connection {index}")
 
 
 def _end_s(evidence: Evidence, session: Session) -> float | None:
-    if not any(e.kind == "transfer_start" and e.session == session["name"] for e in evidence.events):
-        return None
-    return evidence.end_s(session["name"])
+    """Seconds from start to end; None of a session without one of them."""
+    return None if start_of(evidence.events, session["name"]) is None else evidence.end_s(session["name"])
 
 
-def _times(evidence: Evidence, samples: Timed | None, end_s: float) -> Iterator[Message]:
+def _times(evidence: Evidence, samples: Timed, end_s: float) -> Iterator[Message]:
     """Whether there is one sample in every interval from the start to the end."""
-    if samples is None or not samples.t_s.size:
+    if not samples.t_s.size:
         yield Message("telemetry.no-samples", "has no samples")
         return
     gaps = np.diff(np.concatenate(([0.0], samples.t_s, [end_s])))
@@ -175,76 +199,52 @@ def _windows(evidence: Evidence, session: Session) -> Iterator[Message]:
         )
 
 
-def _rates(evidence: Evidence, session: Session) -> Iterator[Message]:
+def _rates(_: Plan, of_one: _Connection) -> Iterator[Message]:
     """Whether the acknowledged packets per second agree with the rise of their counter."""
-    rates, counts = (evidence.samples(s, session["name"]) for s in ("acknowledged_pps", "acked"))
-    for connection, rate in rates.items():
-        count = counts.get(connection)
-        if count is None or count.t_s.size != rate.t_s.size or rate.t_s.size < 20:
-            continue
-        # An agent counts from its youngest sample that is a second old. Where packets come in bursts another sample,
-        # a microsecond short of it, would say something else.
-        t_ns = np.rint(count.t_s * 1e9).astype(np.int64)
-        before = np.searchsorted(t_ns, t_ns - 1_000_000_000, side="right") - 1
-        old, before = before >= 0, before[before >= 0]
-        if not old.any():
-            continue
-        rose = (count.values[old] - count.values[before]) / (count.t_s[old] - count.t_s[before])
-        off = float(np.median(np.abs(rose - rate.values[old])))
-        if off > RATE_OFF * max(1.0, float(rose.max())):
-            yield Message(
-                "telemetry.rate-off-its-counter",
-                f"connection {connection}: its rate is {off:.0f} packets/s off its own counter",
-            )
+    rate, count = of_one.samples["acknowledged_pps"], of_one.samples["acked"]
+    if count.t_s.size != rate.t_s.size or rate.t_s.size < 20:
+        return
+    # An agent counts from its youngest sample that is a second old. Where packets come in bursts another sample,
+    # a microsecond short of it, would say something else.
+    t_ns = np.rint(count.t_s * 1e9).astype(np.int64)
+    before = np.searchsorted(t_ns, t_ns - 1_000_000_000, side="right") - 1
+    old, before = before >= 0, before[before >= 0]
+    if not old.any():
+        return
+    rose = (count.values[old] - count.values[before]) / (count.t_s[old] - count.t_s[before])
+    off = float(np.median(np.abs(rose - rate.values[old])))
+    if off > RATE_OFF * max(1.0, float(rose.max())):
+        yield Message("telemetry.rate-off-its-counter", f"its rate is {off:.0f} packets/s off its own counter")
 
 
-def _deliveries(evidence: Evidence, session: Session) -> Iterator[Message]:
+def _deliveries(_: Plan, of_one: _Connection) -> Iterator[Message]:
     """Whether the receiver's rates of delivery agree with its total."""
-    rates = evidence.samples("delivered_pps", session["name"])
-    for connection, reported in _reported(evidence, session, "receiver").items():
-        samples, delivered = rates.get(connection), reported.get("delivered")
-        if samples is None or samples.t_s.size < 20 or not delivered:
-            continue
-        brought = float((samples.values * np.diff(samples.t_s, prepend=0.0)).sum())
-        if abs(brought - delivered) > max(0.1 * delivered, 2.0 * float(samples.values.max())):
-            yield Message(
-                "telemetry.deliveries-off",
-                f"connection {connection}: its delivery rates sum to {brought:,.0f} packets, it got {delivered:,}",
-            )
+    samples, delivered = of_one.samples["delivered_pps"], of_one.received.get("delivered")
+    if samples.t_s.size < 20 or not delivered:
+        return
+    brought = float((samples.values * np.diff(samples.t_s, prepend=0.0)).sum())
+    if abs(brought - delivered) > max(0.1 * delivered, 2.0 * float(samples.values.max())):
+        yield Message(
+            "telemetry.deliveries-off", f"its delivery rates sum to {brought:,.0f} packets, it got {delivered:,}"
+        )
 
 
-def _rtts(evidence: Evidence, session: Session) -> Iterator[Message]:
+def _rtts(plan: Plan, of_one: _Connection) -> Iterator[Message]:
     """No packet is faster than the delays of its path, at their least in the whole run."""
-    delays = {link["name"]: _least_delay_ms(evidence.plan, link) for link in evidence.plan["links"]}
-    rtts = evidence.samples("rtt_ms", session["name"])
-    for connection in session["connections"]:
-        index = str(connection["index"])
-        samples = rtts.get(index)
-        least = 2 * sum(delays[name] for name in planned.path_of(connection))
-        if samples is None or not samples.values.size:
-            continue
-        rtt_ms = float(np.median(samples.values))
-        if rtt_ms < (1 - RTT_OFF) * least - 1:
-            yield Message(
-                "telemetry.rtt-too-short",
-                f"connection {index}: its RTT of {rtt_ms:.3g} ms is less than the {least:g} ms that its links take",
-            )
+    rtts_ms = of_one.samples["rtt_ms"].values
+    least = 2 * sum(_least_delay_ms(plan, link) for link in of_one.path)
+    if rtts_ms.size and (rtt_ms := float(np.median(rtts_ms))) < (1 - RTT_OFF) * least - 1:
+        yield Message(
+            "telemetry.rtt-too-short", f"its RTT of {rtt_ms:.3g} ms is less than the {least:g} ms that its links take"
+        )
 
 
-def _arrivals(evidence: Evidence, session: Session) -> Iterator[Message]:
+def _arrivals(plan: Plan, of_one: _Connection) -> Iterator[Message]:
     """No more packets arrive on a connection than were sent, but where a link is to copy them."""
-    sent, received = (_reported(evidence, session, role) for role in ("sender", "receiver"))
-    copying = {link["name"] for link in evidence.plan["links"] if _ever(evidence.plan, link, COPYING)}
-    for connection in session["connections"]:
-        index = str(connection["index"])
-        if index not in sent or index not in received or copying & set(planned.path_of(connection)):
-            continue
-        left, came = sent[index].get("sent"), received[index].get("received")
-        if left is not None and came is not None and came > left:
-            yield Message(
-                "telemetry.more-arrived-than-sent",
-                f"connection {index}: {came:,} packets arrived, and {left:,} were sent",
-            )
+    left, came = of_one.sent.get("sent"), of_one.received.get("received")
+    copied = any(_ever(plan, link, COPYING) for link in of_one.path)
+    if left is not None and came is not None and came > left and not copied:
+        yield Message("telemetry.more-arrived-than-sent", f"{came:,} packets arrived, and {left:,} were sent")
 
 
 def _reported(evidence: Evidence, session: Session, role: str) -> dict[str, Mapping[str, Any]]:
