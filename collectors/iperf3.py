@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-Point = dict[str, Any]
+from testbed.series.series import Point, point
 
 _INTERVAL = re.compile(r"\]\s+[\d.]+-[\d.]+\s+sec\s+[\d.]+ \w+\s+([\d.]+) Kbits/sec\s*$")
 
@@ -49,4 +49,4 @@ class Iperf3Flow:
         return self._point(fields, time_ns)
 
     def _point(self, fields: Mapping[str, float | int], time_ns: int) -> Point:
-        return {"measurement": "iperf3", "tags": self._tags, "time": time_ns, "fields": fields}
+        return point("iperf3", self._tags, fields, time_ns)

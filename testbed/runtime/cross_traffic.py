@@ -11,12 +11,13 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 from influxdb.line_protocol import make_lines
 
-from collectors.iperf3 import Iperf3Flow, Point
+from collectors.iperf3 import Iperf3Flow
 from testbed.errors import RunFailed
 from testbed.message import Message
 from testbed.plan.model import CrossTraffic, Plan
 from testbed.runtime import iperf3
 from testbed.runtime.background import Background
+from testbed.series.series import Point
 from topologies.commands import dies_with_us, in_namespace
 
 if TYPE_CHECKING:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import socket
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from testbed.errors import RunFailed
 from testbed.plan.model import Plan, Role, Session
+from testbed.series.series import Point, point
 from testbed.traffic.pcap import HEAD_BYTES, CutOff, NotACapture, frames
 from testbed.traffic.traffic import address_of
 
@@ -57,11 +59,10 @@ class Arrivals:
 
     def by_link(self, session: Session) -> dict[str, int]:
         """All of them, by the name of the link, which several connections may share; 0 where nothing came."""
-        found: dict[str, int] = {}
+        found: Counter[str] = Counter()
         for place, connection in enumerate(session["connections"]):
-            name = connection["link"]
-            found[name] = found.get(name, 0) + int(self.payload_bytes[self.connection == place].sum())
-        return found
+            found[connection["link"]] += int(self.payload_bytes[self.connection == place].sum())
+        return dict(found)
 
 
 def read_arrivals(capture: Path, session: Session) -> Arrivals:
@@ -101,7 +102,7 @@ def _payload_bytes(packet: bytes) -> int:
     return payload - 4 * (packet[header + 12] >> 4) if len(packet) > header + 12 else 0
 
 
-def points(plan: Plan, session: Session, found: Arrivals, span_ns: tuple[int, int]) -> list[dict[str, Any]]:
+def points(plan: Plan, session: Session, found: Arrivals, span_ns: tuple[int, int]) -> list[Point]:
     """The receiver's telemetry as an agent's would be, from start to end: rates over the last second, and bytes."""
     start_ns, end_ns = span_ns
     interval_ns = round(plan["telemetry"]["interval_ms"] * 10**6)
@@ -109,19 +110,19 @@ def points(plan: Plan, session: Session, found: Arrivals, span_ns: tuple[int, in
     # One after the end: what arrived last is in it.
     times = [*range(start_ns + interval_ns, end_ns, interval_ns), end_ns]
     sums = [_sums(found, place) for place in range(len(session["connections"]))]
-    made: list[dict[str, Any]] = []
+    made: list[Point] = []
     for at_ns in times:
         over_s = min(10**9, at_ns - start_ns) / 1e9
         risen = [_at(s, at_ns) - _at(s, at_ns - 10**9) for s in sums]
         total = sum(_at(s, at_ns) for s in sums)
         rate_bps = sum(risen) * 8 / over_s
-        made.append(_point("ncp_session", session_tags, at_ns, {"goodput_bps": rate_bps, "bytes": total}))
+        made.append(point("ncp_session", session_tags, {"goodput_bps": rate_bps, "bytes": total}, at_ns))
         for connection, rose in zip(session["connections"], risen, strict=True):
             fields = {"delivered_pps": rose / session["segment_bytes"] / over_s}
             if sum(risen):
                 fields["delivered_share"] = rose / sum(risen)
             tags = {**session_tags, "connection": str(connection["index"])}
-            made.append(_point("ncp_connection", tags, at_ns, fields))
+            made.append(point("ncp_connection", tags, fields, at_ns))
     return made
 
 
@@ -129,10 +130,6 @@ def tags_of(plan: Plan, session: Session, role: Role) -> dict[str, str]:
     """The tags of an end's telemetry, as an agent's would be."""
     names = {"session": session["name"], "role": role, "policy": session["policy"]}
     return {"run": plan["run"], "scenario": plan["scenario"], **names}
-
-
-def _point(measurement: str, tags: dict[str, str], at_ns: int, fields: dict[str, float]) -> dict[str, Any]:
-    return {"measurement": measurement, "tags": tags, "time": at_ns, "fields": fields}
 
 
 _Sums = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -150,4 +147,4 @@ def _at(sums: _Sums, at_ns: int) -> int:
 
 
 def _packed(end: str) -> bytes:
-    return bytes(map(int, address_of(end).split(".")))
+    return socket.inet_aton(address_of(end))

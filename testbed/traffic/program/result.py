@@ -7,13 +7,14 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from line_protocol_parser import LineFormatError, parse_line
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from testbed.errors import RunFailed
 from testbed.plan.model import Plan
+from testbed.series.series import Point, point
 from testbed.traffic.program.part import RESULT, TELEMETRY
 
 MOST_RESULT_BYTES = 1 << 20
@@ -79,7 +80,7 @@ def appeared_unix_ns(out: Path, said: Result) -> int:
     return max(tick_ns, min(said.finished_unix_ns, tick_ns + TICK_NS))
 
 
-def own_points(out: Path, plan: Plan, tags: Mapping[str, str], who: str) -> Iterator[dict[str, Any]]:
+def own_points(out: Path, plan: Plan, tags: Mapping[str, str], who: str) -> Iterator[Point]:
     """The points of the program's ``telemetry.lp``, as the run's: each measurement has ``program_`` before its name,
     and the run's own tags. Raises :class:`RunFailed` for a line that is none."""
     path = out / TELEMETRY
@@ -93,23 +94,19 @@ def own_points(out: Path, plan: Plan, tags: Mapping[str, str], who: str) -> Iter
         if not line.strip():
             continue
         try:
-            point = parse_line(line)
+            found = parse_line(line)
         except LineFormatError as error:
             raise RunFailed(
                 "program.bad-telemetry-line",
                 f"{who}: {TELEMETRY}:{number}: {line[:80]!r} is not line protocol: {error}",
             ) from error
-        if not point["time"]:
+        if not found["time"]:
             raise RunFailed(
                 "program.telemetry-without-time",
                 f"{who}: {TELEMETRY}:{number}: has no time; end the line with Unix nanoseconds",
             )
-        yield {
-            "measurement": f"program_{point['measurement']}",
-            "tags": {**point["tags"], "run": plan["run"], "scenario": plan["scenario"], **tags},
-            "time": point["time"],
-            "fields": point["fields"],
-        }
+        own_tags = {**found["tags"], "run": plan["run"], "scenario": plan["scenario"], **tags}
+        yield point(f"program_{found['measurement']}", own_tags, found["fields"], found["time"])
 
 
 def keep(out: Path) -> list[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import statistics
 from pathlib import Path
-from typing import Any
 
 from testbed.plan.model import Connection, Plan, Session
 from testbed.runtime.processes import Supervised
+from testbed.series.series import Point, point
 from testbed.traffic.program.captured import tags_of
 from testbed.traffic.traffic import address_of
 from topologies.link import Link
@@ -42,15 +42,14 @@ class RoundTrips:
         for ping in self._pings:
             ping.end_group()
 
-    def points(self, span_ns: tuple[int, int]) -> list[dict[str, Any]]:
+    def points(self, span_ns: tuple[int, int]) -> list[Point]:
         """Samples of the time from start to end, as the sender's."""
         found = []
         for connection, ping in zip(self._session["connections"], self._pings, strict=True):
             tags = {**tags_of(self._plan, self._session, "sender"), "connection": str(connection["index"])}
             for at_ns, rtt_ms in answers(ping.log.read_text(errors="replace")):
                 if span_ns[0] <= at_ns <= span_ns[1]:
-                    point = {"measurement": "ncp_connection", "tags": tags, "time": at_ns, "fields": {"rtt_ms": rtt_ms}}
-                    found.append(point)
+                    found.append(point("ncp_connection", tags, {"rtt_ms": rtt_ms}, at_ns))
         return found
 
 
@@ -59,12 +58,12 @@ def answers(said: str) -> list[tuple[int, float]]:
     return [(int(s) * 10**9 + int(us) * 1000, float(ms)) for s, us, ms in _ANSWER.findall(said)]
 
 
-def medians_ms(points: list[dict[str, Any]], session: Session) -> dict[str, float]:
+def medians_ms(points: list[Point], session: Session) -> dict[str, float]:
     """RTTs by the name of the link, which several connections may share; where there were answers."""
     link_of = {str(connection["index"]): connection["link"] for connection in session["connections"]}
     found: dict[str, list[float]] = {}
-    for point in points:
-        found.setdefault(link_of[point["tags"]["connection"]], []).append(point["fields"]["rtt_ms"])
+    for one in points:
+        found.setdefault(link_of[one["tags"]["connection"]], []).append(one["fields"]["rtt_ms"])
     return {link: statistics.median(mine) for link, mine in found.items()}
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +19,6 @@ from testbed.traffic.tcp.kind import Kind, Measured
 from topologies.commands import CommandFailed, in_namespace, run
 
 PORT = Download.sender_port
-END_S = 10.0
-"""Time for the server to end after the client: the last acknowledgement has to get there."""
 
 
 class DownloadTransfer(Kind):
@@ -35,9 +31,7 @@ class DownloadTransfer(Kind):
             raise Unsupported.of(_why_limited(self._kernel))
         command = [self._program, "serve", "--listen", self._server, "--bytes", str(requested["object_bytes"])]
         command += ["--seed", str(self.plan["seed"]), *self._in_time]
-        server = self.start("download server", command, "sender", self._said("server"))
-        server.await_listening(self.namespaces["sender"], PORT)
-        return server
+        return self.start("download server", command, "sender", self._said("server"), listens_at=PORT)
 
     def start_client(self) -> Supervised:
         buffer = self.requested["receive_buffer_bytes"]
@@ -46,12 +40,6 @@ class DownloadTransfer(Kind):
         command += ["--receive-buffer", str(buffer)] if buffer else []
         # Root may ask for a larger buffer than net.core.rmem_max.
         return self.start("download client", command, "receiver", self._said("client"), unprivileged=not buffer)
-
-    def end_server(self, server: Supervised) -> None:
-        """Wait for the server, which ends by itself when all has been acknowledged."""
-        with suppress(subprocess.TimeoutExpired):
-            server.process.wait(END_S)
-        super().end_server(server)
 
     def measured(self) -> Measured:
         server, client = _result(self._said("server")), _result(self._said("client"))

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import statistics
-import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -35,6 +34,8 @@ class FetchTransfer(Kind):
     """``web-server.jsonl`` has the server's word on each connection and on what it sent, ``web-client.jsonl`` curl's on
     each object, ``web-client.sha256`` the hashes of what curl wrote."""
 
+    server_end_s = 0.0
+
     def __init__(self, plan: Plan, namespaces: Mapping[Role, str], folder: Path, binaries: Mapping[str, Path]) -> None:
         super().__init__(plan, namespaces, folder, binaries)
         self._asked = Fetch.of_plan(self.requested)
@@ -42,28 +43,14 @@ class FetchTransfer(Kind):
         self._hashes = folder / "web-client.sha256"
         self._objects = live.directory(plan["run"]) / "objects"
         """Folder for the client's files."""
-        self._reachable: tempfile.TemporaryDirectory[str] | None = None
         self._started_unix_ns = self._finished_unix_ns = 0
         self._before: dict[str, int] = {}
         self._grown: dict[str, int] = {}
 
     def start_server(self) -> Supervised:
-        # The checkout may be where only root can go, so the server's file is bound to one that it can reach.
-        self._reachable = tempfile.TemporaryDirectory(prefix="ncp-web-")
-        program = Path(self._reachable.name) / "ncp-web"
-        program.parent.chmod(0o755)
-        program.touch()
         apart = ["--header-apart"] if self._asked.header_apart else []
-        server = Supervised.start(
-            "web server",
-            [str(program), "--listen", f"{self.address('sender')}:{PORT}", *apart],
-            self._notes,
-            namespace=self.namespaces["sender"],
-            unprivileged=True,
-            bound={self.binaries["ncp-web"]: program},
-        )
-        server.await_listening(self.namespaces["sender"], PORT)
-        return server
+        command = [str(self.binaries["ncp-web"]), "--listen", f"{self.address('sender')}:{PORT}", *apart]
+        return self.start("web server", command, "sender", self._notes, listens_at=PORT)
 
     def start_client(self) -> Supervised:
         self._before = read_counters(self.namespaces["sender"])
@@ -86,8 +73,6 @@ class FetchTransfer(Kind):
         self._grown = grown(self._before, read_counters(self.namespaces["sender"]))
         super().end_server(server)
         shutil.copyfile(self._objects / HASHES, self._hashes)
-        if self._reachable is not None:
-            self._reachable.cleanup()
 
     def measured(self) -> Measured:
         fetched, reported = read_lines(self._times), read_lines(self._notes)

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import statistics
-import subprocess
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from collectors.iperf3 import Iperf3Flow, Point
+from collectors.iperf3 import Iperf3Flow
 from testbed.errors import RunFailed
 from testbed.runtime import iperf3
 from testbed.runtime.iperf3 import CLIENT_PORT, PORT, read_result
 from testbed.runtime.processes import Supervised
 from testbed.runtime.socket_samples import SPOOL, read_samples
+from testbed.series.series import Point
 from testbed.traffic.tcp.captured.advertised import NoTransfer, arrived, steady
 from testbed.traffic.tcp.captured.capture import Connection, read_connections
 from testbed.traffic.tcp.kind import Kind, Measured
 
 COOKIE_BYTES = 37
 """Ahead of the data; iperf3 counts it at neither end."""
-END_S = 10.0
-"""Time for the server to end after the client."""
 
 
 class Iperf3Transfer(Kind):
@@ -31,9 +28,8 @@ class Iperf3Transfer(Kind):
     _data_since_ns: int | None = None
 
     def start_server(self) -> Supervised:
-        server = self.start("iperf3 server", iperf3.server(PORT, "--json"), "receiver", self._json("server"))
-        server.await_listening(self.namespaces["receiver"], PORT)
-        return server
+        command = iperf3.server(PORT, "--json")
+        return self.start("iperf3 server", command, "receiver", self._json("server"), listens_at=PORT)
 
     def start_client(self) -> Supervised:
         requested = self.requested
@@ -41,12 +37,6 @@ class Iperf3Transfer(Kind):
         options += ["--window", str(requested["window_bytes"])] if requested["window_bytes"] else []
         command = iperf3.client(self.address("receiver"), PORT, *options, "--json")
         return self.start("iperf3 client", command, "sender", self._json("client"))
-
-    def end_server(self, server: Supervised) -> None:
-        """Wait for the server, which ends by itself, with its JSON, when it has sent the client its result."""
-        with suppress(subprocess.TimeoutExpired):
-            server.process.wait(END_S)
-        super().end_server(server)
 
     def started_unix_ns(self) -> int | None:
         """The time at which the connection with the data was first seen: iperf3 uses its other one before."""

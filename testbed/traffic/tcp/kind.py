@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,9 @@ class Measured:
 
 class Kind(ABC):
     """One transfer between two prepared hosts: server first, then client; it is over when the client has ended."""
+
+    server_end_s = 10.0
+    """Time for the server to end after the client by itself."""
 
     def __init__(self, plan: Plan, namespaces: Mapping[Role, str], folder: Path, binaries: Mapping[str, Path]) -> None:
         """``namespaces`` are the paths of the hosts'; ``folder`` is the run's."""
@@ -77,18 +82,28 @@ class Kind(ABC):
         return self.folder / f"capture-{role}.pcap"
 
     def start(
-        self, name: str, command: Sequence[str], role: Role, output: Path, *, unprivileged: bool = True
+        self,
+        name: str,
+        command: Sequence[str],
+        role: Role,
+        output: Path,
+        *,
+        unprivileged: bool = True,
+        listens_at: int | None = None,
     ) -> Supervised:
-        """A program at one of the hosts, as a user without privileges; all that it says goes to ``output``."""
+        """A program at one of the hosts, as a user without privileges; all that it says goes to ``output``. Of a
+        server, it returns when that can be connected to, at its port."""
         program, bound = Path(command[0]), {}
         if program in self.binaries.values():
             # The checkout may be where only root can go (/root).
             seen = live.directory(self.plan["run"]) / program.name
             seen.touch()
             bound, command = {program: seen}, [str(seen), *command[1:]]
-        return Supervised.start(
-            name, command, output, namespace=self.namespaces[role], unprivileged=unprivileged, bound=bound
-        )
+        namespace = self.namespaces[role]
+        started = Supervised.start(name, command, output, namespace=namespace, unprivileged=unprivileged, bound=bound)
+        if listens_at is not None:
+            started.await_listening(namespace, listens_at)
+        return started
 
     def started_unix_ns(self) -> int | None:
         """The start of the transfer, None before it: called while it is on, for events that are timed from there."""
@@ -103,7 +118,9 @@ class Kind(ABC):
         """Starts the transfer."""
 
     def end_server(self, server: Supervised) -> None:
-        """End the server after the client; by default, by SIGTERM."""
+        """End the server after the client, if it does not by itself in time."""
+        with suppress(subprocess.TimeoutExpired):
+            server.process.wait(self.server_end_s)
         server.end_group()
 
     @abstractmethod

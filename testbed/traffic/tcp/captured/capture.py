@@ -6,6 +6,7 @@ capture may be cut after :data:`HEADER_BYTES` of each frame.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -126,7 +127,7 @@ def _connections(frames: Iterator[tuple[float, Any, Any]]) -> list[Connection]:
     found: list[Connection] = []
     followed: dict[frozenset[End], _Followed] = {}
     for t_s, packet, tcp in frames:
-        source, destination = (_address(packet.src), tcp.sport), (_address(packet.dst), tcp.dport)
+        source, destination = (socket.inet_ntoa(packet.src), tcp.sport), (socket.inet_ntoa(packet.dst), tcp.dport)
         ends = frozenset((source, destination))
         known = followed.get(ends)
         first_syn = tcp.flags & dpkt.tcp.TH_SYN and not tcp.flags & dpkt.tcp.TH_ACK
@@ -197,7 +198,3 @@ def _handshake_options(options: bytes) -> tuple[int | None, int | None]:
         elif kind == dpkt.tcp.TCP_OPT_WSCALE and len(value) == 1:
             scale = min(value[0], LARGEST_SCALE)
     return mss, scale
-
-
-def _address(packed: bytes) -> str:
-    return ".".join(str(byte) for byte in packed)
