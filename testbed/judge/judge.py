@@ -8,7 +8,7 @@ from typing import Any
 
 from testbed.judge.checks.evidence import CannotJudge, Evidence, agent_results
 from testbed.judge.checks.parameters import CheckParameters
-from testbed.judge.checks.planned import NoSuchSession, session_of
+from testbed.judge.checks.planned import session_of
 from testbed.judge.checks.registry import FACTS, parameters_in_plan
 from testbed.judge.checks.result import CheckResult, Trust, Verdict, rounded
 from testbed.judge.expected_failures import ExpectedFailure
@@ -72,7 +72,7 @@ def judge_one(parameters: CheckParameters, evidence: Evidence) -> CheckResult:
             )
             return CheckResult.of(parameters, Status.SKIPPED, said)
         return parameters.result(evidence)
-    except (CannotJudge, NoSuchSession) as error:
+    except CannotJudge as error:
         return CheckResult.of(parameters, Status.ERROR, error.said.because("Can't be judged"))
 
 

@@ -16,8 +16,8 @@ from testbed.judge import checks
 from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence, agent_results
 from testbed.judge.checks.goodput import goodput_bps
+from testbed.judge.checks.in_range import TOLERANCE, settled_s
 from testbed.judge.checks.law import law_for
-from testbed.judge.checks.of_two import TOLERANCE, settled_s
 from testbed.judge.checks.registry import parameters_in_plan
 from testbed.judge.checks.result import CheckResult, rounded
 from testbed.judge.status import Status

@@ -5,7 +5,7 @@ own keys, such as ``repeat``, and overrides; in a sweep values for its own keys,
 ``claims.yaml`` has rows, columns and repetitions as well (:class:`testbed.study.kinds.claims_file.QuickRun`).
 
 In a verdict, checks of a quick run may stay open, where at least one passes (:func:`testbed.judge.status.verdict_of`),
-and a check over a time is judged over the part of it that there is (:mod:`testbed.judge.checks.coverage`).
+and a check over a time is judged over the part of it that there is (:mod:`testbed.judge.checks.evidence`).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from testbed.judge.checks.coverage import Coverage, cover
+from testbed.judge.checks.evidence import Coverage, cover
 from tests.checks.in_memory import at, evidence_of, small_plan, ticks
 from tests.said import Saying
 

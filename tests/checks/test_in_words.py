@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from testbed.errors import BadInput
 from testbed.judge.checks import Check, planned
+from testbed.judge.checks.evidence import CannotJudge
 from testbed.judge.checks.law import rate_changes
 from testbed.judge.checks.parameters import CheckParameters
 from testbed.judge.checks.registry import FACTS, parameters_in_plan
@@ -213,7 +214,7 @@ def test_a_cell_counts_by_its_facts_and_by_whether_it_is_there(checks: Any, part
 def test_sessions_and_their_parts_of_the_plan() -> None:
     plan = small_plan(sessions=[small_session(), small_session("s2", send_window_bytes=1999, initial_windows=[1, 2])])
     assert [planned.session_of(plan, name)["name"] for name in (None, "s1", "s2")] == ["s1", "s1", "s2"]
-    with pytest.raises(planned.NoSuchSession) as none:
+    with pytest.raises(CannotJudge) as none:
         planned.session_of(plan, "x")
     assert none.value.said == Saying("plan.no-session", kind="session", name="x", guess=" (known: s1, s2)")
     assert str(none.value) == str(none.value.said)

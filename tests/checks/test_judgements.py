@@ -15,8 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from testbed.errors import BadInput
 from testbed.judge.checks import Check, CheckResult, Trust, Verdict
 from testbed.judge.checks.explain import acknowledged_pps
-from testbed.judge.checks.follows_law import FollowsLaw
-from testbed.judge.checks.law import law_for, law_of
+from testbed.judge.checks.law import FollowsLaw, law_for, law_of
 from testbed.judge.checks.parameters import CheckParameters
 from testbed.judge.expected_failures import ExpectedFailure
 from testbed.judge.judge import judge

@@ -11,7 +11,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from testbed.judge.checks import Check, CheckResult, Trust
-from testbed.judge.checks.multipath import MOST, capacities, optimum_s
+from testbed.judge.checks.goodput import MOST, capacities, optimum_s
 from testbed.judge.checks.parameters import CheckParameters
 from testbed.judge.checks.planned import Capacity
 from testbed.judge.judge import judge

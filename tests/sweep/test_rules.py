@@ -16,7 +16,7 @@ def test_all_that_measures_is_in_it() -> None:
     imported = grimp.build_graph("testbed", "topologies").find_upstream_modules("testbed.judge.ncp_figures") - set(
         APART
     )
-    assert {"testbed.judge.checks.of_two", "testbed.judge.status", "topologies.units"} <= imported
+    assert {"testbed.judge.checks.in_range", "testbed.judge.status", "topologies.units"} <= imported
     files = {file.relative_to(paths.CHECKOUT).with_suffix("") for file in figures.sources()}
     assert {Path(*module.split(".")) for module in imported} <= files | {file.parent for file in files}
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence
-from testbed.judge.checks.follows_law import FollowsLaw
-from testbed.judge.checks.law import law_for
+from testbed.judge.checks.law import FollowsLaw, law_for
 from testbed.judge.checks.registry import parameters_in_plan
 from testbed.judge.checks.result import CheckResult, Verdict
 from testbed.judge.status import Status

@@ -1,18 +1,23 @@
-"""``goodput``: how much of what its links can carry does a session use?"""
+"""Checks of how much a session gets: ``goodput``, of what links carry, and ``multipath``, of what paths allow."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from testbed.judge.checks import explain, planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence
-from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters, Seconds
+from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters, ConnectionIndex, Seconds
+from testbed.judge.checks.planned import Capacity
 from testbed.judge.checks.result import CheckResult
+from testbed.judge.checks.together import session_rates_bps
 from testbed.judge.status import Status
 from testbed.message import InvalidValue, Message, unknown
-from testbed.plan.model import Session
+from testbed.plan.model import Plan, Session
+from topologies.link import rate_pps
 
 
 class Goodput(CheckParameters):
@@ -82,3 +87,143 @@ def goodput_bps(evidence: Evidence, session: Session) -> float:
     if not result.get("goodput_bps"):
         raise CannotJudge("receiver.not-finished", f"the receiver of session {session['name']} did not finish")
     return float(result["goodput_bps"])
+
+
+MOST = 1.1
+"""Times the optimum, beyond which a goodput can't be: a run may lose fewer packets than its links do on average."""
+IN_USE = 0.5
+"""The part of its link's rate at which a connection is in use, over the last second."""
+
+
+class Multipath(CheckParameters):
+    """Goodput is at least ``min`` of the optimum: of a sender that knows all rates, losses and breaks beforehand, and
+    keeps an even share of a link that others cross. More than the links carry alone fails as well.
+
+    What it measures is among the run's figures, for tables: ``of_optimum``; ``reorder_bytes``, the most that waited at
+    the receiver for earlier data; ``rtt_of_base``, the largest of the connections' mean RTTs over that without a queue.
+
+    With ``returned`` and ``at``: ``reused_s``, the time from when that connection's path came back until it delivers
+    half of its link's rate over a second (to the transfer's end if it never does). With ``rival``: ``rival_share``, the
+    goodput of that session over an even share of its link, between ``from`` and ``to``.
+    """
+
+    of_traffic = WITH_SESSIONS
+    tells_figures = True
+
+    judge: Literal["multipath"]
+    session: str | None = None
+    min: float = Field(0.0, ge=0, le=1)
+    returned: ConnectionIndex | None = None
+    at_s: Seconds | None = None
+    rival: str | None = None
+    from_s: Seconds | None = None
+    to_s: Seconds | None = None
+
+    @model_validator(mode="after")
+    def _together(self) -> Multipath:
+        if (self.returned is None) != (self.at_s is None):
+            raise InvalidValue("check.returned-without-at", "give both returned and at, or none of them")
+        if len({self.rival is None, self.from_s is None, self.to_s is None}) > 1:
+            raise InvalidValue("check.rival-without-from", "give rival, from and to, or none of them")
+        return self
+
+    def in_words(self) -> str:
+        """The check in words."""
+        return f"Goodput is at least {self.min:.0%} of what a sender that knows all would have."
+
+    def result(self, evidence: Evidence) -> CheckResult:
+        """The result from the receivers' bytes and the sender's RTTs."""
+        plan = evidence.plan
+        session = planned.session_of(plan, self.session)
+        best_bps = _optimum_bps(plan, session)
+        most_bps = MOST * _optimum_bps({**plan, "sessions": [session], "cross_traffic": []}, session)
+        measured_bps = goodput_bps(evidence, session)
+        part = measured_bps / best_bps
+        figures: dict[str, float] = {"of_optimum": part}
+        result = evidence.result_of(session["name"], "receiver") or {}
+        if "max_reorder_bytes" in result:
+            figures["reorder_bytes"] = float(result["max_reorder_bytes"])
+        if (times := _rtt_of_base(evidence, session)) is not None:
+            figures["rtt_of_base"] = times
+        if self.returned is not None and self.at_s is not None:
+            figures |= _reused_s(evidence, session, self.returned, self.at_s)
+        if self.rival is not None and self.from_s is not None and self.to_s is not None:
+            figures["rival_share"] = _rival_share(evidence, self.rival, self.from_s, self.to_s)
+        said = Message(
+            "multipath.of-optimum",
+            f"{measured_bps / 8 / 2**20:.3f} MiB/s is {part:.1%} of the optimum, {best_bps / 8 / 2**20:.3f} MiB/s; "
+            f"expected at least {self.min:.0%}.",
+        )
+        holds = part >= self.min and measured_bps <= most_bps
+        if measured_bps > most_bps:
+            said = said.followed_by(Message("multipath.beyond", "The links don't carry that much."))
+        return self.conclude(holds, said, measured=part, expected=f"at least {self.min:g}", **figures)
+
+
+def _optimum_bps(plan: Plan, session: Session) -> float:
+    return session["transfer_bytes"] * 8 / optimum_s(capacities(plan, session), session["transfer_bytes"])
+
+
+def optimum_s(capacities: Sequence[Capacity], transfer_bytes: float) -> float:
+    """The least seconds in which so many bytes of payload can arrive: every link busy from the start, and nothing on
+    one of them that arrives after the last byte of the others."""
+    low, high = 0.0, 1.0
+    while sum(capacity.arrived_bits(high) for capacity in capacities) < transfer_bytes * 8:
+        low, high = high, 2 * high
+        if high > 1e6:
+            raise ValueError("the links never carry it")
+    for _ in range(60):
+        middle = (low + high) / 2
+        enough = sum(capacity.arrived_bits(middle) for capacity in capacities) >= transfer_bytes * 8
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
+def capacities(plan: Plan, session: Session) -> list[Capacity]:
+    """The throughput over each of the links that limit a session's connections."""
+    links = {link["name"]: link for link in plan["links"]}
+    crossing: Counter[str] = Counter()
+    for other in plan["sessions"]:
+        crossing.update({name for connection in other["connections"] for name in planned.path_of(connection)})
+    for flow in plan.get("cross_traffic", []):
+        crossing.update(set(flow["path"]))
+    payload_bits = 8 * planned.payload_bytes(session)
+    found: dict[str, Capacity] = {}
+    for connection in session["connections"]:
+        limiting, path = links[connection["link"]], planned.path_of(connection)
+        delay_s = sum(float(links[name]["delay_ms"]) for name in path) / 1000
+        if limiting["name"] not in found or delay_s < found[limiting["name"]].delay_s:
+            per_packet = payload_bits / crossing[limiting["name"]]
+            found[limiting["name"]] = Capacity.of(limiting, plan["timeline"], per_packet, delay_s)
+    return list(found.values())
+
+
+def _rtt_of_base(evidence: Evidence, session: Session) -> float | None:
+    """None where a sender doesn't tell its RTTs. A connection without an answer has none."""
+    times = []
+    for connection, samples in evidence.samples("rtt_ms", session["name"]).items():
+        known = samples.values[samples.values > 0]
+        if known.size and "ack_interval_ms" in session:
+            times.append(float(known.mean()) / planned.base_rtt_ms(evidence.plan, session, connection))
+    return max(times, default=None)
+
+
+def _reused_s(evidence: Evidence, session: Session, connection: str, at_s: float) -> dict[str, float]:
+    """Empty where nobody tells what each connection delivers, as of the kernel's MPTCP."""
+    found = evidence.samples("delivered_pps", session["name"])
+    if not found:
+        return {}
+    rate = rate_pps(planned.link_of(evidence.plan, session, connection))
+    after = found[connection].between(at_s, float("inf")) if connection in found else None
+    if after is None or not after.t_s.size:
+        raise CannotJudge("multipath.over-before", f"the transfer was over before {at_s:g} s, when the path came back")
+    used = after.t_s[after.values >= IN_USE * rate]
+    return {"reused_s": float(used[0] if used.size else after.t_s[-1]) - at_s}
+
+
+def _rival_share(evidence: Evidence, rival: str, from_s: float, to_s: float) -> float:
+    rates = session_rates_bps(evidence, from_s, to_s)
+    session = planned.session_of(evidence.plan, rival)
+    # At its rate before anything changes: a rival's row has no timeline.
+    even = sum(capacity.steps[0][1] for capacity in capacities(evidence.plan, session))
+    return rates[session["name"]] / even

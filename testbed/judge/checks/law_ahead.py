@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from testbed.judge.checks import planned
-from testbed.judge.checks.follows_law import FollowsLaw
-from testbed.judge.checks.law import Law, law_by_plan
-from testbed.judge.checks.of_two import Ratio, Settles
+from testbed.judge.checks.in_range import Ratio, Settles
+from testbed.judge.checks.law import FollowsLaw, Law, law_by_plan
 from testbed.judge.checks.parameters import CheckParameters
 from testbed.judge.checks.registry import parameters_in_plan
 from testbed.plan.duration import shown_s

@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from testbed.message import InvalidValue, unknown
+from testbed.judge.checks.evidence import CannotJudge
+from testbed.message import unknown
 from testbed.plan.intervals import link_intervals
 from testbed.plan.model import Action, Connection, Plan, Session
 from topologies.link import Link, rate_pps
@@ -21,17 +22,13 @@ def as_configured(key: str, value: float) -> float:
     return float(whole_bps(value) if key == "rate_bps" else value)
 
 
-class NoSuchSession(InvalidValue):
-    """A check names a session that the plan does not have."""
-
-
 def session_of(plan: Plan, name: str | None) -> Session:
-    """The session of that name; without a name the plan's only or first one."""
+    """The session of that name; without a name the plan's only or first one. CannotJudge if there is none."""
     for session in plan["sessions"]:
         if name in (None, session["name"]):
             return session
     known = (session["name"] for session in plan["sessions"])
-    raise NoSuchSession.of(unknown("plan.no-session", "session", name, known))
+    raise CannotJudge.of(unknown("plan.no-session", "session", name, known))
 
 
 def session_window_packets(session: Session) -> float:

@@ -13,20 +13,20 @@ from testbed.errors import BadInput
 from testbed.judge.checks.parameters import RESOLVED, CheckParameters
 
 CLASSES = (
-    "follows_law:FollowsLaw",
-    "of_two:Ratio",
-    "of_two:Settles",
-    "level:Level",
+    "law:FollowsLaw",
+    "in_range:Ratio",
+    "in_range:Settles",
+    "in_range:Level",
     "goodput:Goodput",
     "together:Bottleneck",
     "together:FairShare",
     "together:LinkFilled",
     "ends:MptcpCarried",
-    "multipath:Multipath",
+    "goodput:Multipath",
     "ends:PayloadCaptured",
     "ends:PayloadIntact",
     "ends:PointsStored",
-    "level:RoundTrip",
+    "in_range:RoundTrip",
     "ends:WindowEdges",
 )
 """Files beside this one, and the class of a check in each."""

@@ -13,8 +13,7 @@ from matplotlib.axes import Axes
 from testbed.documents import read_csv
 from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import Evidence, Timed
-from testbed.judge.checks.follows_law import FollowsLaw
-from testbed.judge.checks.law import law_for
+from testbed.judge.checks.law import FollowsLaw, law_for
 from testbed.plan.model import Session
 from testbed.plan.traffic_types import traffic_of
 from testbed.results.report import style

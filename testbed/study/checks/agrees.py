@@ -15,7 +15,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence, Timed
-from testbed.judge.checks.of_two import TOLERANCE, quotients, settled_s
+from testbed.judge.checks.in_range import TOLERANCE, quotients, settled_s
 from testbed.judge.figures import title_of, unit_of
 from testbed.judge.status import Status, verdict_of
 from testbed.plan.model import Session
