@@ -14,10 +14,9 @@ from testbed.documents import read_json
 from testbed.engines import provenance
 from testbed.engines.mininet import calibration, timeline
 from testbed.errors import BadInput, RunFailed
-from testbed.judge.checks.derived import derived_lines, history_lines
+from testbed.judge.checks.derived import derived_lines, history_lines, write_windows_csv
 from testbed.judge.checks.evidence import agent_results
 from testbed.judge.checks.result import Trust, Verdict
-from testbed.judge.checks.windows_csv import write_windows_csv
 from testbed.judge.trust import of_measurements, underlay
 from testbed.judge.trust.machine import HOST_LOAD, read_spans
 from testbed.judge.verify import differences, read_verdict, text_differences, unlisted, verify

@@ -13,10 +13,9 @@ from testbed.documents import write_json
 from testbed.engines.telemetry import Counts
 from testbed.errors import TestbedError, Unsupported
 from testbed.judge import expected_failures
-from testbed.judge.checks.derived import broken_lines, derived_lines, history_lines, marks
+from testbed.judge.checks.derived import broken_lines, derived_lines, history_lines, marks, write_windows_csv
 from testbed.judge.checks.evidence import agent_results
 from testbed.judge.checks.result import CheckResult, Named, Trust, Verdict
-from testbed.judge.checks.windows_csv import write_windows_csv
 from testbed.judge.judge import judge
 from testbed.judge.status import Status
 from testbed.judge.trust.machine import lateness_lines

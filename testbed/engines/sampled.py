@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 from line_protocol_parser import LineFormatError, parse_line
 
 from testbed.engines.telemetry import GrowingFiles
-from testbed.judge.checks.law_ahead import SharesAhead
+from testbed.judge.checks.derived import SharesAhead
 from testbed.plan.duration import expected_transfer_s
 from testbed.plan.model import Plan
 from testbed.plan.traffic_types import traffic_of

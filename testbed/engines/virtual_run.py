@@ -22,7 +22,7 @@ from testbed.documents import write_json
 from testbed.engines import judging, provenance
 from testbed.engines.judging import Judged, judge_from, store_judged, write_broken
 from testbed.errors import CannotRun, TestbedError
-from testbed.judge.checks.law_ahead import law_ahead
+from testbed.judge.checks.derived import law_ahead
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.plan.model import Plan
 from testbed.results import make_latest

@@ -10,10 +10,8 @@ import pytest
 from line_protocol_parser import parse_line
 
 from testbed.judge.checks import derived
-from testbed.judge.checks.derived import history_lines
-from testbed.judge.checks.law_ahead import SharesAhead, law_ahead
+from testbed.judge.checks.derived import SharesAhead, history_lines, law_ahead, write_windows_csv
 from testbed.judge.checks.result import CheckResult, Trust, Verdict
-from testbed.judge.checks.windows_csv import write_windows_csv
 from testbed.series.one_clock import ZERO_NS
 from tests.checks.in_memory import START_NS, InMemory, at, event, evidence_of, small_plan, small_session
 from tests.checks.results import LAW, S2_STARTS, TWO, Groups, later, of_law

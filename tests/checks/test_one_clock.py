@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from line_protocol_parser import parse_line
 
+from testbed.judge.checks.derived import law_ahead
 from testbed.judge.checks.law import FollowsLaw
-from testbed.judge.checks.law_ahead import law_ahead
 from testbed.judge.checks.registry import parameters_in_plan
 from testbed.judge.status import Status
 from testbed.series import FromFile, influxql, named

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from testbed.errors import BadInput
-from testbed.judge.checks.derived import derived_lines
+from testbed.judge.checks.derived import COLUMNS, derived_lines, write_windows_csv
 from testbed.judge.checks.result import Verdict
-from testbed.judge.checks.windows_csv import COLUMNS, write_windows_csv
 from testbed.judge.verify import Difference, differences, read_verdict, verify
 from testbed.series import FromFile, named
 from tests.checks.generate import make_plan, telemetry, write_result

@@ -17,7 +17,7 @@ from testbed.engines.judging import judge_from, store_judged
 from testbed.engines.mininet import calibration
 from testbed.engines.mininet.calibration import LinkReading
 from testbed.judge.checks import Trust
-from testbed.judge.checks.law_ahead import law_ahead
+from testbed.judge.checks.derived import law_ahead
 from testbed.series.one_clock import RETENTION as ONE_CLOCK
 from testbed.services.influx import retention, run_list
 from testbed.services.influx.client import Client

@@ -16,7 +16,7 @@ from testbed import paths
 from testbed.documents import read_json
 from testbed.engines.sim.run import simulate
 from testbed.engines.vkernel.run import GuestRun
-from testbed.judge.checks.windows_csv import write_windows_csv
+from testbed.judge.checks.derived import write_windows_csv
 from testbed.machine import guest_kernel as kernel
 from testbed.runtime.progress import QuietProgress
 from testbed.scenario.load import load

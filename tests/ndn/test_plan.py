@@ -10,8 +10,7 @@ from testbed.planning.ndn import wire_bytes
 from testbed.planning.resolve import Choices, new_run_id, resolve
 from testbed.runtime.watch import watch_list
 from testbed.scenario.load import load
-from testbed.traffic.ndn import Ndn
-from testbed.traffic.ndn.results import as_session_results
+from testbed.traffic.ndn import Ndn, as_session_results
 from tests.raises import Containing, Said
 
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.traffic.tcp.captured.advertised import NoTransfer, arrived, steady
 from testbed.traffic.tcp.captured.capture import Connection, Segment
+from testbed.traffic.tcp.iperf3 import NoTransfer, arrived, steady
 
 MSS = 1448
 

@@ -21,7 +21,7 @@ from testbed.study.kinds.table_file import load as load_table
 from testbed.study.verify import Verification
 from testbed.traffic import program
 from testbed.traffic.program import result
-from testbed.traffic.program.part import task_of
+from testbed.traffic.program.end import task_of
 from tests.raises import Containing, Said, raises
 from tests.said import Saying
 from tests.traffic.conftest import SCENARIO, Made, planned

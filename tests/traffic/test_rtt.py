@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from testbed.traffic.program.rtt import medians_ms
+from testbed.traffic.program.captured import medians_ms
 
 
 def point(connection: int, rtt_ms: float) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from influxdb.line_protocol import make_lines
 
 from testbed.engines.telemetry import GrowingFiles
-from testbed.judge.checks.law_ahead import law_ahead
+from testbed.judge.checks.derived import law_ahead
 from testbed.plan.duration import shown_s
 from testbed.plan.model import Plan
 from testbed.runtime.background import Background

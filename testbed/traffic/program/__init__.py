@@ -19,8 +19,8 @@ from testbed.runtime.network import HostsTcp, Network
 from testbed.runtime.packets import SETTLE_S, Capture
 from testbed.runtime.progress import Step
 from testbed.runtime.site import Site
-from testbed.traffic.program import captured, part, result, rtt
-from testbed.traffic.program.end import End
+from testbed.traffic.program import captured, result
+from testbed.traffic.program.end import End, sha256_of
 from testbed.traffic.program.image import unpacked
 from testbed.traffic.traffic import Traffic, from_any_port
 
@@ -38,7 +38,7 @@ class Running:
     session: Session
     ends: dict[Role, End] = field(default_factory=dict)
     captures: dict[Role, Capture] = field(default_factory=dict)
-    round_trips: rtt.RoundTrips | None = None
+    round_trips: captured.RoundTrips | None = None
     sender_ended_s: float | None = None
     """Deadline on the monotonic clock."""
 
@@ -112,7 +112,7 @@ class Program(Traffic):
     def _start_sender(self, running: Running, network: Network, parts: ExitStack) -> None:
         namespace = network.namespaces()[running.session["sender_host"]]
         self._start(running, "sender", network, parts)
-        running.round_trips = rtt.RoundTrips(self.site.plan, running.session, namespace, self.site.logs)
+        running.round_trips = captured.RoundTrips(self.site.plan, running.session, namespace, self.site.logs)
         parts.callback(running.round_trips.stop)
 
     def _start(self, running: Running, role: Role, network: Network, parts: ExitStack) -> None:
@@ -199,11 +199,11 @@ class Program(Traffic):
         duration_s = (finished_ns - started_ns) / 1e9
         by_link = arrivals.by_link(session)
         figures = _figures(said["receiver"].bytes, duration_s, by_link) | {
-            f"{link}_rtt_ms": rtt_ms for link, rtt_ms in rtt.medians_ms(rtts, session).items()
+            f"{link}_rtt_ms": rtt_ms for link, rtt_ms in captured.medians_ms(rtts, session).items()
         }
         results = {role: {"policy": session["policy"], **_of(said[role])} for role in ROLES}
         results["receiver"] |= {
-            "payload_sha256": part.sha256_of(session, said["receiver"].bytes),
+            "payload_sha256": sha256_of(session, said["receiver"].bytes),
             "goodput_bps": said["receiver"].bytes * 8 / duration_s,
             "figures": said["sender"].figures | said["receiver"].figures | figures,
             "captured": {

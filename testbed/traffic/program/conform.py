@@ -22,8 +22,7 @@ from testbed.runtime.site import Site
 from testbed.scenario.load import load
 from testbed.series import FromFile
 from testbed.traffic.program import Program
-from testbed.traffic.program.end import End
-from testbed.traffic.program.part import EXIT_NOT_SUPPORTED
+from testbed.traffic.program.end import EXIT_NOT_SUPPORTED, End
 from topologies.commands import in_namespace, run
 
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from testbed.errors import RunFailed
 from testbed.plan.model import Plan
 from testbed.series.series import Point, point
-from testbed.traffic.program.part import RESULT, TELEMETRY
+from testbed.traffic.program.end import RESULT, TELEMETRY
 
 MOST_RESULT_BYTES = 1 << 20
 MOST_TELEMETRY_BYTES = 64 << 20
