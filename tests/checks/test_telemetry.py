@@ -449,13 +449,10 @@ def not_done(action: str, at_s: float) -> Saying:
         ([(10.0, "paused")], [not_done("loss", 4.0)]),
         ([], [not_done("loss", 4.0), not_done("paused", 10.0)]),
         ([(4.0, "loss"), (10.0, "paused"), (2.0, "more")], [Saying("timeline.unasked", action="more")]),
-        ([(7.0, "loss"), (4.0, "loss"), (10.0, "paused")], [Saying("timeline.once-more", action="loss", done_s=7.0)]),
-        ([(2.0, "loss"), (4.0, "loss"), (10.0, "paused")], [Saying("timeline.once-more", action="loss", done_s=2.0)]),
+        ([(7.0, "loss"), (4.0, "loss"), (10.0, "paused")], [Saying("timeline.unasked", action="loss", done_s=7.0)]),
+        ([(2.0, "loss"), (4.0, "loss"), (10.0, "paused")], [Saying("timeline.unasked", action="loss", done_s=2.0)]),
         ([(4.0, "loss"), (10.0, "paused"), (10.1, "unplugged")], []),
-        (
-            [(4.0, "loss"), (9.0, "paused"), (10.0, "paused")],
-            [Saying("timeline.once-more", action="paused", done_s=9.0)],
-        ),
+        ([(4.0, "loss"), (9.0, "paused"), (10.0, "paused")], [Saying("timeline.unasked", action="paused", done_s=9.0)]),
     ],
 )
 def test_the_timeline_was_done(done: Iterable[tuple[float, str]], says: list[Saying]) -> None:

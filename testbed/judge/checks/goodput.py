@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from testbed.judge.checks import explain, planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence
@@ -15,7 +15,7 @@ from testbed.judge.checks.planned import Capacity
 from testbed.judge.checks.result import CheckResult
 from testbed.judge.checks.together import session_rates_bps
 from testbed.judge.status import Status
-from testbed.message import InvalidValue, Message, unknown
+from testbed.message import Message, unknown
 from testbed.plan.model import Plan, Session
 from topologies.link import rate_pps
 
@@ -35,12 +35,6 @@ class Goodput(CheckParameters):
     links: list[str] | None = Field(None, min_length=1)
     from_s: Seconds | None = None
     to_s: Seconds | None = None
-
-    @model_validator(mode="after")
-    def _both_or_none(self) -> Goodput:
-        if (self.from_s is None) != (self.to_s is None):
-            raise InvalidValue("check.from-without-to", "give both from and to, or none of them")
-        return self
 
     def unfit(self, section: Any) -> str | None:
         if self.from_s is not None and not hasattr(section, "ack_interval_ms"):
@@ -109,6 +103,7 @@ class Multipath(CheckParameters):
 
     of_traffic = WITH_SESSIONS
     tells_figures = True
+    together = (("returned", "at"), ("rival", "from", "to"))
 
     judge: Literal["multipath"]
     session: str | None = None
@@ -118,14 +113,6 @@ class Multipath(CheckParameters):
     rival: str | None = None
     from_s: Seconds | None = None
     to_s: Seconds | None = None
-
-    @model_validator(mode="after")
-    def _together(self) -> Multipath:
-        if (self.returned is None) != (self.at_s is None):
-            raise InvalidValue("check.returned-without-at", "give both returned and at, or none of them")
-        if len({self.rival is None, self.from_s is None, self.to_s is None}) > 1:
-            raise InvalidValue("check.rival-without-from", "give rival, from and to, or none of them")
-        return self
 
     def in_words(self) -> str:
         """The check in words."""

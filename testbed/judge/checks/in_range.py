@@ -23,6 +23,7 @@ class Level(CheckParameters):
     """The series lies from ``min`` to ``max``: in the sample nearest to ``at``, or in all of ``from``..``to``."""
 
     of_traffic = WITH_SESSIONS
+    instead_of_a_span = "at"
 
     judge: Literal["level"]
     series: SeriesName
@@ -37,13 +38,6 @@ class Level(CheckParameters):
     from_s: Seconds | None = None
     to_s: Seconds | None = None
     at_least_s: Seconds = 1.0
-
-    @model_validator(mode="after")
-    def _one_time(self) -> Level:
-        window = self.from_s is not None and self.to_s is not None
-        if (self.from_s is None) != (self.to_s is None) or window == (self.at_s is not None):
-            raise InvalidValue("check.at-or-from", "give either at (for example 5s) or both from and to")
-        return self
 
     def in_words(self) -> str:
         """The check in words."""
@@ -179,6 +173,7 @@ class Ratio(OfTwo):
     """
 
     of_traffic = WITH_SESSIONS
+    instead_of_a_span = "last"
 
     judge: Literal["ratio"]
     min: float = Field(ge=0)
@@ -188,13 +183,6 @@ class Ratio(OfTwo):
     to_s: Seconds | None = None
     not_before_s: Seconds = 0.0
     at_least_s: Seconds = 1.0
-
-    @model_validator(mode="after")
-    def _one_time(self) -> Ratio:
-        window = self.from_s is not None and self.to_s is not None
-        if (self.from_s is None) != (self.to_s is None) or window == (self.last_s is not None):
-            raise InvalidValue("check.last-or-from", "give either last (for example 5s) or both from and to")
-        return self
 
     def in_words(self) -> str:
         """The check in words."""

@@ -99,6 +99,11 @@ class CheckParameters(BaseModel):
     tells_figures: ClassVar[bool] = False
     """Whether its result's figures, numbers each, are the run's (``verdict.json``), for tables to be about."""
 
+    together: ClassVar[tuple[tuple[str, ...], ...]] = (("from", "to"),)
+    """Parameters of which all are given or none."""
+    instead_of_a_span: ClassVar[str] = ""
+    """The parameter that a check about one time has, where it has not from and to."""
+
     name: CheckName
     policy: Annotated[list[str], BeforeValidator(_one_or_more, json_schema_input_type=str | list[str])] = []
     judge: str
@@ -107,11 +112,19 @@ class CheckParameters(BaseModel):
     @model_validator(mode="after")
     def _in_order(self) -> Self:
         """Parameters of checks about a span of time, or with bounds."""
-        from_s, to_s, low, high = (getattr(self, key, None) for key in ("from_s", "to_s", "min", "max"))
+        given = {key.removesuffix("_s"): getattr(self, key) is not None for key in type(self).model_fields}
+        for keys in self.together:
+            if len({given[key] for key in keys if key in given}) > 1:
+                raise InvalidValue("check.not-all", f"give {', '.join(keys[:-1])} and {keys[-1]}, or none of them")
+        if self.instead_of_a_span and given[self.instead_of_a_span] == given["from"]:
+            raise InvalidValue("check.two-times", f"give either {self.instead_of_a_span} or both from and to")
+        from_s, to_s = getattr(self, "from_s", None), getattr(self, "to_s", None)
         if from_s is not None and to_s is not None and to_s <= from_s:
             raise InvalidValue("check.to-before-from", f"to ({to_s:g} s) has to be later than from ({from_s:g} s)")
-        if low is not None and high is not None and high < low:
-            raise InvalidValue("check.max-below-min", f"max ({high:g}) has to be at least min ({low:g})")
+        for least, most in (("min", "max"), ("min_rise", "max_rise")):
+            low, high = getattr(self, least, None), getattr(self, most, None)
+            if low is not None and high is not None and high < low:
+                raise InvalidValue("check.max-below-min", f"{most} ({high:g}) has to be at least {least} ({low:g})")
         return self
 
     def in_words(self) -> str:
