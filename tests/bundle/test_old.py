@@ -11,7 +11,7 @@ from testbed.archive import kinds, pack, provenance_check, verify
 from testbed.archive.kinds import drawn_again, verify_folder
 from testbed.documents import read_json
 from testbed.errors import BadInput
-from testbed.judge.checks import windows_csv
+from testbed.judge.checks import derived
 from testbed.judge.history import git
 from testbed.message import Message
 from tests.bundle import old_bundles
@@ -105,7 +105,7 @@ def test_its_commit_is_asked(tmp_path: Path) -> None:
 
 
 def test_a_change_of_what_is_derived_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(windows_csv, "COLUMNS", ("at_s", *windows_csv.COLUMNS[1:]))
+    monkeypatch.setattr(derived, "COLUMNS", ("at_s", *derived.COLUMNS[1:]))
     told = complaints(expected()[OLDEST], found_today(FILES[OLDEST]))
     assert any("windows.csv, line 1: " in text for text in told), told
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from testbed import paths
 from testbed.engines.mininet import calibration, timeline
-from testbed.judge.checks import windows_csv
+from testbed.judge.checks import derived
 from testbed.judge.status import Status
 from testbed.judge.trust import machine, underlay
 from testbed.results.report import plot
@@ -132,7 +132,7 @@ def test_it_is_what_the_code_writes(name: str, tmp_path: Path) -> None:
 def test_the_columns_of_sweeps_and_windows_are_what_the_code_writes(old: dict[Path, str]) -> None:
     """What these are written from takes a run: verify writes those of old results again, and compares them."""
     assert ",".join(sweep_table.COLUMNS) == SWEEP
-    assert ",".join(windows_csv.COLUMNS) == HEADERS["windows.csv"]
+    assert ",".join(derived.COLUMNS) == HEADERS["windows.csv"]
     assert {HEADERS["windows.csv"], HEADERS["events.csv"], HEADERS["links.csv"], CLAIMS} <= set(old.values())
     assert any(line.startswith("run,policy,seed,links.path.copies,state,") for line in old.values())
 

@@ -17,11 +17,11 @@ def transfer(window_packets: int, rtt_s: float, rounds: int, gap_s: float = 1e-5
     for number in range(rounds):
         for place in range(window_packets):
             t_s = number * rtt_s + place * gap_s
-            connection.segments.append(Segment(t_s, "client", seq, 1, MSS, 65535, "."))
+            connection.segments.append(Segment(t_s, "client", seq, 1, MSS, 65535, False))
             seq += MSS
             # What has arrived and is not read yet is not offered: for a moment there is less room.
             room = (window_packets - place) * MSS if place < window_packets - 1 else window_packets * MSS
-            connection.segments.append(Segment(t_s, "server", 1, seq, 0, room, "."))
+            connection.segments.append(Segment(t_s, "server", 1, seq, 0, room, False))
     return connection
 
 
@@ -58,7 +58,7 @@ def test_what_arrived_is_told_by_its_end_whatever_came_twice_or_was_not_captured
     *before, last = [s for s in whole.segments if s.payload_bytes]
     seen = [*data.draw(st.lists(st.sampled_from(before))), last]
     acks = [s for s in whole.segments if not s.payload_bytes]
-    syn = Segment(0.0, "server", 0, 1, 0, 65535, "S.")
+    syn = Segment(0.0, "server", 0, 1, 0, 65535, True)
     found = arrived(Connection(whole.client, whole.server, 0.0, [syn, *data.draw(st.permutations(seen)), *acks]))
     assert (found.payload_bytes, found.largest_window_bytes) == (40 * MSS, 10 * MSS)
 

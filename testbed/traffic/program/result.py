@@ -12,6 +12,7 @@ from typing import Annotated
 from line_protocol_parser import LineFormatError, parse_line
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from testbed.documents import explain
 from testbed.errors import RunFailed
 from testbed.plan.model import Plan
 from testbed.series.series import Point, point
@@ -57,12 +58,7 @@ def read_result(out: Path, who: str) -> Result:
             "program.no-result", f"{who} left no {RESULT} in $OUT ({error.strerror or error})", _HINT
         ) from error
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(map(str, first["loc"]))
-        value = "" if first["type"] in ("missing", "value_error") else f" ({first['input']!r:.60})"
-        raise RunFailed(
-            "program.bad-result", f"{who}: {RESULT}: {f'{key}{value}: ' if key else ''}{first['msg']}", _HINT
-        ) from error
+        raise RunFailed("program.bad-result", f"{who}: {RESULT}: {explain(error)}", _HINT) from error
     except ValueError as error:
         raise RunFailed("program.result-not-json", f"{who}: {RESULT} is not JSON: {error}", _HINT) from error
 

@@ -43,9 +43,6 @@ class FetchTransfer(Kind):
         self._hashes = folder / "web-client.sha256"
         self._objects = live.directory(plan["run"]) / "objects"
         """Folder for the client's files."""
-        self._started_unix_ns = self._finished_unix_ns = 0
-        self._before: dict[str, int] = {}
-        self._grown: dict[str, int] = {}
 
     def start_server(self) -> Supervised:
         apart = ["--header-apart"] if self._asked.header_apart else []

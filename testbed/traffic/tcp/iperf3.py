@@ -182,7 +182,7 @@ def arrived(connection: Connection) -> Arrived:
     # The first byte of data has the relative number 1.
     ends = [s.seq + s.payload_bytes - 1 for s in connection.sent_by("client") if s.payload_bytes]
     acks = connection.sent_by("server")
-    return Arrived(max(ends, default=0), max((a.window_bytes for a in acks if "S" not in a.flags), default=0))
+    return Arrived(max(ends, default=0), max((a.window_bytes for a in acks if not a.syn), default=0))
 
 
 def _rate_bps(data: Sequence[Segment], from_s: float) -> float:

@@ -28,16 +28,6 @@ End = tuple[str, int]
 
 _LINK_LAYERS = {dpkt.pcap.DLT_EN10MB: (12, 14), dpkt.pcap.DLT_LINUX_SLL: (14, 16), dpkt.pcap.DLT_LINUX_SLL2: (0, 20)}
 """Offsets of the EtherType and the packet."""
-_FLAGS = (
-    ("S", dpkt.tcp.TH_SYN),
-    ("F", dpkt.tcp.TH_FIN),
-    ("R", dpkt.tcp.TH_RST),
-    ("P", dpkt.tcp.TH_PUSH),
-    (".", dpkt.tcp.TH_ACK),
-    ("E", dpkt.tcp.TH_ECE),
-    ("W", dpkt.tcp.TH_CWR),
-)
-"""Flags as tcpdump writes them."""
 
 
 class Segment(NamedTuple):
@@ -54,8 +44,8 @@ class Segment(NamedTuple):
     payload_bytes: int
     window_bytes: int
     """Window as its sender announced it, scaled by the shift of the handshake. A SYN's window is never scaled."""
-    flags: str
-    """Flags as tcpdump has them: ``S``, ``S.``, ``.``, ``P.``, ``F.``, …"""
+    syn: bool
+    """Whether it is of the handshake, the first segment of its sender."""
 
 
 @dataclass
@@ -69,8 +59,6 @@ class Connection:
     """Segments in the order of the capture."""
     window_scale: dict[Sender, int | None] = field(default_factory=dict)
     """The shift that an end offered in its SYN, None where it offered none. In use only when both offered one."""
-    mss: dict[Sender, int | None] = field(default_factory=dict)
-    """The maximum segment size that an end announced."""
 
     def sent_by(self, sender: Sender) -> list[Segment]:
         """The segments of one end."""
@@ -159,7 +147,7 @@ class _Followed:
         syn = bool(tcp.flags & dpkt.tcp.TH_SYN)
         if syn and sender not in self._initial:
             self._initial[sender], self._newest[sender] = tcp.seq, 0
-            connection.mss[sender], connection.window_scale[sender] = _handshake_options(tcp.opts)
+            connection.window_scale[sender] = _window_shift(tcp.opts)
         if sender not in self._initial:  # the server's SYN was not captured
             return
         acknowledges = bool(tcp.flags & dpkt.tcp.TH_ACK) and other in self._initial
@@ -175,7 +163,7 @@ class _Followed:
                 ack=self._relative(other, tcp.ack) if acknowledges else None,
                 payload_bytes=payload_bytes,
                 window_bytes=tcp.win << (shift or 0),
-                flags="".join(letter for letter, bit in _FLAGS if tcp.flags & bit),
+                syn=syn,
             )
         )
 
@@ -186,15 +174,12 @@ class _Followed:
         return newest + behind
 
 
-def _handshake_options(options: bytes) -> tuple[int | None, int | None]:
-    """Maximum segment size and window shift of a SYN's options, None for what it lacks."""
-    mss = scale = None
+def _window_shift(options: bytes) -> int | None:
+    """The window shift of a SYN's options; None where it lacks it, or they can't be read until there."""
     for option in dpkt.tcp.parse_opts(options):
-        if option is None:  # what follows can't be read
-            break
+        if option is None:
+            return None
         kind, value = option
-        if kind == dpkt.tcp.TCP_OPT_MSS and len(value) == 2:
-            mss = int.from_bytes(value, "big")
-        elif kind == dpkt.tcp.TCP_OPT_WSCALE and len(value) == 1:
-            scale = min(value[0], LARGEST_SCALE)
-    return mss, scale
+        if kind == dpkt.tcp.TCP_OPT_WSCALE and len(value) == 1:
+            return min(int(value[0]), LARGEST_SCALE)
+    return None

@@ -11,6 +11,9 @@ from bisect import bisect_right
 from dataclasses import asdict, dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
 
 from testbed import documents
 from testbed.traffic.tcp.captured.capture import Connection
@@ -95,7 +98,7 @@ class TimeSequence:
 
 def time_sequence(connection: Connection) -> TimeSequence:
     """The sequence of a connection in which the server sent; raises :class:`Incomplete`."""
-    acknowledgements = [s for s in connection.sent_by("client") if s.ack is not None and "S" not in s.flags]
+    acknowledgements = [s for s in connection.sent_by("client") if s.ack is not None and not s.syn]
     sent = [s for s in connection.sent_by("server") if s.payload_bytes]
     if not acknowledgements:
         raise Incomplete("the handshake's acknowledgement was not captured")
@@ -126,13 +129,9 @@ def write_csv(sequence: TimeSequence, edges: Path, data: Path) -> None:
 
 
 def read_csv(edges: Path, data: Path) -> TimeSequence:
-    """Reads the file of :func:`write_csv`."""
-    found = [
-        Edge(float(r["t_ms"]) / 1000, int(r["acked_bytes"]), int(r["window_bytes"]), int(r["right_edge_bytes"]))
-        for r in documents.read_csv(edges)
-    ]
-    sent = [
-        Data(float(r["t_ms"]) / 1000, int(r["first_byte"]), int(r["bytes"]), r["again"] == "1")
-        for r in documents.read_csv(data)
-    ]
-    return TimeSequence(sent, found)
+    """Reads the files of :func:`write_csv`."""
+
+    def rows(path: Path) -> list[dict[str, Any]]:
+        return [{**row, "t_s": float(row["t_ms"]) / 1000} for row in documents.read_csv(path)]
+
+    return TypeAdapter(TimeSequence).validate_python({"data": rows(data), "edges": rows(edges)})
