@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from testbed.judge.trust.simulated_links import CHANCE, FIELDS, violations
+from testbed.judge.trust.links import CHANCE, FIELDS, of_simulated
 from testbed.message import Message
 from testbed.series import Samples
 from tests.checks.in_memory import Where, at, event, evidence_of, small_plan, small_session, ticks, to_the
@@ -50,7 +50,7 @@ def off(
         if value is not None:
             found = at(t, value)
             read[f"any_link_{field}", to_the(direction)] = {"fast": samples(name, found)}
-    return violations(evidence_of(whole, read))
+    return of_simulated(evidence_of(whole, read))
 
 
 def of_fast(code: str, direction: str = "ab", **parameters: Any) -> Saying:
@@ -86,7 +86,7 @@ def test_links_as_planned_are_not_named_and_real_ones_not_asked() -> None:
     evidence = evidence_of(
         small_plan(), {("any_link_achieved_delay_ms", to_the("ab")): {"fast": at(ticks(9), [70.0] * 90)}}
     )
-    assert violations(evidence) == []
+    assert of_simulated(evidence) == []
 
 
 def test_times_are_those_since_the_first_session_that_started() -> None:
@@ -96,10 +96,10 @@ def test_times_are_those_since_the_first_session_that_started() -> None:
     plan["links"][0]["delay_ms"] = 20.0
     plan["timeline"] = [setting(4.0, delay_ms=50.0)]
     read: Any = {(f"any_link_{FIELDS[name]}", to_the("ab")): {"fast": at(t, value)} for name, value in known.items()}
-    assert violations(evidence_of(plan, read, events=[event("transfer_start", 3.0, "s2")])) == []
+    assert of_simulated(evidence_of(plan, read, events=[event("transfer_start", 3.0, "s2")])) == []
     nobody = evidence_of(plan, read)
     nobody.events[:] = [event("transfer_end", 1.0), event("transfer_start", 0.0, "other")]
-    assert violations(nobody) == []
+    assert of_simulated(nobody) == []
 
 
 BY_CHANCE = 2 * CHANCE * math.sqrt(0.01 * 0.99 / 10_000) + 2 / 10_000

@@ -90,26 +90,19 @@ def law_of(
     then on; those before ``start_s`` only tell the rates that it starts with.
     """
     total_window = sum(initial_windows.values())
-    shares: Mapping[str, float] = {c: w / total_window for c, w in initial_windows.items()}
-    for at_s, rates in changes:
-        if at_s <= start_s:
-            rates_pps = rates
-    phases = [_phase(session_window_packets, start_s, shares, rates_pps)]
-    for at_s, rates in changes:
-        if at_s > start_s:
+    shares: Rates = {c: w / total_window for c, w in initial_windows.items()}
+    before = [rates for at_s, rates in changes if at_s <= start_s]
+    phases: list[Phase] = []
+    for at_s, rates in ((start_s, [rates_pps, *before][-1]), *(change for change in changes if change[0] > start_s)):
+        if phases:
             shares = {c: float(phases[-1].share(c, at_s)) for c in initial_windows}
-            phases.append(_phase(session_window_packets, at_s, shares, rates))
+        total_rate = sum(rates.values())
+        if total_rate > 0:
+            limit = {c: rate / total_rate for c, rate in rates.items()}
+            phases.append(Phase(at_s, shares, limit, session_window_packets / total_rate))
+        else:  # nothing is acknowledged, so nothing moves
+            phases.append(Phase(at_s, shares, shares, math.inf))
     return Law(tuple(phases))
-
-
-def _phase(
-    session_window_packets: float, start_s: float, shares: Mapping[str, float], rates_pps: Mapping[str, float]
-) -> Phase:
-    total_rate = sum(rates_pps.values())
-    if total_rate <= 0:  # nothing is acknowledged, so nothing moves
-        return Phase(start_s, shares, shares, math.inf)
-    limit = {c: rate / total_rate for c, rate in rates_pps.items()}
-    return Phase(start_s, shares, limit, session_window_packets / total_rate)
 
 
 def law_for(evidence: Evidence, session: Session, start_s: float, rates: RatesOf) -> Law:

@@ -113,11 +113,12 @@ class CheckParameters(BaseModel):
     def _in_order(self) -> Self:
         """Parameters of checks about a span of time, or with bounds."""
         given = {key.removesuffix("_s"): getattr(self, key) is not None for key in type(self).model_fields}
+        one_time = self.instead_of_a_span
+        if one_time and (given["from"] != given["to"] or given["from"] == given[one_time]):
+            raise InvalidValue("check.at-or-from", f"give either {one_time} (for example 5s) or both from and to")
         for keys in self.together:
             if len({given[key] for key in keys if key in given}) > 1:
                 raise InvalidValue("check.not-all", f"give {', '.join(keys[:-1])} and {keys[-1]}, or none of them")
-        if self.instead_of_a_span and given[self.instead_of_a_span] == given["from"]:
-            raise InvalidValue("check.two-times", f"give either {self.instead_of_a_span} or both from and to")
         from_s, to_s = getattr(self, "from_s", None), getattr(self, "to_s", None)
         if from_s is not None and to_s is not None and to_s <= from_s:
             raise InvalidValue("check.to-before-from", f"to ({to_s:g} s) has to be later than from ({from_s:g} s)")

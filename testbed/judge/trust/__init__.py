@@ -1,10 +1,10 @@
 """Whether a run can be trusted: every reason why not, put together.
 
-Links are measured before a run (:mod:`~testbed.judge.trust.calibration`). During it, the machine, the relay and queues
+Links are measured before a run (:mod:`~testbed.judge.trust.links`). During it, the machine, the relay and queues
 are watched (:mod:`~testbed.judge.trust.machine`), and what is between machines with hosts of the run
 (:mod:`~testbed.judge.trust.underlay`). Afterwards telemetry has to fit itself, the results and the plan
 (:mod:`~testbed.judge.trust.telemetry`), and links that are a model to the plan
-(:mod:`~testbed.judge.trust.simulated_links`). One reason is enough: the run is then ``untrusted``, and proves nothing.
+(:mod:`~testbed.judge.trust.links`). One reason is enough: the run is then ``untrusted``, and proves nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any
 
 from testbed.judge.checks.evidence import Evidence
 from testbed.judge.checks.result import Trust
-from testbed.judge.trust import calibration, machine, simulated_links, telemetry, underlay
+from testbed.judge.trust import links as of_links
+from testbed.judge.trust import machine, telemetry, underlay
 from testbed.plan.model import Plan
 from testbed.series.reader import Event
 
@@ -44,11 +45,11 @@ def of_measurements(
         ways, span = underlay.ways_of(plan), underlay.span_of(events)
         reasons += underlay.violations(plan["limits"], ways, underlay_samples, span)
     if links is not None:
-        reasons += calibration.violations(plan, links)
+        reasons += of_links.of_measured(plan, links)
     return Trust.of(reasons)
 
 
 def of_run(measured: Trust, evidence: Evidence) -> Trust:
     """The trust that follows from measurements and from the run's own telemetry. Today's reasons replace those of a
     recorded trust."""
-    return measured.also([*telemetry.violations(evidence), *simulated_links.violations(evidence)])
+    return measured.also([*telemetry.violations(evidence), *of_links.of_simulated(evidence)])

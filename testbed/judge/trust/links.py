@@ -1,7 +1,8 @@
-"""Whether the links of a run in the simulator were those of its plan, by their own telemetry.
+"""Whether the links of a run were those of its plan.
 
-Real links are measured before a run; links of virtual time are a model, and a model can be wrong. Its telemetry counts
-what entered and left each link, so a rate, delay, loss or queue that the plan does not have shows there.
+On real packets they were measured before the run, both ways. In the simulator they are a model, and a model can be
+wrong: its telemetry counts what entered and left each link, so a rate, delay, loss or queue that the plan does not have
+shows there.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterator, Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from testbed.documents import read_csv
 from testbed.judge.checks.evidence import Evidence, Timed
 from testbed.judge.checks.planned import as_configured, path_of
 from testbed.message import Message
@@ -24,6 +27,50 @@ from testbed.series import Samples, named
 from testbed.series.reader import start_of
 from topologies.impairments import keys_that
 from topologies.link import Link
+
+LOSING = keys_that("drops", "spoils")
+"""Properties by which a link loses packets that the probe sends."""
+MOST_LOST = 1
+"""Packets that the machine may lose on a link without loss."""
+REAL_MIDDLES = ("netem", "relay")
+CONFIGURED: dict[str, Literal["rate_bps", "delay_ms", "loss"]] = {
+    "rate_bps_asked": "rate_bps",
+    "delay_ms_asked": "delay_ms",
+    "loss_asked": "loss",
+}
+"""Columns of the table of readings, and the plan's own keys for them."""
+
+
+def of_measured(plan: Plan, table: Path) -> list[Message]:
+    """Lists the links that ``links.csv`` shows to be off; none in virtual time, where there are no packets."""
+    if not engine_of(plan).kernel or plan.get("middle") not in REAL_MIDDLES:
+        return []
+    if not table.is_file():
+        return [Message("link.none-measured", "no link was measured before the run")]
+    rows = {(row["link"], row["direction"]): row for row in read_csv(table)}
+    return [
+        reason.at(f"link {link['name']} {direction}")
+        for link in plan["links"]
+        for direction in DIRECTIONS
+        for reason in _of_readings(link, rows.get((link["name"], direction)))
+    ]
+
+
+def _of_readings(link: Link, row: Mapping[str, str] | None) -> Iterator[Message]:
+    if row is None:
+        yield Message("link.not-measured", "was not measured before the run")
+        return
+    lost = int(row["sent"]) - int(row["received"])
+    if lost > MOST_LOST and not any(link.get(key) for key in LOSING):
+        yield Message("link.lost-before", f"lost {lost} of {row['sent']} packets before the run, and is to lose none")
+    for column, key in CONFIGURED.items():
+        planned = as_configured(key, link[key])
+        if abs(float(row[column]) - planned) > 1e-6 * max(1.0, planned):
+            yield Message(
+                "link.measured-for-another-plan",
+                f"was measured as if {key} {row[column]} had been planned; the plan has {planned:g}",
+            )
+
 
 Array = NDArray[np.float64]
 CHANCE = statistics.NormalDist().inv_cdf(0.9995)
@@ -47,7 +94,7 @@ FIELDS = {
 }
 
 
-def violations(evidence: Evidence) -> list[Message]:
+def of_simulated(evidence: Evidence) -> list[Message]:
     """Links that were not as planned, a line each; the simulator's only."""
     if engine_of(evidence.plan).kernel:
         return []
