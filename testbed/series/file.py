@@ -71,7 +71,6 @@ class FromFile:
         self._only = None if only is None else tuple(f"{measurement}," for measurement in only)
         self._by_head: dict[str, _Tagged] = {}
         self._by_tags: dict[tuple[str, frozenset[tuple[str, str]]], _Tagged] = {}
-        self._by_session: dict[str, dict[str, list[_Tagged]]] = {}
         for number, line in self._lines():
             # Most lines begin as an earlier one does, so only what follows their tags is parsed.
             head, _, rest = line.partition(" ")
@@ -126,51 +125,32 @@ class FromFile:
         """See :meth:`testbed.series.reader.Reader.read`."""
         expected = {**dict(series.tags), **(where or {})}
         groups: dict[str, list[Samples]] = defaultdict(list)
-        for tagged in self._of_session(series.measurement, expected.get("session")):
-            if any(tagged.tags.get(tag, "") != text for tag, text in expected.items()):
+        for tagged in self._by_tags.values():
+            mine = tagged.measurement == series.measurement
+            if not mine or any(tagged.tags.get(tag, "") != text for tag, text in expected.items()):
                 continue
             if (column := tagged.column(series.field)).t_ns.size:
                 groups[tagged.tags.get(series.group_by, "")].append(column)
         return {group: Samples.together(groups[group]) for group in sorted(groups, key=group_order)}
 
-    def _of_session(self, measurement: str, session: str | None) -> list[_Tagged]:
-        """A measurement's points of one session or of all, sorted once: of a hundred sessions each is requested by
-        itself."""
-        if not self._by_session:
-            for tagged in self._by_tags.values():
-                by_session = self._by_session.setdefault(tagged.measurement, defaultdict(list))
-                by_session[tagged.tags.get("session", "")].append(tagged)
-        by_session = self._by_session.get(measurement, {})
-        if session is None:
-            return [tagged for those in by_session.values() for tagged in those]
-        return by_session.get(session, [])
-
     def events(self) -> list[Event]:
         """See :meth:`testbed.series.reader.Reader.events`."""
         return sorted(
             Event(time, tagged.tags.get("kind", ""), tagged.tags.get("session", ""), text)
-            for tagged in self._of_session("event", None)
+            for tagged in self._by_tags.values()
             for time, text in tagged.texts.items()
         )
 
     def points(self) -> dict[str, list[Point]]:
         """All, by measurement, in time order."""
         # Seldom requested: the file is read once more.
-        found: dict[tuple[int, int], dict[str, Any]] = {}
-        points: dict[str, list[Point]] = defaultdict(list)
+        found: dict[str, dict[tuple[int, int], Point]] = defaultdict(dict)
         for number, line in self._lines():
-            if (point := self._point(number, line)) is None:
-                continue
-            tagged = self._tagged(point, "")
-            key = (id(tagged), point["time"])
-            if key in found:
-                found[key].update(point["fields"])
-                continue
-            found[key] = point["fields"]
-            points[tagged.measurement].append((point["time"], tagged.tags, point["fields"]))
-        for those in points.values():
-            those.sort(key=lambda point: point[0])
-        return points
+            if (point := self._point(number, line)) is not None:
+                tagged, time = self._tagged(point, ""), point["time"]
+                _, _, fields = found[tagged.measurement].setdefault((id(tagged), time), (time, tagged.tags, {}))
+                fields.update(point["fields"])
+        return {measurement: sorted(those.values(), key=lambda one: one[0]) for measurement, those in found.items()}
 
     def runs(self) -> set[str]:
         """See :meth:`testbed.series.reader.Reader.runs`."""
