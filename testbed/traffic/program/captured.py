@@ -7,7 +7,7 @@ import re
 import socket
 import statistics
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -118,8 +118,8 @@ def points(plan: Plan, session: Session, found: Arrivals, span_ns: tuple[int, in
     made: list[Point] = []
     for at_ns in times:
         over_s = min(10**9, at_ns - start_ns) / 1e9
-        risen = [_at(s, at_ns) - _at(s, at_ns - 10**9) for s in sums]
-        total = sum(_at(s, at_ns) for s in sums)
+        risen = [arrived(at_ns) - arrived(at_ns - 10**9) for arrived in sums]
+        total = sum(arrived(at_ns) for arrived in sums)
         rate_bps = sum(risen) * 8 / over_s
         made.append(point("ncp_session", session_tags, {"goodput_bps": rate_bps, "bytes": total}, at_ns))
         for connection, rose in zip(session["connections"], risen, strict=True):
@@ -137,18 +137,11 @@ def tags_of(plan: Plan, session: Session, role: Role) -> dict[str, str]:
     return {"run": plan["run"], "scenario": plan["scenario"], **names}
 
 
-_Sums = tuple[NDArray[np.int64], NDArray[np.int64]]
-
-
-def _sums(found: Arrivals, place: int) -> _Sums:
-    """Times of a connection's frames, and the bytes up to each."""
+def _sums(found: Arrivals, place: int) -> Callable[[int], int]:
+    """The bytes of a connection that had arrived by a time."""
     mine = found.connection == place
-    return found.t_ns[mine], np.cumsum(found.payload_bytes[mine])
-
-
-def _at(sums: _Sums, at_ns: int) -> int:
-    before = int(np.searchsorted(sums[0], at_ns, side="right"))
-    return int(sums[1][before - 1]) if before else 0
+    t_ns, total = found.t_ns[mine], np.concatenate(([0], np.cumsum(found.payload_bytes[mine])))
+    return lambda at_ns: int(total[np.searchsorted(t_ns, at_ns, side="right")])
 
 
 def _packed(end: str) -> bytes:
