@@ -28,7 +28,7 @@ from dashboards.generate import FOLDER as OWN
 from testbed.errors import CannotRun, TestbedError
 from testbed.exit_codes import Exit
 from testbed.machine.browser import required
-from testbed.series.run_list import BOARDS, LATEST, MEASUREMENT
+from testbed.series.tables import BOARDS, LATEST, MEASUREMENT
 from testbed.services import grafana
 
 WIDTHS_PX, THEMES = (1280, 1920), ("dark", "light")

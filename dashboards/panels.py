@@ -11,7 +11,7 @@ from dashboards.source import RUN, Curve
 from testbed.judge.status import EARLIER, Status
 from testbed.series import Table
 from testbed.series.influxql import select_table
-from testbed.series.run_list import MEASUREMENT
+from testbed.series.tables import MEASUREMENT
 
 Panel = dict[str, Any]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from testbed.series import Series, Table, influxql, named
 from testbed.series.one_clock import ZERO, on_one_clock
-from testbed.series.run_list import LATEST, MEASUREMENT
+from testbed.series.tables import LATEST, MEASUREMENT
 
 TYPE, UID = "influxdb", "ncp-influxdb"
 

@@ -1,10 +1,29 @@
-"""Tables of dashboards."""
+"""Tables of dashboards, and the entry in the list of runs that a run has before it begins, from its plan alone."""
 
 from __future__ import annotations
 
+from testbed.plan.engines import engine_of
+from testbed.plan.model import Plan
+from testbed.plan.traffic_types import sent_by
 from testbed.series.one_clock import on_one_clock
-from testbed.series.run_list import MEASUREMENT
 from testbed.series.series import Table
+
+MEASUREMENT = "runs"
+
+LATEST = "latest"
+"""The choice that stands for the latest run, whichever that is by now."""
+
+BOARDS = ("convergence", "ndn", "tcp", "links")
+"""Dashboards that show one run; the first that a run has something for is where its name leads."""
+
+
+def dashboards_of(plan: Plan) -> list[str]:
+    """The dashboards, of :data:`BOARDS`, that have something to show of the run."""
+    shown = {sent_by(plan).board, "links"}
+    if engine_of(plan).kernel and (plan["sessions"][0].get("transport") == "tcp" or plan.get("cross_traffic")):
+        shown.add("tcp")
+    return [board for board in BOARDS if board in shown]
+
 
 EVENTS = on_one_clock(Table("event", ("text", "kind")))
 """The timeline, the transfer's start and end, and when the windows had settled; drawn into plots."""

@@ -13,7 +13,7 @@ from testbed.judge.status import Status
 from testbed.series import FromFile, influxql, named
 from testbed.series.one_clock import RETENTION as ONE_CLOCK
 from testbed.series.one_clock import ZERO_NS, on_one_clock, shifted
-from testbed.series.run_list import dashboards_of
+from testbed.series.tables import dashboards_of
 from testbed.services.influx import run_list
 from testbed.services.influx.client import Client
 from testbed.services.influx.endpoint import DATABASE

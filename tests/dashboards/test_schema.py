@@ -14,7 +14,7 @@ from dashboards.boards import DASHBOARDS
 from dashboards.document import uid_of
 from dashboards.generate import FOLDER
 from testbed.judge.status import Status
-from testbed.series.run_list import BOARDS as BOARDS_OF_A_RUN
+from testbed.series.tables import BOARDS as BOARDS_OF_A_RUN
 from testbed.services.influx.endpoint import DATABASE
 from tests.dashboards.schema import AlertFile, Dashboard
 

@@ -17,7 +17,7 @@ from testbed.results.report.plots import all_plots
 from testbed.results.report.tables import link_rows, machine_rows, share_tables
 from testbed.series import FromFile
 from testbed.series.reader import start_of
-from testbed.series.run_list import dashboards_of
+from testbed.series.tables import dashboards_of
 from testbed.services import grafana
 
 DASHBOARDS = {"ndn": "NDN", "tcp": "TCP"}

@@ -18,7 +18,7 @@ from testbed.plan.duration import shown_s
 from testbed.plan.model import Plan
 from testbed.series import influxql
 from testbed.series.one_clock import PREFIX, RETENTION
-from testbed.series.run_list import LATEST, MEASUREMENT, dashboards_of
+from testbed.series.tables import LATEST, MEASUREMENT, dashboards_of
 from testbed.services.influx.client import Client
 
 NANOSECONDS = 1_000_000_000
