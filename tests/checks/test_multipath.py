@@ -192,7 +192,7 @@ def test_a_rival_has_a_part_of_an_even_share() -> None:
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        ({"returned": 2}, "both returned and at"),
+        ({"returned": 2}, "returned and at, or none"),
         ({"rival": "s2"}, "rival, from and to, or none"),
         ({"rival": "s2", "from": "3s", "to": "3s"}, "later than from"),
     ],

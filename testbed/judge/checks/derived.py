@@ -1,9 +1,10 @@
-"""Data that the judge derives: law and verdict as line protocol, for ``derived.lp`` and the database, a run's points in
-the long comparison of nightly runs, for the retention policy ``history``, the windows as a table, and before a run
-begins the expected windows: the law with its tolerance, and the expected ratio.
+"""Data that the judge derives, as line protocol: law and verdict, for ``derived.lp`` and the database.
 
-The last are on the common clock (:mod:`testbed.series.one_clock`), so that a dashboard has them beneath the run from
-its first second."""
+For the retention policy ``history``, a run's points in the long comparison of nightly runs. Before a run begins, the
+expected windows: the law with its tolerance, and the expected ratio. They are on the common clock
+(:mod:`testbed.series.one_clock`), so that a dashboard has them beneath the run from its first second. And as a table,
+``windows.csv``: the sender's connections over time.
+"""
 
 from __future__ import annotations
 
@@ -288,12 +289,11 @@ POINTS_MAX = 2000
 
 
 def law_ahead(plan: Plan) -> list[str]:
-    """Line protocol, on the common clock, of the measurements
+    """Line protocol, on the common clock, of two measurements with tags run, scenario, policy, session, connection.
 
-    - ``t0_law_ahead`` (tags run, scenario, policy, session, connection; fields expected, lower, upper: shares) for
-      sessions that a ``follows_law`` with the rates of the plan is about; lower and upper where it judges;
-    - ``t0_ratio_ahead`` (the same tags; fields expected, lower, upper) for sessions with two connections, of whose
-      windows a ``settles`` or ``ratio`` asks a quotient: the first of them counts.
+    ``t0_law_ahead`` (fields expected, lower, upper: shares) is for sessions that a ``follows_law`` with the rates of
+    the plan is about; lower and upper are there where it judges. ``t0_ratio_ahead`` (fields expected, lower, upper) is
+    for sessions with two connections, of whose windows a ``settles`` or ``ratio`` asks a quotient: the first counts.
     """
     checks = parameters_in_plan(plan["checks"])
     last_s = shown_s(plan)
