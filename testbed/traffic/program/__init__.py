@@ -131,13 +131,10 @@ class Program(Traffic):
         )
         parts.callback(capture.stop)
         capture.await_ready()
-        folders = self.site.spools / name, self._out(name)
+        folders = self.site.spools / name, self.site.folder / "programs" / name
         log = self.site.logs / f"{name}.log"
         end = running.ends[role] = End(self.site.plan, session, role, namespace, folders, log, self.testcase)
         parts.callback(end.stop)
-
-    def _out(self, name: str) -> Path:
-        return self.site.folder / "programs" / name
 
     def _watch(self, network: Network, parts: ExitStack, failures: Sequence[Failure], step: Step) -> None:
         waiting = sorted(self._running, key=lambda running: running.session["start_s"])

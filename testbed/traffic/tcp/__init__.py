@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 
 from testbed.errors import RunFailed, Unsupported
 from testbed.exit_codes import Exit
@@ -58,24 +59,20 @@ class Tcp(Traffic):
         kind = self._kind = KINDS[self.site.plan["tcp"]["kind"]](
             self.site.plan, self._namespaces(network), self.site.folder, self.site.binaries
         )
-        captures = self._start_captures(kind)
-        try:
-            server = kind.start_server()
-            client: Supervised | None = None
-            try:
+        with ExitStack() as watched:
+            captures = self._start_captures(kind)
+            for capture in captures.values():
+                watched.callback(capture.stop)
+            with ExitStack() as ends:
+                server = kind.start_server()
+                ends.callback(server.end_group)
                 kind.client_started_unix_ns = time.time_ns()
                 client = kind.start_client()
+                ends.callback(client.end_group)
                 self._watch(client, server, failures, step)
                 kind.end_server(server)
-            finally:
-                for process in (client, server):
-                    if process is not None:
-                        process.end_group()
             if captures:
                 time.sleep(SETTLE_S)
-        finally:
-            for capture in captures.values():
-                capture.stop()
         self.site.provenance["frames_not_captured"] = {role: c.lost() for role, c in captures.items()}
         measured = kind.measured()
         self._assert_congestion_control(measured)
@@ -84,8 +81,7 @@ class Tcp(Traffic):
         step.note = f"{measured.bytes / 2**20:.3g} MiB in {measured.duration_s:.3g} s; {reported}"
 
     def _namespaces(self, network: Network) -> dict[Role, str]:
-        namespaces = network.namespaces()
-        return {role: namespaces[host_of(self.site.session, role)] for role in ROLES}
+        return {role: network.namespaces()[host_of(self.site.session, role)] for role in ROLES}
 
     def _start_captures(self, kind: Kind) -> dict[Role, Capture]:
         where = self.site.plan["tcp"]["capture"]
