@@ -46,6 +46,8 @@ class StudySpec:
     """Description of its runs, for people."""
     expected_s: float = 0.0
     """Seconds of its transfers."""
+    engine: str = ""
+    """Name of the engine, if not all cells have the first one's."""
 
     def begin(self, base: Path, resume: str = "", **beside: Any) -> Path:
         """Begin its result folder in ``base``, as :func:`testbed.study.ledger.begin` does."""
@@ -84,7 +86,7 @@ def run_study(
 ) -> dict[str, CellResult]:
     """All cells' results by their ids, in order, from its beginning to its end; where it is stopped, the user is shown
     how to resume it by ``resume_by``, usually with ``--resume``. All else as :func:`run_cells` has it."""
-    engine = spec.cells[0].engine.name
+    engine = spec.engine or spec.cells[0].engine.name
     progress.begun(spec.name, folder.name, engine, folder, len(spec.cells), spec.expected_s)
     how = f", {spec.how}" if spec.how else ""
     progress.say(f"{spec.name} {folder.name}: {len(spec.cells)} runs{how}, results in {folder}")

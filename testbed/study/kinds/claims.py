@@ -313,17 +313,14 @@ def run(claims: Claims, request: Request, progress: Progress) -> tuple[Status, l
     identity["runs"] = {name: spec.model_dump() for name, spec in claims.runs.items()}
     minutes = request.minutes(claims)
     how = f"for {len(claims.claims)} claims, about {minutes:.0f} min"
-    spec = StudySpec("claims", NAME, [], identity, how, 60 * minutes)
+    spec = StudySpec("claims", NAME, [], identity, how, 60 * minutes, engine.name)
     folder = spec.begin(paths.results() / NAME, request.resume)
     write_json(folder / "provenance.json", provenance.of_machine_and_code())
     progress.say(f"  {engine.facts.title}: {engine.facts.model}")
     parts = Parts(claims, request, folder, progress)
-    if cells := parts.prepare():
-        resume_by = f"give the same command with --engine {engine.name} --resume {folder.name}"
-        spec = replace(spec, cells=cells)
-        run_study(spec, folder, progress, resume_by=resume_by, describe=parts.describe, each=parts.keep)
-    else:
-        progress.begun(NAME, folder.name, engine.name, folder, 0, 0.0)
+    spec = replace(spec, cells=parts.prepare())
+    resume_by = f"give the same command with --engine {engine.name} --resume {folder.name}"
+    run_study(spec, folder, progress, resume_by=resume_by, describe=parts.describe, each=parts.keep)
     found = write(claims, request, folder, parts.made, complete=True)
     page.write_claims(folder)
     return verdict_of(found, quick=request.quick), found, folder
