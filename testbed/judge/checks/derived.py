@@ -369,11 +369,10 @@ def _ratio(plan: Plan, session: Session, checks: Sequence[CheckParameters], t_s:
 def _point(
     plan: Plan, session: Session, measurement: str, connection: str, fields: Mapping[str, float], t_s: float
 ) -> Point:
-    tags = {
-        "run": plan["run"],
-        "scenario": plan["scenario"],
-        "policy": session["policy"],
-        "session": session["name"],
-        "connection": connection,
-    }
-    return point(PREFIX + measurement, tags, fields, ZERO_NS + round((float(session["start_s"]) + t_s) * 1e9))
+    of_session = {"policy": session["policy"], "session": session["name"], "connection": connection}
+    return point(
+        PREFIX + measurement,
+        {**_run_tags(plan), **of_session},
+        fields,
+        ZERO_NS + round((float(session["start_s"]) + t_s) * 1e9),
+    )

@@ -78,7 +78,19 @@ def read_connections(path: Path) -> list[Connection]:
     (a capture that was killed) is read as far as it goes. A new SYN between the same ports begins a new connection,
     unless it repeats the first one.
     """
-    return _connections(_tcp_frames(path))
+    found: list[Connection] = []
+    followed: dict[frozenset[End], _Followed] = {}
+    for t_s, packet, tcp in _tcp_frames(path):
+        source, destination = (socket.inet_ntoa(packet.src), tcp.sport), (socket.inet_ntoa(packet.dst), tcp.dport)
+        ends = frozenset((source, destination))
+        known = followed.get(ends)
+        first_syn = tcp.flags & dpkt.tcp.TH_SYN and not tcp.flags & dpkt.tcp.TH_ACK
+        if first_syn and not (known and known.began_with(source, tcp.seq)):
+            known = followed[ends] = _Followed(Connection(source, destination, t_s))
+            found.append(known.connection)
+        if known:
+            known.add(t_s, source, packet, tcp)
+    return found
 
 
 def _tcp_frames(path: Path) -> Iterator[tuple[float, Any, Any]]:
@@ -109,22 +121,6 @@ def _tcp_packet(frame: bytes, type_at: int, packet_at: int) -> Any | None:
     if not isinstance(tcp, dpkt.tcp.TCP) or len(tcp.opts) != tcp.off * 4 - tcp.__hdr_len__:
         return None
     return packet
-
-
-def _connections(frames: Iterator[tuple[float, Any, Any]]) -> list[Connection]:
-    found: list[Connection] = []
-    followed: dict[frozenset[End], _Followed] = {}
-    for t_s, packet, tcp in frames:
-        source, destination = (socket.inet_ntoa(packet.src), tcp.sport), (socket.inet_ntoa(packet.dst), tcp.dport)
-        ends = frozenset((source, destination))
-        known = followed.get(ends)
-        first_syn = tcp.flags & dpkt.tcp.TH_SYN and not tcp.flags & dpkt.tcp.TH_ACK
-        if first_syn and not (known and known.began_with(source, tcp.seq)):
-            known = followed[ends] = _Followed(Connection(source, destination, t_s))
-            found.append(known.connection)
-        if known:
-            known.add(t_s, source, packet, tcp)
-    return found
 
 
 class _Followed:
