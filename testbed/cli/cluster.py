@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -36,17 +36,14 @@ def up(
     """
     from testbed.study.hosts import deploy
 
-    deployed = deploy.up(inventory, Progress(), go_on=keep_going, check=check)
-    for name, reason in deployed.off.items():
+    made, changed, off = deploy.up(inventory, Progress(), go_on=keep_going, check=check)
+    for name, reason in off.items():
         print(f"left out: {name}: {reason}")
-    if deployed.cluster is None:
-        print(f"would change: {deployed.changed} tasks at least (later ones depend on what these make)")
+    if made is None:
+        print(f"would change: {changed} tasks at least (later ones depend on what these make)")
         return
-    cores = sum(host.cores for host in deployed.cluster.hosts)
-    print(
-        f"{len(deployed.cluster.hosts)} hosts, {cores} cores, commit {deployed.cluster.commit[:12]}, scheduler "
-        f"{deployed.cluster.scheduler}; tasks that changed something: {deployed.changed}"
-    )
+    size = f"{len(made.hosts)} hosts, {sum(host.cores for host in made.hosts)} cores, commit {made.commit[:12]}"
+    print(f"{size}, scheduler {made.scheduler}; tasks that changed something: {changed}")
 
 
 @cluster.command("status")
@@ -86,8 +83,8 @@ def manifest(
         )
     options = [*(f"--set={assignment}" for assignment in set_), *(["--quick"] if quick else [])]
     commit, image = deploy.head_commit(), image or kubernetes.IMAGE
-    size = {"parts": parts, "cores": cores}
-    print(kubernetes.manifest(name, options, commit, **size, memory=memory, claim=claim, image=image), end="")
+    pods: dict[str, Any] = {"parts": parts, "cores": cores, "memory": memory, "claim": claim, "image": image}
+    print(kubernetes.manifest(name, options, commit, **pods), end="")
 
 
 @cluster.command("down")

@@ -28,9 +28,13 @@ SCHEMA = json.loads((Path(__file__).parent / "schemas" / "job-batch-v1.json").re
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
+def manifest(option: str, **asked: Any) -> str:
+    usual = {"parts": 8, "cores": 1, "memory": "1Gi", "claim": "ncp-testbed", "image": kubernetes.IMAGE}
+    return kubernetes.manifest("window-rtt", [option], COMMIT, **{**usual, **asked})
+
+
 def job(**asked: Any) -> dict[str, Any]:
-    text = kubernetes.manifest("window-rtt", ["--quick"], COMMIT, **asked)
-    document: dict[str, Any] = YAML(typ="safe").load(text)
+    document: dict[str, Any] = YAML(typ="safe").load(manifest("--quick", **asked))
     return document
 
 
@@ -80,11 +84,11 @@ def test_what_kubernetes_would_refuse_is_named(asked: dict[str, str]) -> None:
 
 
 def test_what_a_shell_would_take_for_more_stays_an_option() -> None:
-    text = kubernetes.manifest("window-rtt", ["--set=title='a # b: $HOME'"], COMMIT)
+    text = manifest("--set=title='a # b: $HOME'")
     command = of_the_pod(YAML(typ="safe").load(text))["containers"][0]["command"][-1].splitlines()[-1]
     assert shlex.split(command)[3:5] == ["window-rtt", "--set=title='a # b: $HOME'"]
     with raises(BadInput, "cluster.several-lines"):
-        kubernetes.manifest("window-rtt", ["--set=title=a\nb"], COMMIT)
+        manifest("--set=title=a\nb")
 
 
 def test_the_verb_prints_it(place: Place) -> None:

@@ -14,7 +14,6 @@ import sys
 import tarfile
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,36 +39,36 @@ login data, so only its owner may read it."""
 COMMIT = "commit"
 
 
-@dataclass(frozen=True)
-class Deployed:
-    """Result of ``up``."""
-
-    cluster: Cluster | None
-    """None for a dry run (``check``)."""
-    changed: int
-    """Tasks that changed something, on all hosts."""
-    off: dict[str, str]
-    """Hosts that are left out, with reasons."""
-
-
-def up(file: Path, progress: Progress, *, go_on: bool = False, check: bool = False) -> Deployed:
-    """Install the same testbed on all hosts, start scheduler and workers, and write the cluster's file.
+def up(
+    file: Path, progress: Progress, *, go_on: bool = False, check: bool = False
+) -> tuple[Cluster | None, int, dict[str, str]]:
+    """Install the same testbed on all hosts, start scheduler and workers, and write the cluster's file. Returns the
+    cluster, the number of tasks that changed something, and hosts that are left out, with reasons.
 
     ``file`` is an Ansible inventory; ``go_on`` leaves out hosts that can't be reached, differ or fail; ``check``
-    changes nothing.
+    changes nothing, and returns no cluster. Go programs, a bundle of the commit and an archive of wheels are made here.
 
     Raises:
         BadInput: the inventory is wrong.
-        CannotRun: a host can't be reached, differs or fails, and is named; or there is none left.
+        CannotRun: a host can't be reached, differs or fails, and is named; or there is none left; or the checkout has
+            uncommitted changes, or the registry of packages can't be reached.
     """
     inventory = inventories.read(file)
     make_ready(progress, "cluster")
     own = clusters.file().parent
-    push, facts = own / "push", own / "push" / "hosts"
+    push, facts, tls = own / "push", own / "push" / "hosts", own / "tls"
     shutil.rmtree(facts, ignore_errors=True)
-    for folder in (own, own / "tls", push, facts):
+    for folder in (own, tls, push, facts):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    commit, wheels = _prepare(push, progress)
+    commit, bundle = head_commit(), push / "commit.bundle"
+    with progress.step("bundle of the commit") as step:
+        _git("bundle", "create", "--quiet", str(bundle), "HEAD")
+        step.note = f"{commit[:12]}, {bundle.stat().st_size / 2**20:.1f} MiB"
+    with progress.step("wheels of the packages") as step:
+        wheels = _wheels()
+        step.note = f"{wheels.stat().st_size / 2**20:.0f} MiB"
+    with progress.step("Go programs"):
+        build_programs()
     _refuse_another(own, inventory, commit)
     hosts_file = (push if check else own) / INVENTORY
     inventory.write(hosts_file)
@@ -87,23 +86,21 @@ def up(file: Path, progress: Progress, *, go_on: bool = False, check: bool = Fal
         "wanted_scheduler": inventory.scheduler,
     }
     off, changed = _play("cluster.yml", hosts_file, variables, progress, ["--check"] * check, all_or_none=not go_on)
-    hosts = [
-        json.loads((facts / f"{name}.json").read_text()) for name in inventory.hosts if name not in off and not check
-    ]
-    if off and not (go_on and (hosts or check)):
+    left = [name for name in inventory.hosts if name not in off]
+    if off and not (go_on and (left or check)):
         raise CannotRun(
             "cluster.hosts-failed",
-            f"{_lines(off)}",
+            f"{_told(off)}",
             f"--keep-going makes the cluster without them, if any host is left. Log: {LOG}",
         )
     if check:
-        return Deployed(None, changed, off)
-    tls = {"ca": own / "tls" / "ca.crt", "cert": own / "tls" / "submitter.crt", "key": own / "tls" / "submitter.key"}
-    cluster = Cluster(
-        commit=commit, scheduler=hosts[0]["scheduler"], **tls, hosts=[Host(**one["host"]) for one in hosts]
-    )
+        return None, changed, off
+    hosts = [json.loads((facts / f"{name}.json").read_text()) for name in left]
+    files = {"ca": tls / "ca.crt", "cert": tls / "submitter.crt", "key": tls / "submitter.key"}
+    every = [Host(**one["host"]) for one in hosts]
+    cluster = Cluster(commit=commit, scheduler=hosts[0]["scheduler"], **files, hosts=every)
     clusters.write(cluster)
-    return Deployed(cluster, changed, off)
+    return cluster, changed, off
 
 
 def down(progress: Progress, *, go_on: bool = False) -> int:
@@ -127,7 +124,7 @@ def down(progress: Progress, *, go_on: bool = False) -> int:
     if off and not go_on:
         raise CannotRun(
             "cluster.hosts-not-cleaned",
-            f"{_lines(off)}",
+            f"{_told(off)}",
             f"They still have files of `cluster up`: try again, or give them up with --keep-going. Log: {LOG}",
         )
     shutil.rmtree(own)
@@ -155,7 +152,7 @@ def _play(
     return off, sum(end.changed for end in played.hosts.values())
 
 
-def _lines(off: dict[str, str]) -> Lines:
+def _told(off: dict[str, str]) -> Lines:
     return Lines(f"{name}: {reason}" for name, reason in off.items())
 
 
@@ -169,22 +166,6 @@ def _refuse_another(own: Path, inventory: inventories.Inventory, commit: str) ->
         raise CannotRun(
             "cluster.exists", f"there is a cluster {what} already", "Take it down first: ./run.sh cluster down"
         )
-
-
-def _prepare(folder: Path, progress: Progress) -> tuple[str, Path]:
-    """Make a bundle of the commit in ``folder``, an archive of wheels in this user's cache, and the Go programs;
-    returns commit and archive. Raises CannotRun where the checkout has uncommitted changes, or the registry of packages
-    can't be reached."""
-    commit, bundle = head_commit(), folder / "commit.bundle"
-    with progress.step("bundle of the commit") as step:
-        _git("bundle", "create", "--quiet", str(bundle), "HEAD")
-        step.note = f"{commit[:12]}, {bundle.stat().st_size / 2**20:.1f} MiB"
-    with progress.step("wheels of the packages") as step:
-        wheels = _wheels()
-        step.note = f"{wheels.stat().st_size / 2**20:.0f} MiB"
-    with progress.step("Go programs"):
-        build_programs()
-    return commit, wheels
 
 
 def head_commit() -> str:

@@ -28,15 +28,7 @@ RULES = {
 
 
 def manifest(
-    sweep: str,
-    options: Sequence[str],
-    commit: str,
-    *,
-    parts: int = 8,
-    cores: int = 1,
-    memory: str = "1Gi",
-    claim: str = "ncp-testbed",
-    image: str = IMAGE,
+    sweep: str, options: Sequence[str], commit: str, *, parts: int, cores: int, memory: str, claim: str, image: str
 ) -> str:
     """Returns the Job, in YAML, with the submitter's part as comments.
 
@@ -44,12 +36,12 @@ def manifest(
     ``claim`` is of a volume that many may write to (ReadWriteMany). Raises BadInput for a name or an amount that
     Kubernetes would refuse, and for an option of several lines.
     """
-    values = {"parts": parts, "cores": cores, "memory": memory, "claim": claim, "image": image}
+    values = {"memory": memory, "claim": claim, "image": image}
     for name, (pattern, expected) in RULES.items():
-        if not re.fullmatch(pattern, value := str(values[name])):
-            raise BadInput("cluster.bad-manifest-value", f"--{name}: {value!r} should be {expected}")
+        if not re.fullmatch(pattern, values[name]):
+            raise BadInput("cluster.bad-manifest-value", f"--{name}: {values[name]!r} should be {expected}")
     command = shlex.join(["./run.sh", "sweep", sweep, *options])
     if "\n" in command:
         raise BadInput("cluster.several-lines", f"{command!r}: should be one line")
     values |= {"image": json.dumps(image), "sweep": sweep, "commit": commit, "command": command}
-    return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(values)
+    return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(values, parts=parts, cores=cores)
