@@ -120,15 +120,9 @@ def _plan_again(folder: Path, plan: Plan, verified: Verification) -> tuple[Plan,
     if (folder / PROGRAM).is_file():
         _check_program(folder, verified)
     try:
-        choices = Choices(
-            plan["runtime"],
-            plan["middle"],
-            int(plan["seed"]),
-            bool(plan["quick"]),
-            plan["occasion"],
-            plan["engine"],
-            plan.get("traces"),
-        )
+        seed, quick = int(plan["seed"]), bool(plan["quick"])
+        chosen = plan["runtime"], plan["middle"], seed, quick, plan["occasion"], plan["engine"], plan.get("traces")
+        choices = Choices(*chosen)
         policies = _policies(plan, provenance_of(folder), verified)
         requested = scenario_again(folder, plan)
         if plan["topology"].get("file") and not any(map(_may_make_topology, requested)):
@@ -279,8 +273,7 @@ def _names_as_here(commit: str) -> bool:
     """Whether a commit names runs by this checkout's rule."""
     for places in RULE_OF_NAMES:
         here = (paths.CHECKOUT / places[0]).read_bytes()
-        there = next((text for place in places if (text := _git("show", f"{commit}:{place}")) is not None), b"")
-        if _rule_in(here) != _rule_in(there):
+        if _rule_in(here) != _rule_in(_text_at(commit, *places)[1] or b""):
             return False
     return True
 
@@ -313,7 +306,7 @@ def _check_scenario(folder: Path, plan: Plan, commit: str, verified: Verificatio
     name, file = str(plan["scenario"]), folder / "scenario.yaml"
     if is_cell(folder) or not file.is_file():
         return
-    place, there = _scenario_of(commit, name)
+    place, there = _text_at(commit, *_places_of(name))
     if there is None:
         verified.unchecked.add_message(
             "commit.no-such-scenario", f"commit: {_short(commit)} has no {place}: it is the user's own, or a table's"
@@ -333,13 +326,14 @@ def _check_scenario(folder: Path, plan: Plan, commit: str, verified: Verificatio
             )
 
 
-def _scenario_of(commit: str, name: str) -> tuple[str, bytes | None]:
-    """The place of a scenario in a commit, and its text there; None if it has none of the name."""
-    here = f"scenarios/{name}.yaml"
-    for place in (here, f"scenarios/{LINKS}/{name}.yaml"):
-        if (text := _git("show", f"{commit}:{place}")) is not None:
-            return place, text
-    return here, None
+def _places_of(scenario: str) -> tuple[str, ...]:
+    return f"scenarios/{scenario}.yaml", f"scenarios/{LINKS}/{scenario}.yaml"
+
+
+def _text_at(commit: str, *places: str) -> tuple[str, bytes | None]:
+    """The first of these places that a commit has, and the text there; the first one and None if it has none."""
+    found = ((place, text) for place in places if (text := _git("show", f"{commit}:{place}")) is not None)
+    return next(found, (places[0], None))
 
 
 def check_table(folder: Path, recorded: Mapping[str, Any], verified: Verification) -> None:
@@ -350,11 +344,8 @@ def check_table(folder: Path, recorded: Mapping[str, Any], verified: Verificatio
         return
     document = read_json(folder / "table.json")
     name = str(document["name"])
-    if document["columns"] == [COLUMN]:
-        place, there = _scenario_of(commit, name)
-    else:
-        place = f"scenarios/tables/{name}.yaml"
-        there = _git("show", f"{commit}:{place}")
+    places = _places_of(name) if document["columns"] == [COLUMN] else (f"scenarios/tables/{name}.yaml",)
+    place, there = _text_at(commit, *places)
     if there is None:
         verified.unchecked.add_message("commit.no-such-table", f"commit: {_short(commit)} has no {place}: the user's")
         return
@@ -384,29 +375,24 @@ def may_be_ours(recorded: Mapping[str, Any], sources: Sequence[str]) -> bool:
     return bool(commit) and _git("diff", "--quiet", commit, "--", *sources, ":!*_test.go") is not None
 
 
-def _here() -> tuple[str, bool]:
-    """This checkout's commit, "" where git knows none, and whether it has changes that are not committed."""
-    return (_git("rev-parse", "HEAD") or b"").decode().strip(), bool(_git("status", "--porcelain"))
+def here() -> dict[str, Any]:
+    """This checkout's commit, "" where git knows none, as a result's provenance has it."""
+    commit = (_git("rev-parse", "HEAD") or b"").decode().strip()
+    return {"commit": commit, "uncommitted_changes": bool(_git("status", "--porcelain"))}
 
 
 def made_here(recorded: Mapping[str, Any]) -> bool:
     """Whether the recorded commit is this checkout's, and neither has changes that are not committed."""
     commit = commit_of(recorded)
-    return bool(commit) and not recorded.get("uncommitted_changes") and (commit, False) == _here()
-
-
-def here() -> str:
-    """This checkout's commit in words."""
-    commit, has_changes = _here()
-    changed = " with changes that are not committed" if has_changes else ""
-    return f"commit {_short(commit)}{changed}" if commit else "of no commit that git knows"
+    same = {"commit": commit, "uncommitted_changes": False}
+    return bool(commit) and not recorded.get("uncommitted_changes") and here() == same
 
 
 def told_of(recorded: Mapping[str, Any]) -> str:
-    """The recorded commit in words."""
+    """The recorded commit, or that of this checkout, in words."""
     commit = commit_of(recorded)
     changed = " with changes that were not committed" if recorded.get("uncommitted_changes") else ""
-    return f"commit {_short(commit)}{changed}" if commit else "a commit that is not recorded"
+    return f"commit {_short(commit)}{changed}" if commit else "an unknown commit"
 
 
 def _short(commit: str) -> str:
@@ -420,8 +406,8 @@ PLACES_OF_THE_SCHEMA = ("testbed/engines/provenance.py", "testbed/runner/provena
 @cache
 def _schema_at(commit: str) -> int:
     """The schema of result folders that a commit's sources write; 1 where that is not known."""
-    texts = [_git("show", f"{commit}:{place}") for place in PLACES_OF_THE_SCHEMA] if commit else []
-    found = re.search(rb"^SCHEMA = (\d+)$", b"\n".join(text for text in texts if text), re.MULTILINE)
+    text = _text_at(commit, *PLACES_OF_THE_SCHEMA)[1] if commit else None
+    found = re.search(rb"^SCHEMA = (\d+)$", text or b"", re.MULTILINE)
     return int(found[1]) if found else 1
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -182,18 +181,8 @@ class _MadeAgain:
             self._file("windows.csv", lambda path: write_windows_csv(reader, sessions, path))
         if readings is not None:
             self._file("links.csv", lambda path: calibration.write_csv(readings, path))
-        if (self.folder / "events.csv").is_file():
-            self._events()
-        else:
-            self._lacks("events.csv")
-
-    def _events(self) -> None:
-        with (self.folder / "events.csv").open(newline="", encoding="utf-8") as file:
-            there = list(csv.reader(file))[1:]
-        again = timeline.rows_of(self.folder / "telemetry.lp")
-        self.verified.differences.extend(
-            text_differences("events.csv", "\n".join(map(str, there)), "\n".join(map(str, again)))
-        )
+        rows = timeline.rows_of(self.folder / "telemetry.lp")
+        self._file("events.csv", lambda path: timeline.write_csv(rows, path))
 
     def _lines(self, reader: FromFile, again: Verdict) -> None:
         events = reader.events()

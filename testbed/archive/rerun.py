@@ -81,7 +81,7 @@ def _why_not(plan: Plan, recorded: dict[str, Any]) -> Message | None:
 
 
 def _tell(both: Repetition, run: Run, engine: Engine, recorded: dict[str, Any], verified: Verification) -> None:
-    here = provenance_check.here()
+    here = provenance_check.told_of(provenance_check.here())
     before, after = both.runs
     for name in both.differing:
         if name not in before:

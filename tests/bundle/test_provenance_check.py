@@ -77,7 +77,7 @@ def test_what_can_not_be_checked_is_told(tmp_path: Path, recorded: dict[str, Any
 def test_a_result_is_of_this_checkout_by_its_whole_commit(
     monkeypatch: pytest.MonkeyPatch, recorded: dict[str, Any], changed: bool, is_here: bool
 ) -> None:
-    monkeypatch.setattr(provenance_check, "_here", lambda: (HEAD, changed))
+    monkeypatch.setattr(provenance_check, "here", lambda: {"commit": HEAD, "uncommitted_changes": changed})
     assert provenance_check.made_here(recorded) is is_here
 
 

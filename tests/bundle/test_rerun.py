@@ -89,7 +89,14 @@ def test_bytes_of_another_commit_are_refused_with_both_commits(copy: Path, monke
     recorded = {**json.loads(path.read_text()), "commit": "f" * 40, "uncommitted_changes": False}
     path.write_text(json.dumps(recorded))
     found = verify_folder(copy, rerun=True).differences
-    assert Saying("rerun.other-checkout", made_by="commit ffffffffffff", here=provenance_check.here()) in found
+    assert (
+        Saying(
+            "rerun.other-checkout",
+            made_by="commit ffffffffffff",
+            here=provenance_check.told_of(provenance_check.here()),
+        )
+        in found
+    )
 
 
 def test_real_packets_have_no_rerun(tmp_path: Path) -> None:
