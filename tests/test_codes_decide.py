@@ -19,7 +19,7 @@ from testbed.judge.checks.result import Trust, Verdict
 from testbed.judge.verify import Difference, differences
 from testbed.message import Message
 from testbed.runtime.interrupts import Interrupted
-from testbed.study.job import when_free
+from testbed.study.cell import when_free
 from testbed.study.record import finished
 from tests.golden import sentences
 

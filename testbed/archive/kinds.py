@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,17 +19,19 @@ from testbed.errors import BadInput, TestbedError
 from testbed.judge.status import Status
 from testbed.judge.verify import Difference, read_verdict
 from testbed.message import Messages
+from testbed.results.report import style
 from testbed.runtime.progress import Progress
-from testbed.study import ledger, old
+from testbed.study import ledger
 from testbed.study import verify as study
 from testbed.study.pool import side_by_side
 from testbed.study.verify import Verification, VerifyRequest
 
-Kind = Literal["run"] | old.Kind
+Kind = Literal["run", "table", "sweep", "comparison", "cross-check", "repetitions", "claims"]
 Runs = Mapping[Path, Verification]
 """The single runs in result folders, judged again."""
 
-_MARKS: tuple[tuple[str, Kind], ...] = (("plan.json", "run"), *old.MARKS)
+PAPER = "paper"
+"""Folder of plots for a paper."""
 
 
 def kind_of(folder: Path) -> Kind:
@@ -37,13 +40,10 @@ def kind_of(folder: Path) -> Kind:
         raise BadInput("result.no-folder", f"{folder}: there is no such result folder")
     if (kind := ledger.kind_of(folder)) in study.MODULES:
         return cast("Kind", kind)
-    for file, mark in _MARKS:
-        if (folder / file).is_file():
-            return mark
-    raise BadInput(
-        "result.not-a-result",
-        f"{folder}: is not a result folder: it has none of {', '.join((ledger.STUDY, *(file for file, _ in _MARKS)))}",
-    )
+    if (folder / "plan.json").is_file():
+        return "run"
+    names = ", ".join((ledger.STUDY, "plan.json", *ledger.OLD_MARKS))
+    raise BadInput("result.not-a-result", f"{folder}: is not a result folder: it has none of {names}")
 
 
 def runs_in(folder: Path) -> Iterator[Path]:
@@ -65,7 +65,8 @@ def verify_folders(folders: Sequence[Path], *, rerun: bool = False, trust_code: 
     Raises BadInput where a file is missing or broken, and where a link leads out of a folder.
     """
     with confine.to_results(*folders, trust_code=trust_code):
-        kinds = [kind_of(folder) for folder in folders]
+        for folder in folders:
+            kind_of(folder)  # bad input ends here
         every = list(dict.fromkeys(run for folder in folders for run in runs_in(folder)))
         runs = [run for run in every if not _broken(run)]
         if rerun:
@@ -79,7 +80,7 @@ def verify_folders(folders: Sequence[Path], *, rerun: bool = False, trust_code: 
             lambda share, verified, _: found.update(zip(share, verified, strict=True)),
             width=width,
         )
-        return [_VERIFY[kind](folder, found, rerun) for kind, folder in zip(kinds, folders, strict=True)]
+        return [_verified(folder, found, rerun) for folder in folders]
 
 
 FEW = 3
@@ -131,7 +132,9 @@ def _provenance(folder: Path) -> dict[str, object]:
     return provenance_check.provenance_of(folder) or next((one for one in runs if one), {})
 
 
-def _run(folder: Path, runs: Runs, _: bool) -> Verification:
+def _verified(folder: Path, runs: Runs, rerun: bool) -> Verification:
+    if kind_of(folder) != "run":
+        return _study(folder, runs, rerun)
     if folder not in runs:
         broken = read_verdict(folder).broken
         raise BadInput("verify.no-verdict", f"{folder}: there is no verdict to verify: the run broke down: {broken}")
@@ -141,15 +144,15 @@ def _run(folder: Path, runs: Runs, _: bool) -> Verification:
 
 
 def _take_runs(verified: Verification, folder: Path, runs: Runs) -> None:
-    """Verifications of the single runs in a folder."""
+    """Verifications of the single runs in a folder; it may keep none."""
     there = list(runs_in(folder))
-    if not there:
-        return  # it keeps none
-    for run in there:
-        if run in runs:
-            verified.take(runs[run], str(run.relative_to(folder)))
     again = [run for run in there if run in runs]
-    verified.notes.add_message("verify.runs-judged-again", f"{len(again)} runs were judged again, all else from them")
+    for run in again:
+        verified.take(runs[run], str(run.relative_to(folder)))
+    if there:
+        verified.notes.add_message(
+            "verify.runs-judged-again", f"{len(again)} runs were judged again, all else from them"
+        )
     if len(again) < len(there):
         verified.notes.add_message(
             "verify.runs-broke-down", f"{len(there) - len(again)} runs broke down, and were not judged"
@@ -179,6 +182,21 @@ def _study(folder: Path, runs: Runs, rerun: bool) -> Verification:
     return _of_its_time(verified, folder)
 
 
+def _take_studies(verified: Verification, parts: Sequence[tuple[str, Path]], runs: Runs, rerun: bool) -> None:
+    """Verifications of the studies, and single runs, in a study."""
+    for name, part in parts:
+        if kind_of(part) == "run" and part not in runs:
+            verified.notes.add_message("verify.part-broke-down", f"{name}: broke down: nothing of it was judged")
+            continue
+        try:
+            verified.take(_verified(part, runs, rerun), name)
+        except TestbedError as error:
+            verified.differences.append(error.said.at(name))
+    verified.notes.add_message(
+        "verify.parts-judged-again", f"{len(parts)} runs, tables and sweeps were judged again, and all else from them"
+    )
+
+
 def drawn_again(folder: Path, place: Path) -> None:
     """The page and plots of a folder in ``place``, from the folder's own data.
 
@@ -192,19 +210,13 @@ def drawn_again(folder: Path, place: Path) -> None:
             study.draw(folder, place)
 
 
-def _take_studies(verified: Verification, parts: Sequence[tuple[str, Path]], runs: Runs, rerun: bool) -> None:
-    """Verifications of the studies, and single runs, in a study."""
-    for name, part in parts:
-        if kind_of(part) == "run" and part not in runs:
-            verified.notes.add_message("verify.part-broke-down", f"{name}: broke down: nothing of it was judged")
-            continue
-        try:
-            verified.take(_VERIFY[kind_of(part)](part, runs, rerun), name)
-        except TestbedError as error:
-            verified.differences.append(error.said.at(name))
-    verified.notes.add_message(
-        "verify.parts-judged-again", f"{len(parts)} runs, tables and sweeps were judged again, and all else from them"
-    )
-
-
-_VERIFY = {"run": _run, **dict.fromkeys(study.MODULES, _study)}
+def export_for_paper(folder: Path) -> list[Path]:
+    """Draw a result folder's plots as a paper prints them, as wide as a column: ``paper/<plot>.pdf``, and the points of
+    each as CSV. Returns their paths, none where the folder has no plot."""
+    with tempfile.TemporaryDirectory(prefix="ncp-paper-") as place, style.for_paper():
+        again = Path(place, folder.resolve().name)
+        drawn_again(folder, again)
+        made = sorted(path for path in (again / page.PLOTS).glob("*") if path.suffix in (".pdf", ".csv"))
+        if made:
+            (folder / PAPER).mkdir(exist_ok=True)
+        return [Path(shutil.copyfile(path, folder / PAPER / path.name)) for path in made]

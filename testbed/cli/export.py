@@ -35,7 +35,7 @@ def export(
 
 
 def _export(folders: Sequence[Path], requested: Collection[str]) -> None:
-    from testbed.archive import paper
+    from testbed.archive.kinds import export_for_paper
     from testbed.interchange.traces import agree, parquet, pcapng, qvis, xplot
 
     differs = False
@@ -57,7 +57,7 @@ def _export(folders: Sequence[Path], requested: Collection[str]) -> None:
         "pcapng": pcapng.export,
         "xplot": xplot.export,
         "qvis": qvis.export,
-        "plots": paper.export,
+        "plots": export_for_paper,
     }
     chosen = [name for name in forms if not requested or name in requested]
     for folder, name in product(folders, chosen):

@@ -1,33 +1,38 @@
-"""The cells of a study: what is run, planned once."""
+"""The cells of a study: what is run, planned once; an attempt at one, and how a run of a scenario is carried out."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from typing_extensions import Self
 
 from testbed import engines, traffic
-from testbed.engines import Engine, Options, Programs, provenance
-from testbed.errors import BadInput, Unsupported
+from testbed.documents import read_json, write_json
+from testbed.engines import Engine, Options, Programs, Run, provenance
+from testbed.engines.judging import write_broken
+from testbed.errors import BadInput, CannotRun, RunFailed, TestbedError, Unsupported
 from testbed.judge.status import Status
 from testbed.machine import Need
 from testbed.plan.duration import expected_transfer_s
+from testbed.plan.engines import engine_of
 from testbed.plan.model import Middle, Plan, Runtime
 from testbed.planning.program import not_built
 from testbed.planning.resolve import Choices, with_new_id
-from testbed.runtime.progress import Progress, QuietProgress
+from testbed.runtime import lock
+from testbed.runtime.interrupts import Interrupted
+from testbed.runtime.progress import Progress, QuietProgress, Step
 from testbed.scenario.load import LoadedScenario
-from testbed.study import job
-from testbed.study.programs import build_missing
+from testbed.study.programs import OfCommit, build_missing
 from testbed.study.record import RunRecord, read_record, records_in
 
 CELLS = "cells"
+Found = TypeVar("Found")
 USUAL_S = 8.0
 """Cost of a cell of which nothing is known, until cells of this study give a better estimate."""
 
@@ -168,10 +173,11 @@ class ScenarioCell(Cell):
         plan = with_new_id(self.plan)
         self.engine.name_run(plan, self.programs)
         made = self.engine.run(plan, self.loaded, self.programs, QuietProgress(), study / self.folder)
-        job.carry_out(made, progress, self.machine_and_code)
-        job.note_code(made.folder, self.programs)
-        found = read_record(made.folder, study, self.id)
-        return found or RunRecord(cell=self.id, status=Status.MISSING)
+        carry_out(made, progress, self.machine_and_code)
+        file = made.folder / "provenance.json"
+        if isinstance(self.programs, OfCommit) and file.is_file():
+            write_json(file, {**read_json(file), "commit": self.programs.commit, "of_commit": True})
+        return read_record(made.folder, study, self.id) or RunRecord(cell=self.id, status=Status.MISSING)
 
     def earlier(self, study: Path, lines: Sequence[RunRecord]) -> list[RunRecord]:
         """Records by the folders of its runs, each with its line in the ledger if that has one."""
@@ -196,6 +202,85 @@ class ScenarioCell(Cell):
         if self.carrier is None:
             return plan
         return traffic.named(self.carrier).in_place_of_ncp(plan, self.congestion_control)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One attempt at a cell, of the study whose result folder is ``study``."""
+
+    cell: Cell
+    study: Path
+
+    def __str__(self) -> str:
+        return self.cell.label
+
+    def run(self, progress: Progress) -> RunRecord:
+        """The record; raises errors that end the study."""
+        try:
+            return self.cell.run(self.study, progress)
+        except Exception as error:
+            said = said_by(error)
+            if self.cell.ends_study or isinstance(error, Interrupted) or said["code"] in lock.BUSY_CODES:
+                raise
+            return RunRecord(cell=self.cell.id, status=Status.ERROR, **said)
+
+
+def said_by(error: Exception) -> dict[str, str]:
+    """An error's ``reason``, and the ``code`` that programs know it by: "" of errors of Python."""
+    if isinstance(error, TestbedError):
+        return {"code": error.code, "reason": error.message}
+    return {"code": "", "reason": f"{type(error).__name__}: {error}"}
+
+
+@dataclass(frozen=True)
+class Done:
+    """A job that is done, and the seconds that it took."""
+
+    job: Job
+    record: RunRecord
+    seconds: float
+
+
+def when_free(attempt: Callable[[], Found], describe: Callable[[str], object]) -> Found:
+    """Run an attempt once no other run has the machine; ``describe`` gets the name of the other run."""
+    while True:
+        try:
+            return attempt()
+        except CannotRun as error:
+            if error.code not in lock.BUSY_CODES:
+                raise
+        lock.wait_for_others(describe)
+
+
+def carry_out(run: Run, progress: Progress, machine_and_code: Mapping[str, Any] | None = None) -> None:
+    """Run to the verdict; that of a run that broke down has the reason. Waits while another run has the machine.
+    ``machine_and_code`` as :class:`ScenarioCell` has it.
+
+    Raises:
+        CannotRun: this machine can't make such runs at all.
+        TestbedError: it broke down and left no verdict.
+    """
+    if machine_and_code is not None and not engine_of(run.plan).kernel:
+        _without_pages(run, machine_and_code)
+        return
+    waiting = Step("waiting")
+    try:
+        when_free(run.execute, lambda name: progress.update(waiting, name))
+    except TestbedError as error:
+        of_the_machine = isinstance(error, CannotRun) and not isinstance(error, Unsupported)
+        if isinstance(error, Interrupted) or of_the_machine or not (run.folder / "verdict.json").exists():
+            raise
+
+
+def _without_pages(run: Run, machine_and_code: Mapping[str, Any]) -> None:
+    document: dict[str, Any] = {**machine_and_code, "run": provenance.of_plan(run.plan)}
+    try:
+        run.without_database(None)
+        document["simulation"] = read_json(run.folder / "sim.json")
+    except RunFailed as error:
+        write_broken(run.plan, run.folder, None, error, [])
+    document["run"] |= provenance.of_program(run.folder)
+    write_json(run.folder / "provenance.json", document)
 
 
 def refuse_if_none_can_be_made(cells: Sequence[Cell]) -> None:

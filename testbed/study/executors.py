@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import time
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,7 +12,7 @@ from functools import partial
 
 from testbed.engines import Engine
 from testbed.runtime.progress import Progress, QuietProgress
-from testbed.study.job import Done, Job
+from testbed.study.cell import Done, Job
 from testbed.study.ledger import PartMade
 from testbed.study.pool import Pool
 from testbed.study.record import RunRecord
@@ -62,7 +61,6 @@ class Local(Executor):
     """Runs on this machine: in this process where one goes at a time, else each in a process of its own."""
 
     def __init__(self) -> None:
-        self._waiting: deque[Job] = deque()
         self._pool = Pool[Job, RunRecord](partial(Job.run, progress=QuietProgress()))
 
     def slots(self, engine: Engine) -> int:
@@ -72,40 +70,39 @@ class Local(Executor):
     def submit(self, job: Job, *, first: bool = False) -> None:
         """Wait for its turn."""
         if first:
-            self._waiting.appendleft(job)
+            self._pool.waiting.appendleft(job)
         else:
-            self._waiting.append(job)
+            self._pool.waiting.append(job)
 
     def wait(self, timeout_s: float) -> Iterator[Done]:
         """One that runs in this process is done then, whatever the time."""
+        waiting = self._pool.waiting
         if self._is_next_in_process():
-            job, begun_s = self._waiting.popleft(), time.monotonic()
+            job, begun_s = waiting.popleft(), time.monotonic()
             yield Done(job, job.run(self.progress), time.monotonic() - begun_s)
             return
-        while self._waiting and len(self._pool) < self.slots(self._waiting[0].cell.engine):
-            self._pool.start(self._waiting.popleft())
-        for found in self._pool.wait(timeout_s):
+        for found in self._pool.wait(self.slots(waiting[0].cell.engine) if waiting else 0, timeout_s):
             yield Done(*found)
 
     def left(self) -> int:
         """Jobs that wait, and those that run."""
-        return len(self._waiting) + len(self._pool)
+        return len(self._pool)
 
     def running(self) -> dict[str, float]:
         """The running jobs; the next one, where it runs in this process."""
         if self._is_next_in_process():
-            return {self._waiting[0].cell.label: 0.0}
+            return {self._pool.waiting[0].cell.label: 0.0}
         return {job.cell.label: seconds for job, seconds in self._pool.running().items()}
 
     def close(self) -> None:
         """End the processes."""
-        self._waiting.clear()
         self._pool.end()
 
     def _is_next_in_process(self) -> bool:
-        return not len(self._pool) and bool(
-            self._waiting and (len(self._waiting) == 1 or self.slots(self._waiting[0].cell.engine) == 1)
-        )
+        waiting = self._pool.waiting
+        if not waiting or len(self._pool) > len(waiting):
+            return False
+        return len(waiting) == 1 or self.slots(waiting[0].cell.engine) == 1
 
 
 class Part(Local):

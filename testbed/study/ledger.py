@@ -21,10 +21,22 @@ from testbed.message import Message
 from testbed.planning.resolve import new_run_id
 from testbed.results import make_latest
 from testbed.runtime.progress import Progress
-from testbed.study import old
 from testbed.study.record import RunRecord, read_record
 
 STUDY, LEDGER = "study.json", "runs.jsonl"
+SWEEP_REQUEST = "asked.json"
+OLD_REQUESTS = ("matrix.json", SWEEP_REQUEST, "all.json", "repeatable.json")
+"""Documents of what was requested, before there was ``study.json``. Such studies are read, verified and compared, and
+not resumed."""
+OLD_MARKS = {
+    "matrix.json": "table",
+    "sweep.yaml": "sweep",
+    "compare.json": "comparison",
+    "cross-check.json": "cross-check",
+    "hashes.json": "repetitions",
+    "claims.json": "claims",
+}
+"""Documents by which the kind of such a study is known."""
 NOT_IN_FOLDERS = {"sha256", "took_s"}
 """Keys of a line that are not in its run's folder."""
 SCHEMA: Literal[1] = 1
@@ -86,16 +98,19 @@ def write_study(folder: Path, kind: str, identity: Mapping[str, Any], **beside: 
 
 def request_of(folder: Path) -> dict[str, Any]:
     """The request of a study, by its ``study.json`` or an older document; BadInput where it has none."""
-    if not (folder / STUDY).is_file():
-        return old.request_of(folder)
-    document = read_json(folder / STUDY)
+    name = next((name for name in (STUDY, *OLD_REQUESTS) if (folder / name).is_file()), STUDY)
+    document = read_json(folder / name)
+    if name != STUDY:
+        return document
     return {**document["identity"], **{k: v for k, v in document.items() if k not in ("schema", "kind", "identity")}}
 
 
 def kind_of(folder: Path) -> str:
     """The kind of a result folder's study, by its ``study.json`` or the documents of earlier versions; "" where neither
     has it."""
-    return str(read_json(folder / STUDY).get("kind")) if (folder / STUDY).is_file() else old.kind_of(folder)
+    if (folder / STUDY).is_file():
+        return str(read_json(folder / STUDY).get("kind"))
+    return next((kind for name, kind in OLD_MARKS.items() if (folder / name).is_file()), "")
 
 
 def differences_of(folder: Path) -> Iterator[Message]:
@@ -128,7 +143,12 @@ def _resume(base: Path, request: Mapping[str, Any], resume: str) -> Path:
         )
     folder = (base / resume).resolve()
     if not (folder / STUDY).is_file():
-        old.refuse_to_resume(folder, resume)
+        if older := [name for name in OLD_REQUESTS if (folder / name).is_file()]:
+            raise BadInput(
+                "resume.older-version",
+                f"--resume {resume}: {folder} was made by an earlier version, which has {older[0]} and no study.json: "
+                "it can be verified, and not resumed; start a new one",
+            )
         raise BadInput(
             "resume.no-such-result",
             f"--resume {resume}: {folder} is not a result folder of {base.name}: it has no {STUDY}",

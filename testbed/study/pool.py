@@ -89,25 +89,25 @@ class Child(Generic[Found]):
 
 
 class Pool(Generic[Job, Found]):
-    """Jobs in progress; ``do`` is called with each, and must be picklable. ``ProcessPoolExecutor`` can't interrupt one
-    process, and breaks when one dies."""
+    """Jobs that wait or are in progress; ``do`` is called with each, and must be picklable. ``ProcessPoolExecutor``
+    can't interrupt one process, and breaks when one dies."""
 
-    def __init__(self, do: Callable[[Job], Found]) -> None:
-        self.do = do
+    def __init__(self, do: Callable[[Job], Found], jobs: Iterable[Job] = ()) -> None:
+        self.do, self.waiting = do, deque(jobs)
         self._running: dict[Connection, tuple[Job, Child[Found]]] = {}
 
     def __len__(self) -> int:
-        """The number of jobs in progress."""
-        return len(self._running)
+        """The number of jobs that are not done."""
+        return len(self.waiting) + len(self._running)
 
-    def start(self, job: Job) -> None:
-        """Begin a job."""
-        child = Child(job, self.do, job)
-        self._running[child.pipe] = job, child
-        child.start()
-
-    def wait(self, timeout_s: float) -> Iterator[tuple[Job, Found, float]]:
-        """Jobs that are done, with their results and seconds; raises the error of a job."""
+    def wait(self, width: int, timeout_s: float) -> Iterator[tuple[Job, Found, float]]:
+        """Begin jobs, in order, until ``width`` are in progress; jobs that are done, with their results and seconds.
+        Raises the error of a job."""
+        while self.waiting and len(self._running) < width:
+            job = self.waiting.popleft()
+            child = Child(job, self.do, job)
+            self._running[child.pipe] = job, child
+            child.start()
         for ready in wait(list(self._running), timeout_s):
             job, child = self._running.pop(ready)  # type: ignore[call-overload]
             yield job, child.found(), time.monotonic() - child.begun_s
@@ -118,7 +118,8 @@ class Pool(Generic[Job, Found]):
         return {job: now_s - child.begun_s for job, child in self._running.values()}
 
     def end(self) -> None:
-        """Interrupt all jobs, and wait until they have ended what they started."""
+        """Begin no more, interrupt all jobs, and wait until they have ended what they started."""
+        self.waiting.clear()
         with uninterruptible():
             for _, child in self._running.values():
                 child.interrupt()
@@ -134,19 +135,16 @@ def side_by_side(
 
     A width of one uses this process. An error of a job, and Ctrl-C, end all others and are raised.
     """
-    waiting = deque(jobs)
-    if min(width, len(waiting)) <= 1:
-        for job in waiting:
+    pool = Pool[Job, Found](do, jobs)
+    if min(width, len(pool)) <= 1:
+        for job in pool.waiting:
             begun_s = time.monotonic()
             done(job, do(job), time.monotonic() - begun_s)
         return
-    pool = Pool[Job, Found](do)
     with interruptible():
         try:
-            while waiting or len(pool):
-                while waiting and len(pool) < width:
-                    pool.start(waiting.popleft())
-                for one in pool.wait(LOOK_S):
+            while len(pool):
+                for one in pool.wait(width, LOOK_S):
                     done(*one)
         finally:
             pool.end()

@@ -3,8 +3,9 @@ of the ledger, and one progress line for all."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,10 @@ from testbed.judge.checks.result import Verdict
 from testbed.judge.status import Status
 from testbed.runtime.interrupts import interruptible
 from testbed.runtime.progress import Ended, Progress, SoFar, Step
-from testbed.study.cell import Cell
+from testbed.study.cell import Cell, Done, Job
 from testbed.study.executors import Executor, Local, chosen
-from testbed.study.job import Done, Job
 from testbed.study.ledger import LEDGER, Ledger, begin, kept_when_stopped
-from testbed.study.record import RunRecord
-from testbed.study.result import CellResult, result_of
+from testbed.study.record import CellResult, RunRecord, result_of
 
 ATTEMPTS = 3
 """Most attempts at a run before it stays untrusted."""
@@ -119,35 +118,29 @@ def run_cells(
             executor.close()
 
 
+@dataclass
 class _Study:
     """The cells of a study while they are run."""
 
-    def __init__(
-        self,
-        cells: Sequence[Cell],
-        folder: Path,
-        ledger: Ledger,
-        executor: Executor,
-        describe: Describe,
-        each: Each | None,
-    ) -> None:
-        self.cells, self.folder, self.ledger, self.executor = cells, folder, ledger, executor
-        self.describe, self.each, self.progress = describe, each, executor.progress
-        self.records = self._earlier()
-        self.attempts: dict[str, int] = {}
-        """Attempts of this command, by cell."""
-        self.results: dict[str, CellResult] = {}
-        self.ended = 0
-        self.slots: dict[str, int] = {}
-        """The number of parallel cells of its kind, by cell."""
-        self.left_s = 0.0
-        """Expected seconds of the cells that are left, kept up to date: adding up thousands at each end takes long."""
-        self.paces: list[tuple[float, float]] = []
-        """Seconds taken and expected."""
-        self.step = Step("runs")
+    cells: Sequence[Cell]
+    folder: Path
+    ledger: Ledger
+    executor: Executor
+    describe: Describe
+    each: Each | None
+    records: dict[str, list[RunRecord]] = field(default_factory=dict)
+    attempts: Counter[str] = field(default_factory=Counter)
+    """Attempts of this command, by cell."""
+    results: dict[str, CellResult] = field(default_factory=dict)
+    left_s: float = 0.0
+    """Expected seconds of the cells that are left, kept up to date: adding up thousands at each end takes long."""
+    paces: list[tuple[float, float]] = field(default_factory=list)
+    """Seconds taken and expected."""
+    step: Step = field(default_factory=lambda: Step("runs"))
 
     def run(self) -> dict[str, CellResult]:
         """Cells of engines with most slots first: in virtual time, as many as there are cores; then the others."""
+        self.records = self._earlier()
         earlier = {cell.id: self._result(cell) for cell in self.cells}
         again = {
             cell.id: cell
@@ -167,14 +160,16 @@ class _Study:
                 todo.append(cell)
                 if found and self.each:
                     self.each(found)
-        self.slots = {cell.id: self.executor.slots(cell.engine) for cell in todo}
         self.left_s = sum(map(self._share_s, todo))
-        for slots in sorted(set(self.slots.values()), reverse=True):
-            self._run_group([cell for cell in todo if self.slots[cell.id] == slots])
+        groups: dict[int, list[Cell]] = {}
+        for cell in todo:
+            groups.setdefault(self.executor.slots(cell.engine), []).append(cell)
+        for slots in sorted(groups, reverse=True):
+            self._run_group(groups[slots])
         self.executor.check_complete()
         if todo:
             taken_s = self.step.elapsed_s
-            self.progress.say(f"  {len(todo)} runs in {taken_s:.1f} s, {taken_s / len(todo):.2f} s each")
+            self.executor.progress.say(f"  {len(todo)} runs in {taken_s:.1f} s, {taken_s / len(todo):.2f} s each")
         return {cell.id: self.results[cell.id] for cell in self.cells}
 
     def _run_group(self, cells: Sequence[Cell]) -> None:
@@ -182,15 +177,14 @@ class _Study:
         for cell in cells:
             self.executor.submit(Job(cell, self.folder))
         while self.executor.left():
-            running, where = self.executor.running(), self.executor.where()
-            self.progress.runs_on(self.step, running, where, self._so_far())
+            self.executor.progress.runs_on(self.step, self.executor.running(), self.executor.where(), self._so_far())
             for done in self.executor.wait(LOOK_S):
                 self._arrived(done)
 
     def _arrived(self, done: Done) -> None:
         cell, record = done.job.cell, done.record.model_copy(update={"took_s": round(done.seconds, 1)})
         self.ledger.append([record])
-        self.attempts[cell.id] = self.attempts.get(cell.id, 0) + 1
+        self.attempts[cell.id] += 1
         before = [earlier for earlier in self.records.get(cell.id, []) if earlier.run != record.run]
         self.records[cell.id] = [*before, record]
         self.paces.append((done.seconds, cell.expected_s))
@@ -204,8 +198,7 @@ class _Study:
 
     def _settle(self, cell: Cell, found: CellResult, *, kept: bool) -> None:
         self.results[cell.id] = found
-        self.ended += 1
-        self.progress.run_ended(Ended(cell.label, found.status, self.describe(found), kept), self._so_far())
+        self.executor.progress.run_ended(Ended(cell.label, found.status, self.describe(found), kept), self._so_far())
         if self.each:
             self.each(found)
 
@@ -224,15 +217,15 @@ class _Study:
         return {cell: records for cell, records in found.items() if records}
 
     def _share_s(self, cell: Cell) -> float:
-        return cell.expected_s / self.slots[cell.id]
+        return cell.expected_s / self.executor.slots(cell.engine)
 
     def _say_what_is_kept(self, kept: int, again: Sequence[Cell]) -> None:
         if kept:
-            self.progress.say(f"  {kept} of {len(self.cells)} runs are finished already, and kept")
+            self.executor.progress.say(f"  {kept} of {len(self.cells)} runs are finished already, and kept")
         if again:
             names = ", ".join(cell.label for cell in again[:NAMED])
             more = f" and {len(again) - NAMED} more" if len(again) > NAMED else ""
-            self.progress.say(
+            self.executor.progress.say(
                 f"  {len(again)} of {len(self.cells)} can't be trusted or broke down; made again: {names}{more}"
             )
 
@@ -240,4 +233,4 @@ class _Study:
         """A line with the time left, by the duration of the last cells."""
         taken, expected = (sum(pace[i] for pace in self.paces[-RECENT:]) for i in (0, 1))
         pace = taken / expected if expected else 1.0
-        return SoFar(self.ended, len(self.cells), pace * self.left_s)
+        return SoFar(len(self.results), len(self.cells), pace * self.left_s)

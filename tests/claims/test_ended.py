@@ -16,8 +16,7 @@ from testbed.exit_codes import Exit
 from testbed.runtime import lock
 from testbed.runtime.interrupts import Interrupted
 from testbed.runtime.progress import Progress
-from testbed.study.cell import Cell
-from testbed.study.job import Job
+from testbed.study.cell import Cell, Job
 from testbed.study.kinds import claims
 from testbed.study.kinds.claims import Parts, Request
 from testbed.study.kinds.claims_file import Claims, QuickRun, RunSpec

@@ -16,7 +16,7 @@ from testbed.study.checks.claims import Judged, Made
 from testbed.study.kinds.claims_file import Claim, Xfail
 from testbed.study.kinds.table_file import KEPT_AS
 from testbed.study.kinds.table_result import Place, Spread, missing, outcomes_of
-from testbed.study.result import CellResult
+from testbed.study.record import CellResult
 from tests.tables.cells import cell_result
 from tests.tables.small_table import SMALL
 

@@ -14,10 +14,10 @@ from distributed import Security
 
 from testbed import engines
 from testbed.errors import CannotRun, RunFailed
+from testbed.study.cell import Job
 from testbed.study.hosts import dask
 from testbed.study.hosts.cluster import CORE
 from testbed.study.hosts.transfer import Packed
-from testbed.study.job import Job
 from tests.cluster.ceiling import Stub
 from tests.cluster.conftest import Place
 from tests.cluster.loopback import UNSOUND, Loopback

@@ -168,7 +168,7 @@ def test_on_real_packets_a_late_run_is_made_again_and_counts_once(
             without_figures="",
         )
 
-    monkeypatch.setattr("testbed.study.job.carry_out", carry_out)
+    monkeypatch.setattr("testbed.study.cell.carry_out", carry_out)
     monkeypatch.setattr(ScenarioCell, "unsupported", "")
     monkeypatch.setattr("testbed.study.kinds.compare.read_run", read_run)
     request = TableRequest(1, runtime="process", engine="mininet")

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from matplotlib.figure import Figure
 
-from testbed.archive import paper
+from testbed.archive.kinds import export_for_paper
 from testbed.judge.checks.evidence import Evidence, agent_results
 from testbed.plan.read import read_plan
 from testbed.results.report import style, write_report
@@ -116,14 +116,14 @@ def test_what_has_no_name_is_no_point() -> None:
 
 
 def test_a_paper_gets_what_the_page_has_as_wide_as_a_column(folder: Path) -> None:
-    made = {path.name: path.read_bytes() for path in paper.export(folder)}
+    made = {path.name: path.read_bytes() for path in export_for_paper(folder)}
     assert {name.removesuffix(".pdf") for name in made if name.endswith(".pdf")} == PLOTS
     for name in PLOTS:
         assert made[f"{name}.csv"] == (folder / "plots" / f"{name}.csv").read_bytes()
         box = re.search(rb"/MediaBox \[ 0 0 ([\d.]+) [\d.]+ \]", made[f"{name}.pdf"])
         assert box
         assert float(box[1]) == pytest.approx(72 * style.COLUMN_INCHES)
-    assert {path.name: path.read_bytes() for path in paper.export(folder)} == made
+    assert {path.name: path.read_bytes() for path in export_for_paper(folder)} == made
     assert not style.on_paper()
     assert not list((folder / "plots").glob("*.pdf"))
 

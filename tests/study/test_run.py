@@ -15,8 +15,7 @@ from testbed.errors import BadInput, CannotRun
 from testbed.judge.status import Status
 from testbed.runtime import lock
 from testbed.runtime.progress import Progress
-from testbed.study.cell import Cell
-from testbed.study.job import when_free
+from testbed.study.cell import Cell, when_free
 from testbed.study.ledger import LEDGER, Ledger, begin, kept_when_stopped
 from testbed.study.record import RunRecord
 from testbed.study.run import run_cells

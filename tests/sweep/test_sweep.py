@@ -17,9 +17,8 @@ from testbed.study.kinds import sweep as sweeps
 from testbed.study.kinds.sweep import judge_law, of_the_law, read_parquet, write_csv, write_parquet
 from testbed.study.kinds.sweep_file import LawLine, LoadedSweep, load, planned
 from testbed.study.ledger import LEDGER, Ledger
-from testbed.study.record import RunRecord
+from testbed.study.record import CellResult, RunRecord
 from testbed.study.report.page import number_of
-from testbed.study.result import CellResult
 from testbed.study.run import run_cells
 from tests.said import places
 from tests.tables.cells import cell_result

@@ -8,8 +8,7 @@ from typing import Any
 
 from testbed.judge.status import Status
 from testbed.study.kinds.table_result import Place
-from testbed.study.record import RunRecord
-from testbed.study.result import CellResult
+from testbed.study.record import CellResult, RunRecord
 
 
 def cell_result(

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 from testbed.judge.status import Status
 from testbed.study.checks.table import TableCheck, judge_one
 from testbed.study.kinds.table_result import KnownValue, Place, RowSummary, Spread, missing
-from testbed.study.result import CellResult
+from testbed.study.record import CellResult
 from tests.said import all_codes
 from tests.tables.cells import cell_result
 

@@ -13,7 +13,7 @@ from testbed.study.cell import ScenarioCell
 from testbed.study.kinds.table import Selection, TableRequest, select
 from testbed.study.kinds.table_file import load
 from testbed.study.kinds.table_result import Place, read_cell
-from testbed.study.result import CellResult
+from testbed.study.record import CellResult
 
 POLICIES: Any = {
     name: {"name": name, "cap_packets": None, "initial": "W/n"}

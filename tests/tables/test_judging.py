@@ -29,8 +29,8 @@ from testbed.study.kinds.table_result import (
     summarise,
     write_csv,
 )
+from testbed.study.record import CellResult
 from testbed.study.report.page import filled_in, write_table
-from testbed.study.result import CellResult
 from tests.raises import raises
 from tests.tables.cells import cell_result
 

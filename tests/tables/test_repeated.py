@@ -16,7 +16,7 @@ from testbed.study.kinds import table as table_run
 from testbed.study.kinds.table import TableRequest, select, variant
 from testbed.study.kinds.table_file import first_run, repeated, scenario_of
 from testbed.study.kinds.table_result import Place, missing, read_table
-from testbed.study.result import CellResult
+from testbed.study.record import CellResult
 from testbed.study.verify import VerifyRequest, verify
 from tests.raises import raises
 from tests.said import Saying, all_codes, has

@@ -13,7 +13,7 @@ from testbed.study.checks import table as judging
 from testbed.study.checks.table import KnownCheck
 from testbed.study.kinds.table_file import Table
 from testbed.study.kinds.table_result import Place, missing
-from testbed.study.result import CellResult
+from testbed.study.record import CellResult
 from tests.said import Saying
 from tests.tables import results
 from tests.tables.results import BOUND, cell, checks, one

@@ -21,8 +21,7 @@ from testbed.study.kinds.table import TableRequest
 from testbed.study.kinds.table_file import KEPT_AS, load
 from testbed.study.kinds.table_result import in_table
 from testbed.study.ledger import LEDGER, Ledger, differences_of
-from testbed.study.record import RunRecord, read_record
-from testbed.study.result import result_of
+from testbed.study.record import RunRecord, read_record, result_of
 from testbed.study.run import run_cells, should_retry
 from tests.raises import raises
 from tests.tables.small_table import PROGRAMS, SMALL, matrix_of, write_run

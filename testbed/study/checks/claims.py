@@ -29,7 +29,7 @@ from testbed.study.checks.each_run import EachRunCheck
 from testbed.study.checks.table import TableCheck, cells_of, judge_one
 from testbed.study.kinds import table_file
 from testbed.study.kinds.table_result import read_table, results_of, summaries_of
-from testbed.study.result import CellResult
+from testbed.study.record import CellResult
 
 if TYPE_CHECKING:
     from testbed.study.kinds.claims_file import Claim

@@ -19,7 +19,7 @@ from testbed.judge.status import BEST_FIRST, Status, worst
 from testbed.message import Message
 from testbed.results.report import words
 from testbed.scenario.section import Section
-from testbed.study.result import CellResult, observations
+from testbed.study.record import CellResult, observations
 
 FigureName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_.-]{0,63}$")]
 

@@ -28,7 +28,7 @@ from testbed.scenario.section import Section
 from testbed.series.line import Line
 from testbed.study.checks.each_run import EachRunCheck, FigureName, OfFigure, judge_each_run
 from testbed.study.kinds.table_result import Place, RowSummary, Spread
-from testbed.study.result import CellResult
+from testbed.study.record import CellResult
 
 if TYPE_CHECKING:
     from testbed.study.kinds.table_file import Table

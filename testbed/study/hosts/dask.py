@@ -28,13 +28,12 @@ from testbed.errors import CannotRun, RunFailed
 from testbed.lab.host_links import HostLinks
 from testbed.plan.model import Middle
 from testbed.runtime.interrupts import uninterruptible
-from testbed.study.cell import Target
+from testbed.study.cell import Done, Job, Target
 from testbed.study.executors import Executor
 from testbed.study.hosts import cluster, worker
 from testbed.study.hosts.fitness import add_measurement, fingerprint, mismatches
 from testbed.study.hosts.transfer import Damaged, dumps, loads, unpack
 from testbed.study.hosts.worker import Answer, Failed
-from testbed.study.job import Done, Job
 from testbed.study.pool import InJob
 from testbed.study.record import RunRecord
 

@@ -27,11 +27,10 @@ from testbed.lab import host_links
 from testbed.machine.build import build_programs
 from testbed.plan.model import Middle
 from testbed.runtime.progress import QuietProgress
-from testbed.study.cell import Target
+from testbed.study.cell import Target, when_free
 from testbed.study.hosts.cluster import configure_dask
 from testbed.study.hosts.fitness import POSSIBLE, fingerprint
 from testbed.study.hosts.transfer import Packed, dumps, loads, pack
-from testbed.study.job import when_free
 from testbed.study.pool import Child, InJob
 
 if TYPE_CHECKING:

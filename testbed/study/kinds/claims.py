@@ -31,7 +31,7 @@ from testbed.runtime.progress import Progress, QuietProgress
 from testbed.scenario import load as scenarios
 from testbed.scenario.files import read
 from testbed.scenario.load import LoadedScenario
-from testbed.study.cell import Cell, ScenarioCell, ready
+from testbed.study.cell import Cell, ScenarioCell, ready, said_by
 from testbed.study.checks.claims import (
     SCHEMA,
     FalseAlarms,
@@ -45,7 +45,6 @@ from testbed.study.checks.claims import (
     verdict_of,
     write_csv,
 )
-from testbed.study.job import said_by
 from testbed.study.kinds import claims_file
 from testbed.study.kinds import sweep as sweep_run
 from testbed.study.kinds import sweep_file as sweeps
@@ -54,8 +53,8 @@ from testbed.study.kinds import table_file as tables
 from testbed.study.kinds.claims_file import Claims, RunSpec, Source
 from testbed.study.kinds.table_file import repeated
 from testbed.study.ledger import LEDGER, Ledger, is_plain_name
+from testbed.study.record import CellResult
 from testbed.study.report import page
-from testbed.study.result import CellResult
 from testbed.study.run import Begun, StudySpec, run_study
 from testbed.study.verify import Documents, Verification, VerifyRequest
 

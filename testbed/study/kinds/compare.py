@@ -31,9 +31,9 @@ from testbed.study.kinds.table import TableRequest, places_requested
 from testbed.study.kinds.table_result import read_table, results_of
 from testbed.study.ledger import kind_of
 from testbed.study.programs import OfCommit, programs
+from testbed.study.record import run_that_counts
 from testbed.study.report import page
 from testbed.study.report.text import words_of
-from testbed.study.result import run_that_counts
 from testbed.study.run import StudySpec, run_study
 from testbed.study.verify import Documents, Verification, VerifyRequest
 

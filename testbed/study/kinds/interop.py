@@ -26,8 +26,7 @@ from testbed.message import Message
 from testbed.plan.engines import DEFAULT
 from testbed.planning.resolve import Choices
 from testbed.runtime.progress import Progress, Step
-from testbed.study.cell import CELLS, Cell, ScenarioCell, ready
-from testbed.study.job import when_free
+from testbed.study.cell import CELLS, Cell, ScenarioCell, ready, when_free
 from testbed.study.record import RunRecord
 from testbed.study.report import page
 from testbed.study.run import StudySpec, run_study

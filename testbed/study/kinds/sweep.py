@@ -41,11 +41,9 @@ from testbed.study.cell import Cell, ready
 from testbed.study.checks.table import LEAST_POINTS, judge_runs, verdict_over
 from testbed.study.kinds.sweep_file import ALL_ARRIVED, LawLine, LoadedSweep, Sweep, load, planned
 from testbed.study.kinds.table_result import Place, in_table
-from testbed.study.ledger import LEDGER, STUDY, request_of, write_study
-from testbed.study.old import SWEEP_REQUEST
-from testbed.study.record import RunRecord
+from testbed.study.ledger import LEDGER, STUDY, SWEEP_REQUEST, request_of, write_study
+from testbed.study.record import CellResult, RunRecord
 from testbed.study.report import page
-from testbed.study.result import CellResult
 from testbed.study.run import Begun, StudySpec, run_cells, run_study
 from testbed.study.verify import Documents, Verification, VerifyRequest
 

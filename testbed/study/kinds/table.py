@@ -62,8 +62,8 @@ from testbed.study.kinds.table_result import (
     write_csv,
 )
 from testbed.study.ledger import request_of
+from testbed.study.record import CellResult
 from testbed.study.report import page, points
-from testbed.study.result import CellResult
 from testbed.study.run import Begun, StudySpec, run_study
 from testbed.study.verify import Documents, Verification, VerifyRequest
 

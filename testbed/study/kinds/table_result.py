@@ -19,8 +19,7 @@ from testbed.judge import intervals
 from testbed.judge.intervals import Interval
 from testbed.judge.status import Status, current
 from testbed.study.cell import folder_of
-from testbed.study.record import RunRecord, records_in
-from testbed.study.result import CellResult, observations, result_of
+from testbed.study.record import CellResult, RunRecord, observations, records_in, result_of
 
 if TYPE_CHECKING:
     from testbed.study.kinds.table_file import Known, Row, Table

@@ -23,8 +23,8 @@ from testbed.results.report.page_templates import on_page, page_templates, write
 from testbed.results.report.plot import Plot
 from testbed.study.hosts import effects, fitness
 from testbed.study.kinds.table_result import RowSummary, Spread, read_table, summaries_of
+from testbed.study.record import observations
 from testbed.study.report import plots
-from testbed.study.result import observations
 from testbed.traffic.interop.pairings import Pairing, loss_words
 
 if TYPE_CHECKING:  # what these need at run time would slow down every table
@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # what these need at run time would slow down every table
     from testbed.study.checks.claims import Judged
     from testbed.study.kinds.sweep import Row
     from testbed.study.kinds.sweep_file import LoadedSweep
-    from testbed.study.result import CellResult
+    from testbed.study.record import CellResult
 
 
 def _write(folder: Path, kind: str, drawn: Sequence[Plot], **values: Any) -> Path:
