@@ -148,6 +148,8 @@ class Host:
     real_packets: bool
     state: str = "new"
     """``new``, ``testing``, ``fit`` or ``unfit``."""
+    why: str = ""
+    """The reason why it is unfit."""
 
 
 @dataclass
@@ -175,8 +177,6 @@ class DaskExecutor(Executor):
         self.tasks: dict[Future, Task] = {}
         self.hosts: dict[str, Host] = {}
         """Hosts by address."""
-        self.unfit: dict[str, str] = {}
-        """Reasons by name."""
         self.lost_tests: Counter[str] = Counter()
         self.waiting_for, self.waiting_since_s, self.looked_s = "", 0.0, float("-inf")
         self.begun_s = time.monotonic()
@@ -281,8 +281,7 @@ class DaskExecutor(Executor):
         if any(host.state != "unfit" for host in self.hosts.values()):
             self.waiting_for = ""
         elif self.hosts:
-            why = sorted(self.unfit.items())
-            reasons = "\n".join(f"{name}: {reason}" for name, reason in why)
+            reasons = "\n".join(sorted(f"{host.name}: {host.why}" for host in self.hosts.values()))
             raise CannotRun(
                 "cluster.no-fit-host",
                 f"no host of the cluster is fit for this study\n{reasons}",
@@ -415,10 +414,9 @@ class DaskExecutor(Executor):
 
     def _judged(self, host: Host, why: Sequence[str], since: str = "") -> None:
         """Set the state of a host: fit, or left out."""
-        host.state = "unfit" if why else "fit"
+        host.state, host.why = ("unfit" if why else "fit"), "; ".join(why)
         if why:
-            self.unfit[host.name] = "; ".join(why)
-            self.progress.say(f"  {host.name} is left out{since}: {self.unfit[host.name]}")
+            self.progress.say(f"  {host.name} is left out{since}: {host.why}")
 
     def _record(self, host: Host, job: Job, answer: Answer) -> RunRecord | None:
         """Place the files of a job and return its record; returns None if it is queued again."""

@@ -33,11 +33,6 @@ class Effect:
         return self.p < LEVEL
 
 
-def runs_by_host(outcomes: Outcomes) -> dict[str, int]:
-    """Counts the runs of each host; empty for a table of one machine."""
-    return dict(sorted(Counter(found["host"] for found in outcomes if found.get("host")).items()))
-
-
 def effects(outcomes: Outcomes, figures: Sequence[str]) -> list[Effect]:
     """Test each figure with enough values, by Kruskal and Wallis, adjusted by Benjamini and Hochberg.
 
@@ -74,10 +69,10 @@ def _distances(outcomes: Outcomes, figure: str) -> Iterator[tuple[str, float]]:
 
 def describe(outcomes: Outcomes, figures: Sequence[str]) -> list[str]:
     """Sentences for the page; none for a table of one machine."""
-    runs = runs_by_host(outcomes)
+    runs = Counter(found["host"] for found in outcomes if found.get("host"))
     if not runs:
         return []
-    said = [f"Runs by host: {', '.join(f'{host} {count}' for host, count in runs.items())}."]
+    said = [f"Runs by host: {', '.join(f'{host} {count}' for host, count in sorted(runs.items()))}."]
     found = effects(outcomes, figures)
     for one in found:
         if one.shows:
