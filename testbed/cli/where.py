@@ -14,8 +14,7 @@ import typer
 
 from testbed.errors import BadInput
 from testbed.exit_codes import Exit
-from testbed.study.executors import Executor, Part, run_by
-from testbed.study.ledger import PartMade
+from testbed.study.executors import Executor, Part, PartMade, run_by
 
 ClusterOption = Annotated[
     str,

@@ -13,7 +13,6 @@ from functools import partial
 from testbed.engines import Engine
 from testbed.runtime.progress import Progress, QuietProgress
 from testbed.study.cell import Done, Job
-from testbed.study.ledger import PartMade
 from testbed.study.pool import Pool
 from testbed.study.record import RunRecord
 
@@ -103,6 +102,10 @@ class Local(Executor):
         if not waiting or len(self._pool) > len(waiting):
             return False
         return len(waiting) == 1 or self.slots(waiting[0].cell.engine) == 1
+
+
+class PartMade(Exception):
+    """One part of a study is made, by a process that knows of no other: there is nothing to judge here."""
 
 
 class Part(Local):

@@ -6,7 +6,6 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,7 +19,6 @@ from testbed.judge.verify import differences
 from testbed.message import Message
 from testbed.planning.resolve import new_run_id
 from testbed.results import make_latest
-from testbed.runtime.progress import Progress
 from testbed.study.record import RunRecord, read_record
 
 STUDY, LEDGER = "study.json", "runs.jsonl"
@@ -169,19 +167,3 @@ def _resume(base: Path, request: Mapping[str, Any], resume: str) -> Path:
 def _short(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) < 80 else text[:77] + "…"
-
-
-@contextmanager
-def kept_when_stopped(progress: Progress, how_to_resume: str) -> Iterator[None]:
-    """Keep the finished part of a study, whatever ends it early, and say how to resume."""
-    try:
-        yield
-    except PartMade:
-        raise
-    except BaseException:
-        progress.say(f"stopped; what is finished is kept. {how_to_resume}")
-        raise
-
-
-class PartMade(Exception):
-    """One part of a study is made, by a process that knows of no other: there is nothing to judge here."""

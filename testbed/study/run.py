@@ -15,8 +15,8 @@ from testbed.judge.status import Status
 from testbed.runtime.interrupts import interruptible
 from testbed.runtime.progress import Ended, Progress, SoFar, Step
 from testbed.study.cell import Cell, Done, Job
-from testbed.study.executors import Executor, Local, chosen
-from testbed.study.ledger import LEDGER, Ledger, begin, kept_when_stopped
+from testbed.study.executors import Executor, Local, PartMade, chosen
+from testbed.study.ledger import LEDGER, Ledger, begin
 from testbed.study.record import CellResult, RunRecord, result_of
 
 ATTEMPTS = 3
@@ -89,8 +89,14 @@ def run_study(
     progress.begun(spec.name, folder.name, engine, folder, len(spec.cells), spec.expected_s)
     how = f", {spec.how}" if spec.how else ""
     progress.say(f"{spec.name} {folder.name}: {len(spec.cells)} runs{how}, results in {folder}")
-    with kept_when_stopped(progress, f"To go on, {resume_by or f'add --resume {folder.name} to the same command'}"):
+    try:
         return run_cells(spec.cells, folder, progress, ledger=ledger, describe=describe, each=each)
+    except PartMade:
+        raise
+    except BaseException:
+        resume_by = resume_by or f"add --resume {folder.name} to the same command"
+        progress.say(f"stopped; what is finished is kept. To go on, {resume_by}")
+        raise
 
 
 def run_cells(
