@@ -38,8 +38,8 @@ def manifest(
     """
     values = {"memory": memory, "claim": claim, "image": image}
     for name, (pattern, expected) in RULES.items():
-        if not re.fullmatch(pattern, values[name]):
-            raise BadInput("cluster.bad-manifest-value", f"--{name}: {values[name]!r} should be {expected}")
+        if not re.fullmatch(pattern, value := values[name]):
+            raise BadInput("cluster.bad-manifest-value", f"--{name}: {value!r} should be {expected}")
     command = shlex.join(["./run.sh", "sweep", sweep, *options])
     if "\n" in command:
         raise BadInput("cluster.several-lines", f"{command!r}: should be one line")
