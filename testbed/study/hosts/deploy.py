@@ -90,7 +90,7 @@ def up(
     if off and not (go_on and (left or check)):
         raise CannotRun(
             "cluster.hosts-failed",
-            f"{_told(off)}",
+            f"{_lines(off)}",
             f"--keep-going makes the cluster without them, if any host is left. Log: {LOG}",
         )
     if check:
@@ -124,7 +124,7 @@ def down(progress: Progress, *, go_on: bool = False) -> int:
     if off and not go_on:
         raise CannotRun(
             "cluster.hosts-not-cleaned",
-            f"{_told(off)}",
+            f"{_lines(off)}",
             f"They still have files of `cluster up`: try again, or give them up with --keep-going. Log: {LOG}",
         )
     shutil.rmtree(own)
@@ -152,7 +152,7 @@ def _play(
     return off, sum(end.changed for end in played.hosts.values())
 
 
-def _told(off: dict[str, str]) -> Lines:
+def _lines(off: dict[str, str]) -> Lines:
     return Lines(f"{name}: {reason}" for name, reason in off.items())
 
 
