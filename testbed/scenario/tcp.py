@@ -194,7 +194,7 @@ class Download(TcpSection):
     published: Literal["limited", "unlimited"] | None = None
     """The row of ``data/published/initial-rwnd.csv`` to compare the run with."""
     capture: Literal["sender", "both"] = "sender"
-    """Hosts at which frames are captured; the sender's is what it is judged by."""
+    """Hosts that capture frames; a run is judged by the sender's."""
 
     sender_port: ClassVar[int] = 5080
 
