@@ -55,8 +55,8 @@ def test_a_section_has_the_sources_object():
     [
         ({"object": "1GiB"}, "less than or equal to 268435456"),
         ({"object": 5}, "has no unit"),
-        ({"capture": "receiver"}, "use sender or both"),
-        ({"capture": True}, "use sender or both"),
+        ({"capture": "receiver"}, "Input should be 'sender' or 'both'"),
+        ({"capture": True}, "Input should be 'sender' or 'both'"),
         ({"published": "other"}, "'limited' or 'unlimited'"),
     ],
 )
