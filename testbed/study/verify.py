@@ -91,6 +91,11 @@ def verify(request: VerifyRequest) -> Verification:
     return found
 
 
+def elsewhere(name: str) -> Message:
+    """Message that the runs of a part are not in the folder, and unchecked."""
+    return Message("study.runs-elsewhere", f"{name}: its runs are not in the folder; what they showed is as recorded")
+
+
 def draw(folder: Path, into: Path) -> None:
     """The page and plots of a study whose kind draws them with its documents."""
     into.mkdir()

@@ -20,7 +20,7 @@ from testbed.study.report import page
 
 TABLE = ("speed-table", "--rows", "1", "--columns", "nkp24", "--repeat", "1", "--set", "ncp.transfer=512KiB")
 
-ELSEWHERE = "cross-check.runs-elsewhere"
+ELSEWHERE = "study.runs-elsewhere"
 
 
 @pytest.fixture(autouse=True)

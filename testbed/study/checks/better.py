@@ -135,6 +135,22 @@ class Group(BaseModel):
         """The settings of the trusted runs, in order."""
         return list(dict.fromkeys(run.case for run in self.trusted))
 
+    def cases_of_one(self, base: Group) -> list[str]:
+        """Settings that only one of the two groups has; one of each are compared whatever they are."""
+        are_compared = len(base.cases) == len(self.cases) == 1
+        return [] if are_compared else sorted({*base.cases} ^ {*self.cases})
+
+    def changed_checks(self, base: Group) -> list[str]:
+        """Describes checks that hold more or less often than in the first group."""
+        lines = []
+        for name in dict.fromkeys(name for run in base.trusted for name in run.checks):
+            statuses = [[run.checks.get(name, Status.SKIPPED) for run in group.trusted] for group in (base, self)]
+            held, held_now = (found.count(Status.PASS) for found in statuses)
+            of, of_now = (len(found) - found.count(Status.SKIPPED) for found in statuses)
+            if of and of_now and held / of != held_now / of_now:
+                lines.append(f"“{name}” holds in {held_now} of {of_now} runs, in {held} of {of} of {base.name}")
+        return lines
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -188,6 +204,12 @@ class Comparison:
         """Differences of a group from the first."""
         return [difference for difference in self.differences if difference.group == name]
 
+    @property
+    def differing_facts(self) -> list[tuple[str, list[str]]]:
+        """Facts that differ between groups, with each group's value."""
+        rows = [(name, [group.facts[name] or "–" for group in self.groups]) for name in SHOWN]
+        return [(name, values) for name, values in rows if len(set(values)) > 1]
+
 
 def judge(
     groups: Sequence[Group], confidence: float, only: Sequence[str] = (), *, name: str = "", command: str = ""
@@ -228,12 +250,6 @@ def by_case(base: Group, other: Group) -> dict[str, tuple[list[Run], list[Run]]]
     return {case: (runs, two[case]) for case, runs in one.items() if case in two}
 
 
-def cases_of_one(base: Group, other: Group) -> list[str]:
-    """Settings that only one of the two groups has."""
-    both = by_case(base, other)
-    return [] if "" in both else [case for group in (base, other) for case in group.cases if case not in both]
-
-
 def figure_of(name: str) -> Figure:
     """Describes a figure; one that is not listed has the title and unit of its name, and no direction."""
     judge, _, check = name.partition(": ")
@@ -268,24 +284,6 @@ def of_checks(verdict: Verdict) -> tuple[dict[str, float], list[str]]:
             found[name] = float(check.figures["judged_to_s"]) - float(check.figures["judged_from_s"])
             never.append(name)
     return found, never
-
-
-def differing_facts(groups: Sequence[Group]) -> list[tuple[str, list[str]]]:
-    """Facts that differ between groups, with each group's value."""
-    rows = [(name, [group.facts[name] or "–" for group in groups]) for name in SHOWN]
-    return [(name, values) for name, values in rows if len(set(values)) > 1]
-
-
-def changed_checks(base: Group, other: Group) -> list[str]:
-    """Describes checks that hold more or less often than in the first group."""
-    lines = []
-    for name in dict.fromkeys(name for run in base.trusted for name in run.checks):
-        statuses = [[run.checks.get(name, Status.SKIPPED) for run in group.trusted] for group in (base, other)]
-        held, held_now = (found.count(Status.PASS) for found in statuses)
-        of, of_now = (len(found) - found.count(Status.SKIPPED) for found in statuses)
-        if of and of_now and held / of != held_now / of_now:
-            lines.append(f"“{name}” holds in {held_now} of {of_now} runs, in {held} of {of} of {base.name}")
-    return lines
 
 
 def conclusion(found: Sequence[Difference]) -> str:

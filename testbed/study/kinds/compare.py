@@ -25,7 +25,7 @@ from testbed.plan.traffic_types import sent_by
 from testbed.planning.resolve import new_run_id
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario, load
-from testbed.study.cell import CELLS, ScenarioCell, ready
+from testbed.study.cell import CELLS, ScenarioCell, ready, refuse_unsupported
 from testbed.study.checks.better import SCHEMA, SHOWN, Comparison, Group, Run, judge, of_checks
 from testbed.study.kinds.table import TableRequest, places_requested
 from testbed.study.kinds.table_result import read_table, results_of
@@ -35,7 +35,7 @@ from testbed.study.record import run_that_counts
 from testbed.study.report import page
 from testbed.study.report.text import words_of
 from testbed.study.run import StudySpec, run_study
-from testbed.study.verify import Documents, Verification, VerifyRequest
+from testbed.study.verify import Documents, Verification, VerifyRequest, elsewhere
 
 OCCASION = "compare"
 """Keeps trials of other versions apart from the history of scenarios."""
@@ -63,8 +63,7 @@ def variant(text: str, scenario: str) -> tuple[str, Variant]:
     commits = [part for part in parts if part.startswith("commit=")]
     if wrong := [*(part for part in parts if "=" not in part), *commits[1:]]:
         raise BadInput(
-            "compare.not-a-setting",
-            f"{text!r}: {wrong[0]!r} should be KEY=VALUE, e.g. policy=delivery-rate, and one commit at most",
+            "compare.not-a-setting", f"{text!r}: {wrong[0]!r} should be KEY=VALUE, and one commit at most", EXAMPLE
         )
     assignments = tuple(part for part in parts if part not in commits)
     commit = commits[0].removeprefix("commit=") if commits else None
@@ -85,8 +84,8 @@ def recorded(name: str, places: Sequence[str]) -> Group:
     """Reads all runs in the given folders (of runs, tables or several runs) as a group."""
     found: list[Run | None] = []
     for place in places:
-        folders = [Path(place)] if Path(place).is_dir() else sorted(Path().glob(place)) if "*" in place else []
-        folders = [folder.resolve() for folder in folders if folder.is_dir()]
+        matching = sorted(Path().glob(place)) if "*" in place else [Path(place)]
+        folders = [folder.resolve() for folder in matching if folder.is_dir()]
         with confine.to_results(*folders):
             here = [read_run(run, case) if run else None for folder in folders for run, case in _runs_in(folder)]
         if not any(here):
@@ -236,7 +235,7 @@ def run(
     """Run every version as often as requested, each time with the next seed; returns the study's result folder and the
     groups. The versions take turns, so that changes of the machine affect all of them alike. Raises before anything is
     run where one can't be made."""
-    engine, facts = engines.named(request.engine), provenance.of_machine_and_code()
+    facts = provenance.of_machine_and_code()
     choices = replace(request.choices, occasion=OCCASION)
     cells: dict[str, list[ScenarioCell]] = {}
     identity = {}
@@ -247,13 +246,9 @@ def run(
             first.with_seed({"version": point, "repetition": str(n + 1)}, first.seed + n)
             for n in range(request.repeat or 1)
         ]
-        try:
-            engine.refuse(cells[name][0].plan)
-        except BadInput as error:
-            raise error.at(name) from error
+        refuse_unsupported(cells[name][:1])
         commit = made.commit if isinstance(made, OfCommit) else None
-        scenario, overrides = loaded.scenario.name, list(loaded.overrides)
-        identity[name] = {"scenario": scenario, "overrides": overrides, "commit": commit}
+        identity[name] = {"scenario": loaded.scenario.name, "overrides": list(loaded.overrides), "commit": commit}
     chosen = {key: getattr(request, key) for key in ("engine", "quick", "runtime", "link")}
     in_turn = [cell for of_seed in zip(*cells.values(), strict=True) for cell in of_seed]
     spec = StudySpec("comparison", "compare", in_turn, {"versions": identity, "seeds": request.repeat, **chosen})
@@ -287,18 +282,12 @@ def _recorded_group(folder: Path, entry: Mapping[str, Any], unchecked: Messages)
     runs = []
     for one in entry["runs"]:
         place = folder / one["folder"]
-        if _may_be_read(place, folder) and (place / "plan.json").is_file():
-            runs.append(read_run(place, one["case"], folder))
-        else:
-            runs.append(Run(**{"standing": Status.PASS, **one}))
+        is_here = _may_be_read(place, folder) and (place / "plan.json").is_file()
+        runs.append(read_run(place, one["case"], folder) if is_here else Run(**{"standing": Status.PASS, **one}))
     group = Group.of(str(entry["name"]), runs, int(entry.get("missing", 0)))
-    elsewhere = sum(run.facts is None for run in runs)
-    if not elsewhere:
+    if all(run.facts is not None for run in runs):
         return group
-    unchecked.add_message(
-        "compare.runs-elsewhere",
-        f"{elsewhere} runs of {group.name} are not in the folder: their figures are as recorded",
-    )
+    unchecked.append(elsewhere(group.name))
     return group.model_copy(update={"facts": {name: str(entry["facts"].get(name, "")) for name in SHOWN}})
 
 

@@ -37,7 +37,7 @@ from testbed.study.kinds.table_file import LoadedTable, Table
 from testbed.study.kinds.table_result import read_table, results_of
 from testbed.study.report import page, plots
 from testbed.study.run import Begun, StudySpec, run_study
-from testbed.study.verify import Documents, Verification, VerifyRequest
+from testbed.study.verify import Documents, Verification, VerifyRequest, elsewhere
 
 WORDS: Mapping[str, str] = {name: facts.shows for name, facts in ENGINES.items()}
 """Names of engines on the page."""
@@ -222,10 +222,7 @@ def write_again(request: VerifyRequest) -> Verification:
             found.append(of_tables(table_file.load(str(next(iter(parts.values())) / table_file.KEPT_AS)).table, parts))
             tables += [(f"{scenario} {names[word]}", part) for word, part in parts.items()]
         else:
-            unchecked.add_message(
-                "cross-check.runs-elsewhere",
-                f"{scenario}: its runs are not in the folder, and what they differ in is as recorded",
-            )
+            unchecked.append(elsewhere(scenario))
             recorded[place] = entry
     page.write_cross_check(request.into, found, document["refused"])
     again = read_json(request.into / "cross-check.json")

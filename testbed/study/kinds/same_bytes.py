@@ -25,7 +25,7 @@ from testbed.study.cell import ScenarioCell, folder_of, ready, refuse_unsupporte
 from testbed.study.kinds import table, table_file
 from testbed.study.record import RunRecord, finished
 from testbed.study.run import StudySpec, run_study
-from testbed.study.verify import Documents, Verification, VerifyRequest
+from testbed.study.verify import Documents, Verification, VerifyRequest, elsewhere
 
 DATA = (".csv", ".json", ".jsonl", ".lp", ".pcap", ".sqlog")
 """Suffixes of data: measurements, samples, captures, traces and verdicts."""
@@ -177,9 +177,7 @@ def write_again(request: VerifyRequest) -> Verification:
         *data, other = [digests(runs[-1]) if runs else before for runs, before in zip(kept, recorded, strict=True)]
         judged.append(judge(name, data, entry["span"], other))
         if not kept[-1]:
-            unchecked.add_message(
-                "same-bytes.runs-elsewhere", f"{name}: its runs are not in the folder: their hashes are as recorded"
-            )
+            unchecked.append(elsewhere(name))
     write_json(request.into / "hashes.json", [asdict(repetition) for repetition in judged])
     verdict = verdict_over(repetition.holds for repetition in judged)
     return Verification(f"repeatable {folder.name}", verdict, unchecked=unchecked, has_page=False)

@@ -273,7 +273,7 @@ def _machine(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 def write_comparison(folder: Path, comparison: Comparison, home: Path | None = None) -> Path:
     """Write the page with ``compare.json``; returns its path. ``home`` is the folder that the runs' folders are
     relative to, if it is another one."""
-    from testbed.study.checks.better import NOT_SHOWN, changed_checks, differing_facts, figure_of
+    from testbed.study.checks.better import NOT_SHOWN, figure_of
     from testbed.study.report import text
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -296,8 +296,6 @@ def write_comparison(folder: Path, comparison: Comparison, home: Path | None = N
         lead=[f"{line}." for line in text.comparison_lines(comparison)],
         comparison=comparison,
         groups=groups,
-        facts=differing_facts(groups),
-        changed_checks={group.name: changed_checks(groups[0], group) for group in groups[1:]},
         figure_of=figure_of,
         mean=text.mean,
         with_interval=text.with_interval,

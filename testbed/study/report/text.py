@@ -10,16 +10,7 @@ from rich.table import Table
 
 from testbed.judge.status import Status
 from testbed.plan.engines import DEFAULT, ENGINES
-from testbed.study.checks.better import (
-    NOT_SHOWN,
-    Comparison,
-    Difference,
-    Sample,
-    cases_of_one,
-    changed_checks,
-    differing_facts,
-    is_of_check,
-)
+from testbed.study.checks.better import NOT_SHOWN, Comparison, Difference, Sample, is_of_check
 from testbed.study.checks.claims import Judged
 
 _IN_WORDS: Mapping[Status, str] = {Status.FAIL: "failed", Status.UNTRUSTED: "untrusted"}
@@ -54,7 +45,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
         console.print(f"  {text}", highlight=False, markup=False)
 
     base, *others = comparison.groups
-    for name, values in differing_facts(comparison.groups):
+    for name, values in comparison.differing_facts:
         say(f"{name:<10} {'  |  '.join(values)}")
     for group in comparison.groups:
         left_out = len(group.runs) - len(group.trusted)
@@ -73,9 +64,9 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
             said = f"[{colour}]{d.direction}[/]" if colour else d.direction
             table.add_row(f"{d.case} {d.figure}".strip(), mean(d.base), mean(d.new), with_interval(d), said)
         console.print(table)
-        if of_one := cases_of_one(base, group):
+        if of_one := group.cases_of_one(base):
             say(f"in one of the two only, and left out: {', '.join(of_one)}")
-        for text in changed_checks(base, group):
+        for text in group.changed_checks(base):
             say(text)
 
 
