@@ -21,7 +21,7 @@ from nox.command import CommandFailed
 
 import noxfile
 from testbed import paths
-from testbed.cli import junit, skips
+from testbed.cli import junit
 from testbed.cli import test as verb
 from testbed.errors import BadInput
 from testbed.exit_codes import Exit
@@ -222,11 +222,11 @@ def test_a_skip_with_an_accepted_reason_passes(checkout: Path) -> None:
 
 
 def test_each_accepted_reason_is_refused_where_its_condition_does_not_hold() -> None:
-    here = "not accepted on this machine (testbed/cli/skips.py)"
-    assert skips.objection("needs a cat", {"needs .*": lambda: False}) == f"needs a cat: {here}"
-    assert skips.objection("needs a cat", {"needs .*": lambda: True}) is None
-    assert skips.objection("that needs a cat", {"needs .*": lambda: True}) == (
-        "that needs a cat: not among the accepted reasons (testbed/cli/skips.py)"
+    here = "not accepted on this machine (testbed/cli/junit.py)"
+    assert junit.objection("needs a cat", {"needs .*": lambda: False}) == f"needs a cat: {here}"
+    assert junit.objection("needs a cat", {"needs .*": lambda: True}) is None
+    assert junit.objection("that needs a cat", {"needs .*": lambda: True}) == (
+        "that needs a cat: not among the accepted reasons (testbed/cli/junit.py)"
     )
 
 
@@ -241,7 +241,7 @@ def test_each_accepted_reason_is_refused_where_its_condition_does_not_hold() -> 
     ],
 )
 def test_root_has_no_reason_to_skip_what_set_up_installs(reason: str) -> None:
-    assert "not accepted on this machine" in str(skips.objection(reason))
+    assert "not accepted on this machine" in str(junit.objection(reason))
 
 
 def test_what_the_skips_of_this_checkout_say_is_among_the_reasons() -> None:
@@ -257,7 +257,7 @@ def test_what_the_skips_of_this_checkout_say_is_among_the_reasons() -> None:
     ]
     assert len(said) > 8
     for reason in said:
-        known = any(re.match(pattern.removesuffix(" .*"), reason) for pattern in skips.ACCEPTED)
+        known = any(re.match(pattern.removesuffix(" .*"), reason) for pattern in junit.ACCEPTED)
         assert known or reason in RAPID_DRAWS, reason
 
 
@@ -314,12 +314,12 @@ def test_skips_in_go_without_an_accepted_reason_fail_the_session(
     assert not go(checkout, body)
     out = capfd.readouterr().out
     found = set(re.findall(r"^skipped without an accepted reason: saboteur::TestOther/(.*)", out, re.MULTILINE))
-    listed = "not among the accepted reasons (testbed/cli/skips.py)"
+    listed = "not among the accepted reasons (testbed/cli/junit.py)"
     assert found == {
         f"time: no time today: {listed}",
         f"log: no time: {listed}",
         f"now: no reason: {listed}",
-        "git: this checkout has no history: not accepted on this machine (testbed/cli/skips.py)",
+        "git: this checkout has no history: not accepted on this machine (testbed/cli/junit.py)",
     }
     assert junit.second_tries(junit.cases(junit.FOLDER.glob("*.xml"))) == ["saboteur::TestLate"]
     (checkout / ".git").rmdir()
