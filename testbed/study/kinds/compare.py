@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from glob import glob
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -84,8 +85,8 @@ def recorded(name: str, places: Sequence[str]) -> Group:
     """Reads all runs in the given folders (of runs, tables or several runs) as a group."""
     found: list[Run | None] = []
     for place in places:
-        matching = sorted(Path().glob(place)) if "*" in place else [Path(place)]
-        folders = [folder.resolve() for folder in matching if folder.is_dir()]
+        found_at = [place] if Path(place).is_dir() else sorted(glob(place))  # noqa: PTH207 - Path takes no absolute one
+        folders = [Path(at).resolve() for at in found_at if Path(at).is_dir()]
         with confine.to_results(*folders):
             here = [read_run(run, case) if run else None for folder in folders for run, case in _runs_in(folder)]
         if not any(here):
@@ -246,7 +247,10 @@ def run(
             first.with_seed({"version": point, "repetition": str(n + 1)}, first.seed + n)
             for n in range(request.repeat or 1)
         ]
-        refuse_unsupported(cells[name][:1])
+        try:
+            refuse_unsupported(cells[name][:1])
+        except BadInput as error:
+            raise error.at(name) from error
         commit = made.commit if isinstance(made, OfCommit) else None
         identity[name] = {"scenario": loaded.scenario.name, "overrides": list(loaded.overrides), "commit": commit}
     chosen = {key: getattr(request, key) for key in ("engine", "quick", "runtime", "link")}
