@@ -102,7 +102,7 @@ def route(topo: Topo, *paths: Sequence[str]) -> None:
 def _carried_out(file: Path, text: str | None = None) -> dict[str, Any]:
     """Runs the file as ``mn --custom`` does: in names of its own, which are returned."""
     if others := who_else_may_write(file):
-        raise TopoError("topology.others-may-write", others)
+        raise TopoError("topology.others-may-write", f"{file}: {others}")
     names: dict[str, Any] = {}
     try:
         text = file.read_text(encoding="utf-8") if text is None else text
