@@ -20,8 +20,7 @@ from testbed.documents import write_json
 from testbed.engines import provenance, telemetry
 from testbed.engines.mininet import calibration, timeline
 from testbed.engines.mininet.live_database import LiveDatabase, announce
-from testbed.engines.mininet.live_target import LiveTarget
-from testbed.engines.mininet.timeline import Timeline
+from testbed.engines.mininet.timeline import LiveTarget, Timeline
 from testbed.errors import CannotRun, RunFailed
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.judge.trust import of_measurements
@@ -190,7 +189,7 @@ class EmulatedRun:
         remote.start_watching(parts, places, sockets)
         captures = None
         if self.plan.get("traces", {}).get("pcap"):
-            from testbed.engines.mininet.link_captures import LinkCaptures  # its load time would show in a guest
+            from testbed.runtime.packets import LinkCaptures  # its load time would show in a guest
 
             captures = LinkCaptures(self.site, network.namespaces())
             parts.callback(captures.stop)
