@@ -32,9 +32,9 @@ from testbed.results import make_latest
 from testbed.runtime import agents, live
 from testbed.runtime.collectors import Collectors
 from testbed.runtime.cross_traffic import Iperf3
-from testbed.runtime.endings import end_together
 from testbed.runtime.interrupts import Interrupted, interruptible, uninterruptible
 from testbed.runtime.network import Network, RelayedLinks, RemoteHosts, relay_emulator
+from testbed.runtime.parts import end_together
 from testbed.runtime.processes import AGENT_UID
 from testbed.runtime.progress import Progress
 from testbed.runtime.site import Site

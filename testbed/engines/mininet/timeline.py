@@ -15,8 +15,8 @@ from testbed.errors import RunFailed
 from testbed.message import Message
 from testbed.plan.model import Action, Plan
 from testbed.runtime.agents import Agent, control
-from testbed.runtime.background import Background
 from testbed.runtime.network import Network
+from testbed.runtime.parts import AHEAD_REMOTE_S, Background
 from topologies import shaper
 from topologies.link import Link, LinkEnd, burst_bytes_at, shaped_at_hosts
 from topologies.live_change import wait_until
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 AHEAD_S = 0.05
 """The lead with which an action is requested, so that whoever carries it out is ready and keeps the time."""
-AHEAD_REMOTE_S = 0.5
-"""The same where the action may be on another machine, several round trips away."""
 
 
 class HostRates:
