@@ -124,7 +124,7 @@ class Container:
     container: Any
 
     def state(self) -> dict[str, Any] | None:
-        """Its state; None when it was removed. Raises one of :data:`NO_ANSWER` where the engine does not answer."""
+        """The state; None when it was removed. Raises one of :data:`NO_ANSWER` where the engine does not answer."""
         from docker.errors import NotFound
 
         try:

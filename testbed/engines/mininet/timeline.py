@@ -69,9 +69,9 @@ class HostRates:
 
 
 class LiveTarget:
-    """Carries out each action by the part of the run that it changes (rates at the hosts, other link properties in the
-    emulator, readers at agents), at a time or at once if that has passed, and returns when it took effect. Times are in
-    Unix nanoseconds."""
+    """Carries out each action by the part of the run that it changes: rates at the hosts, other link properties in the
+    emulator, readers at agents. Each is made at a time, or at once if that has passed, and returns when it took effect.
+    Times are in Unix nanoseconds."""
 
     def __init__(self, network: Network, agents: Sequence[Agent]) -> None:
         self._network, self._agents, self._remote = network, agents, network.remote
