@@ -168,6 +168,6 @@ def shell(
 ) -> None:
     """Open root's shell in a guest kernel; what it writes outside /out (a folder in /tmp) is gone afterwards."""
     from testbed.engines.vkernel.build import ready_kernel
-    from testbed.engines.vkernel.shell import open_shell
+    from testbed.engines.vkernel.guest import open_shell
 
     raise typer.Exit(open_shell(ready_kernel(Progress()), command))

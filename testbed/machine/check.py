@@ -96,41 +96,19 @@ REQUIREMENTS = (
     Requirement("disk", "images, build cache and results", machine.disk, BUILD),
     Requirement("node", "runs npm's implementations", interop.node, Need.PEERS, "interop"),
     Requirement("npm packages", "npm's implementations of NCP", interop.packages, Need.PEERS, "interop"),
-    Requirement(
-        "node for ndnts",
-        "runs NDNts, whose tests are skipped without it",
-        interop.node_for_ndnts,
-        Need.NDN_PEERS,
-        level="optional",
-    ),
-    Requirement(
-        "ndnts packages", "NDNts as a peer of the NDN forwarder", interop.ndn_packages, Need.NDN_PEERS, "ndn-peers"
-    ),
+    Requirement("node for ndnts", "tests of NDNts", interop.node_for_ndnts, Need.NDN_PEERS, level="optional"),
+    Requirement("ndnts packages", "NDNts as a peer", interop.ndn_packages, Need.NDN_PEERS, "ndn-peers"),
     Requirement("cluster packages", "studies on many machines", machine.pinned("cluster"), Need.CLUSTER, "cluster"),
     Requirement("site tools", "./run.sh docs", machine.site_tools, Need.SITE, "docs"),
     Requirement("test tools", "./run.sh test", machine.test_tools, Need.TESTS, "test"),
-    Requirement(
-        "browser", "report --pdf; tests look at the reports in it", machine.browser, Need.TESTS, "test", "optional"
-    ),
+    Requirement("browser", "report --pdf, and tests of reports", machine.browser, Need.TESTS, "test", "optional"),
     Requirement("memory", "agents, InfluxDB and the Go compiler", machine.memory, EMULATION, level="optional"),
-    Requirement(
-        "cores", "with fewer than two, links are late and runs untrusted", machine.cores, EMULATION, level="optional"
-    ),
-    Requirement(
-        "guest kernel", "a run in a kernel of its own (--engine vkernel)", guest_kernel.probe_any, Need.GUEST, "vkernel"
-    ),
+    Requirement("cores", "links in time, so that runs are trusted", machine.cores, EMULATION, level="optional"),
+    Requirement("guest kernel", "--engine vkernel", guest_kernel.probe_any, Need.GUEST, "vkernel"),
     Requirement("virtual time", "", guest_kernel.probe_virtual_time, Need.GUEST, level="fact"),
     Requirement("kernel", "", kernel.release, EMULATION, level="fact"),
-    Requirement(
-        "netem",
-        "the kernel's middle of a link; without it the user-space relay is used",
-        kernel.feature(kernel.NETEM),
-        EMULATION,
-        level="fact",
-    ),
-    Requirement(
-        "congestion control", "asserted by TCP experiments", kernel.congestion_control, EMULATION, level="fact"
-    ),
+    Requirement("netem", "links without the relay", kernel.feature(kernel.NETEM), EMULATION, level="fact"),
+    Requirement("congestion control", "TCP experiments", kernel.congestion_control, EMULATION, level="fact"),
     Requirement("mptcp", "multipath TCP experiments", kernel.mptcp, EMULATION, level="fact"),
 )
 

@@ -29,11 +29,10 @@ from testbed.remote.relays import RemoteRelay, SpreadRelay
 from testbed.remote.telemetry import FetchedTelemetry
 from testbed.remote.underlay_paths import VXLAN_BYTES, UnderlayPath
 from testbed.runtime.agents import AgentPlace, ContainerAgent
-from testbed.runtime.collectors import spools_of
+from testbed.runtime.collectors import spools_of, watch_list
 from testbed.runtime.network import HostsTcp, RemoteHosts, relay_emulator
 from testbed.runtime.processes import AGENT_UID
 from testbed.runtime.site import Site
-from testbed.runtime.watch import watch_list
 from topologies import shaper
 from topologies.fabric import Tunnel, namespace_of
 from topologies.link import Link, LinkEnd, burst_bytes_at, shaped_at_hosts

@@ -93,16 +93,10 @@ class Machine:
         for local, remote in forwards.items():
             command += ["-L", f"{local}:{remote}"]
         self._ssh = Supervised.start(f"SSH to {self.name}", [*command, address], self.log)
-        deadline = time.monotonic() + CONNECT_S
-        while not all(local.exists() for local in forwards):
-            if self._ssh.has_ended():
-                said = last_words(self.log)
-                raise CannotRun("host.no-ssh", f"{self.name}: no SSH{said}", f"Try: ssh {address}")
-            if time.monotonic() > deadline:
-                raise CannotRun(
-                    "host.ssh-timeout", f"{self.name}: no SSH connection within {CONNECT_S:g} s; see {self.log}"
-                )
-            time.sleep(0.05)
+        try:
+            self._ssh.await_ready(lambda: all(local.exists() for local in forwards), CONNECT_S)
+        except RunFailed as error:
+            raise CannotRun("host.no-ssh", f"{self.name}: no SSH: {error.said}", f"Try: ssh {address}") from None
         try:
             self.docker = docker.DockerClient(base_url=f"unix://{engine}", timeout=ANSWER_S)
             there, here = str(self.docker.info()["Architecture"]), platform.machine()

@@ -15,8 +15,8 @@ from testbed.errors import RunFailed
 from testbed.message import Message
 from testbed.plan.place import HERE
 from testbed.remote.machine import Machine
-from testbed.runtime.agents import NO_ANSWER, start_container
-from testbed.runtime.endings import end_together
+from testbed.runtime.agents import NO_ANSWER, Container, start_container
+from testbed.runtime.parts import end_together
 from testbed.runtime.processes import last_words
 from topologies.link import FILES, Link
 from topologies.live_change import Applied
@@ -34,7 +34,7 @@ LOOK_S = 0.5
 END_S = 8
 
 
-class RemoteRelay:
+class RemoteRelay(Container):
     """``ncp-link relay`` in a container of a machine; it begins when its interfaces are there."""
 
     def __init__(
@@ -46,7 +46,7 @@ class RemoteRelay:
         self._looked_s = time.monotonic()
         machine.put(_files(plan, links), [FOLDER])
         command = ["relay", "--plan", f"/far/{FOLDER}/plan.json", "--dir", f"/far/{FOLDER}"]
-        self._container, self.pid = start_container(
+        self.container, self.pid = start_container(
             machine.docker,
             image,
             [*command, "--control", f"/far/{SOCKET}", "--wait", f"{READY_S:g}s"],
@@ -98,36 +98,18 @@ class RemoteRelay:
         return self._error
 
     def _runs(self) -> bool:
-        from docker.errors import NotFound
-
         try:
-            self._container.reload()
-        except NotFound:
-            return False
+            state = self.state()
         except NO_ANSWER:  # the machine's failure is reported elsewhere
             return True
-        return bool(self._container.attrs["State"]["Running"])
+        return state is not None and bool(state["Running"])
 
     def keep_log(self) -> None:
         """Leave its output so far in the log; nothing where its machine is gone."""
         from docker.errors import DockerException
 
         with contextlib.suppress(DockerException, *NO_ANSWER):
-            self._log.write_bytes(self._container.logs())
-
-    def ask_to_end(self) -> None:
-        """Tell it to end (SIGTERM), without waiting."""
-        self._signal("SIGTERM")
-
-    def kill(self) -> None:
-        """End it at once (SIGKILL)."""
-        self._signal("SIGKILL")
-
-    def _signal(self, name: str) -> None:
-        from docker.errors import DockerException
-
-        with contextlib.suppress(DockerException, *NO_ANSWER):
-            self._container.kill(signal=name)
+            self._log.write_bytes(self.container.logs())
 
     def has_ended(self) -> bool:
         """Whether it runs no longer, or nobody can tell."""

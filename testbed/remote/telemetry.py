@@ -10,7 +10,7 @@ from pathlib import Path
 from testbed.errors import RunFailed
 from testbed.message import Message
 from testbed.remote.machine import Machine
-from testbed.runtime.background import Background
+from testbed.runtime.parts import Background
 
 EVERY_S = 0.5
 GIVEN_UP_S = 10.0

@@ -15,9 +15,9 @@ import requests
 from testbed.errors import RunFailed
 from testbed.message import Message
 from testbed.plan.model import Plan
-from testbed.runtime.endings import Ending
 from testbed.runtime.ledger import RUN_LABEL
 from testbed.runtime.live import ledger_of
+from testbed.runtime.parts import Ending
 from testbed.runtime.processes import AGENT_UID, MOST_MEMORY_BYTES, Supervised, last_words
 from topologies import control_socket
 from topologies.fabric import namespace_of
@@ -118,7 +118,43 @@ def start_container(client: Any, image: str, command: list[str], **options: Any)
     return container, int(container.attrs["State"]["Pid"])
 
 
-class ContainerAgent:
+class Container:
+    """A container that was started by :func:`start_container`."""
+
+    container: Any
+
+    def state(self) -> dict[str, Any] | None:
+        """The state; None when it was removed. Raises one of :data:`NO_ANSWER` where the engine does not answer."""
+        from docker.errors import NotFound
+
+        try:
+            self.container.reload()
+        except NotFound:
+            return None
+        state: dict[str, Any] = self.container.attrs["State"]
+        return state
+
+    def ask_to_end(self) -> None:
+        """SIGTERM, without waiting."""
+        self._signal("SIGTERM")
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self._signal("SIGKILL")
+
+    def _signal(self, name: str) -> None:
+        from docker.errors import APIError, NotFound
+
+        try:
+            self.container.kill(signal=name)
+        except (NotFound, *NO_ANSWER):
+            return
+        except APIError as error:
+            if error.status_code != http.HTTPStatus.CONFLICT:  # it has ended
+                raise
+
+
+class ContainerAgent(Container):
     """An agent in a container, with no network but the run's links: unprivileged, read-only, no capability.
 
     The first agent of a host brings the host's network namespace; further ones join it (``beside``).
@@ -146,7 +182,6 @@ class ContainerAgent:
         ]
         if place.credentials:
             mounts.append(Mount("/credentials.json", str(place.credentials), "bind", read_only=True))
-        self.container: Any
         self.container, self.pid = start_container(
             client,
             image,
@@ -163,19 +198,16 @@ class ContainerAgent:
 
     def exit_code(self) -> int | None:
         """None while the container runs; 137 when it was killed or removed by somebody."""
-        from docker.errors import NotFound
-
         try:
-            self.container.reload()
-        except NotFound:
-            return 137
+            state = self.state()
         except NO_ANSWER as error:
             raise RunFailed(
                 "agent.docker-does-not-answer",
                 f"agent {self.place.name} on {self.place.host}: the Docker engine does not answer ({error})",
                 "When it does again, ./run.sh clean removes what is left of this run.",
             ) from error
-        state = self.container.attrs["State"]
+        if state is None:
+            return 137
         return None if state["Running"] else int(state["ExitCode"])
 
     def out_of_memory(self) -> str:
@@ -183,25 +215,8 @@ class ContainerAgent:
             return ""
         return f": out of memory (limit {self.container.attrs['HostConfig']['Memory'] >> 20} MiB)"
 
-    def ask_to_end(self) -> None:
-        self._signal("SIGTERM")
-
     def has_ended(self) -> bool:
         return self.exit_code() is not None
-
-    def kill(self) -> None:
-        self._signal("SIGKILL")
-
-    def _signal(self, name: str) -> None:
-        from docker.errors import APIError, NotFound
-
-        try:
-            self.container.kill(signal=name)
-        except (NotFound, *NO_ANSWER):
-            return
-        except APIError as error:
-            if error.status_code != http.HTTPStatus.CONFLICT:  # it has ended
-                raise
 
     def stop(self) -> None:
         """Stop and remove the container; its output goes to the log."""

@@ -16,7 +16,7 @@ from testbed.errors import RunFailed
 from testbed.message import Message
 from testbed.plan.model import CrossTraffic, Plan
 from testbed.runtime import iperf3
-from testbed.runtime.background import Background
+from testbed.runtime.parts import AHEAD_REMOTE_S, Background
 from testbed.series.series import Point
 from topologies.commands import dies_with_us, in_namespace
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from testbed.runtime.network import Program, RemoteHosts
 
 INTERVAL_S = 0.5
-AHEAD_REMOTE_S = 0.5
-"""The lead with which a client on another machine is requested, which starts at its time."""
 END_S = 15.0
 """The time that iperf3 may take to end after its own: the queue has to drain, and the results to be exchanged."""
 

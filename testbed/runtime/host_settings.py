@@ -1,4 +1,5 @@
-"""Sets a host's kernel for a TCP experiment, in its own network namespace: gone with it, and kept in provenance."""
+"""A host's kernel in a TCP experiment, in its own network namespace: its settings, gone with it and kept in provenance,
+and its counters."""
 
 from __future__ import annotations
 
@@ -66,3 +67,25 @@ def _set(namespace: str, command: list[str], what: str) -> None:
         run(in_namespace(namespace, command))
     except CommandFailed as error:
         raise Unsupported("kernel.refuses", f"this kernel refuses {what}: {error}") from error
+
+
+def read_counters(namespace: str) -> dict[str, int]:
+    """The counters now of IP and TCP (``/proc/net/snmp`` and ``netstat``), of a namespace by its path, by
+    ``<group>.<name>`` like ``TcpExt.TCPTimeouts``."""
+    return counters(run(in_namespace(namespace, ["cat", "/proc/self/net/snmp", "/proc/self/net/netstat"])))
+
+
+def counters(text: str) -> dict[str, int]:
+    """Pairs of lines: names, then values, both after the group's name and a colon."""
+    lines = [line.split() for line in text.splitlines() if line]
+    return {
+        f"{names[0].rstrip(':')}.{name}": int(value)
+        for names, row in zip(lines[::2], lines[1::2], strict=True)
+        for name, value in zip(names[1:], row[1:], strict=True)
+    }
+
+
+def grown(earlier: Mapping[str, int], later: Mapping[str, int]) -> dict[str, int]:
+    """Counters that have grown between two readings, and by how much."""
+    by = {name: value - earlier.get(name, 0) for name, value in later.items()}
+    return {name: value for name, value in by.items() if value > 0}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 from typing import Any
 
@@ -20,18 +20,14 @@ class Interrupted(TestbedError):
     exit_code = Exit.INTERRUPTED
 
 
-@contextmanager
-def interruptible() -> Iterator[None]:
+def interruptible() -> AbstractContextManager[None]:
     """The signals raise :class:`Interrupted` in the main thread."""
-    with _handled_by(_raise):
-        yield
+    return _handled_by(_raise)
 
 
-@contextmanager
-def uninterruptible() -> Iterator[None]:
+def uninterruptible() -> AbstractContextManager[None]:
     """Tearing down is not interrupted: a second Ctrl-C would leave namespaces and containers behind."""
-    with _handled_by(signal.SIG_IGN):
-        yield
+    return _handled_by(signal.SIG_IGN)
 
 
 @contextmanager

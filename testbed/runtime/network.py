@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from testbed.judge.trust.machine import FABRIC
 from testbed.message import Message
 from testbed.plan.model import Plan
-from testbed.runtime.endings import Ending
+from testbed.runtime.parts import Ending
 from testbed.runtime.site import Site
 from topologies.commands import in_namespace, run
 from topologies.fabric import Fabric, Tunnel, namespace_of

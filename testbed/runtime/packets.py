@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from testbed.errors import RunFailed
 from testbed.runtime.processes import Supervised
+from testbed.runtime.site import Site
 
 START_S = 10.0
 SETTLE_S = 0.2
@@ -66,3 +69,39 @@ def dropped(said: str) -> int:
         text = said.strip()[-300:]
         raise RunFailed("tcpdump.no-count", f"tcpdump did not say how many frames it missed: {text}")
     return counts["dropped by kernel"]
+
+
+class LinkCaptures:
+    """Captures links at both ends, as the plan requests (``traces.pcap``): ``traces/<link>-<host>.pcap``. In a host's
+    own namespace a frame that it sends is seen as it leaves the queue there, and one that it gets as it arrives."""
+
+    def __init__(self, site: Site, namespaces: Mapping[str, str]) -> None:
+        """Start them all; raises :class:`RunFailed` where one does not start."""
+        folder = site.folder / "traces"
+        folder.mkdir(exist_ok=True)
+        self._captures = {
+            (name := f"{link['name']}-{end['host']}"): Capture(
+                name,
+                namespaces[end["host"]],
+                folder / f"{name}.pcap",
+                site.logs / f"capture-{name}.log",
+                interface=end["interface"],
+                expression="",
+            )
+            for link in site.plan["links"]
+            if link["name"] in site.plan["traces"]["pcap"]
+            for end in (link["a"], link["b"])
+        }
+        for capture in self._captures.values():
+            capture.await_ready()
+
+    def end(self) -> dict[str, int]:
+        """Wait until the last frames are in the files, and end; returns the frames that each capture missed."""
+        time.sleep(SETTLE_S)
+        self.stop()
+        return {name: capture.lost() for name, capture in self._captures.items()}
+
+    def stop(self) -> None:
+        """End them at once; safe to repeat."""
+        for capture in self._captures.values():
+            capture.stop()

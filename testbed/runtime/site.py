@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testbed.plan.model import Plan, Session
+from influxdb.line_protocol import make_lines
+
+from testbed.documents import write_json
+from testbed.plan.model import Plan, Role, Session
 from testbed.runtime.agents import AgentPlace, agent_name
 from testbed.runtime.progress import Progress
 
@@ -51,3 +54,37 @@ class Site:
         )
         made.prepare()
         return made
+
+    def write_ends(
+        self,
+        session: Session,
+        span_ns: tuple[int, int],
+        words: tuple[str, str],
+        results: Mapping[Role, Mapping[str, Any]],
+        further: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        """Write both ends' ``results``, by role, and start and end of the transfer to the timeline's spool, with
+        ``further`` points. ``span_ns`` are start and end in Unix nanoseconds, ``words`` describe them."""
+        started_ns, finished_ns = span_ns
+        duration_s = (finished_ns - started_ns) / 1e9
+        common = {
+            "session": session["name"],
+            "started_unix_ns": started_ns,
+            "finished_unix_ns": finished_ns,
+            "duration_s": duration_s,
+            "error": "",
+        }
+        for role, result in results.items():
+            self.write_result(f"{session['name']}-{role}", {"role": role, **common, **result})
+        tags = {"run": self.plan["run"], "scenario": self.plan["scenario"], "session": session["name"]}
+        event, kinds = {"measurement": "event"}, ("transfer_start", "transfer_end")
+        points = [
+            event | {"tags": tags | {"kind": kind}, "time": at_ns, "fields": {"at_s": at_s, "text": text}}
+            for kind, at_ns, at_s, text in zip(kinds, span_ns, (0.0, duration_s), words, strict=True)
+        ]
+        with (self.spools / "events.lp").open("ab", buffering=0) as spool:
+            spool.write(make_lines({"points": [*points, *further]}).encode())
+
+    def write_result(self, name: str, result: Mapping[str, Any]) -> None:
+        """Write the result of one end into the run's folder."""
+        write_json(self.folder / "agents" / f"{name}.json", result)

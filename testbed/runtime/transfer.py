@@ -11,7 +11,7 @@ from testbed.message import Message
 from testbed.plan.duration import expected_transfer_s
 from testbed.plan.model import Plan
 from testbed.runtime.agents import Agent, control, why_it_ended
-from testbed.runtime.completion import Failure, watch_until
+from testbed.runtime.parts import Failure, watch_until
 from testbed.runtime.progress import Progress, Step
 
 POLL_S = 0.1

@@ -21,11 +21,9 @@ from testbed.message import Message
 from testbed.plan.model import Connection, Plan, Role, Session
 from testbed.runtime import iperf3
 from testbed.runtime.agents import Agent
-from testbed.runtime.completion import Failure, watch_until
-from testbed.runtime.counters import read_counters
-from testbed.runtime.ends import write_ends
-from testbed.runtime.host_settings import BUFFERS
+from testbed.runtime.host_settings import BUFFERS, read_counters
 from testbed.runtime.network import Network
+from testbed.runtime.parts import Failure, watch_until
 from testbed.runtime.processes import Supervised
 from testbed.runtime.progress import Step
 from testbed.traffic.traffic import Traffic, address_of, from_any_port
@@ -113,7 +111,7 @@ class Mptcp(Traffic):
             "receiver": {**common, "goodput_bps": goodput_bps},
         }
         words = ("iperf3 over MPTCP starts", "the last byte asked for arrived")
-        write_ends(self.site, session, span_ns, words, ends)
+        self.site.write_ends(session, span_ns, words, ends)
         step.note = f"{goodput_bps / 8 / 2**20:.3f} MiB/s by MPTCP"
 
     def _iperf3(

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from testbed.plan.model import Connection, Plan, Role, Session, host_of
 from testbed.runtime.agents import Agent, AgentPlace
-from testbed.runtime.completion import Failure
 from testbed.runtime.host_settings import DEFAULTS
 from testbed.runtime.network import HostsTcp, Network
+from testbed.runtime.parts import Failure
 from testbed.runtime.progress import Step
 from testbed.runtime.socket_samples import assert_sent_with, congestion_controls
 from testbed.runtime.transfer import start_of_transfer, watch_transfer

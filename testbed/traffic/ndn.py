@@ -12,10 +12,9 @@ from testbed.message import Message
 from testbed.plan.model import Plan
 from testbed.planning import ndn as ndn_plan
 from testbed.runtime.agents import Agent, AgentPlace, why_it_ended
-from testbed.runtime.completion import Failure, watch_until
-from testbed.runtime.ends import write_result
 from testbed.runtime.host_settings import prepare_host
 from testbed.runtime.network import HostsTcp, Network
+from testbed.runtime.parts import Failure, watch_until
 from testbed.runtime.progress import Step
 from testbed.runtime.socket_samples import assert_sent_with, congestion_controls
 from testbed.runtime.transfer import DRAIN_S, state_of, tell_to_start
@@ -114,7 +113,7 @@ class Ndn(Traffic):
             if (place.directory / SEGMENTS).exists():
                 shutil.copyfile(place.directory / SEGMENTS, self.site.folder / SEGMENTS)
         for name, result in as_session_results(self.site.plan, by_host).items():
-            write_result(self.site.folder, name, result)
+            self.site.write_result(name, result)
 
 
 def _congestion_control(plan: Plan) -> str | None:

@@ -10,8 +10,8 @@ from testbed.errors import BadInput
 from testbed.machine.check import Need
 from testbed.plan.model import Connection, Plan, Session
 from testbed.runtime.agents import Agent, AgentPlace
-from testbed.runtime.completion import Failure
 from testbed.runtime.network import HostsTcp, Network
+from testbed.runtime.parts import Failure
 from testbed.runtime.progress import Step
 from testbed.runtime.site import Site
 

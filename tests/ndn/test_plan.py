@@ -8,7 +8,7 @@ from testbed.plan.duration import expected_transfer_s
 from testbed.plan.model import Plan
 from testbed.planning.ndn import wire_bytes
 from testbed.planning.resolve import Choices, new_run_id, resolve
-from testbed.runtime.watch import watch_list
+from testbed.runtime.collectors import watch_list
 from testbed.scenario.load import load
 from testbed.traffic.ndn import Ndn, as_session_results
 from tests.raises import Containing, Said

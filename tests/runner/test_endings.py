@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from testbed.runtime.endings import end_together
+from testbed.runtime.parts import end_together
 
 
 @dataclass

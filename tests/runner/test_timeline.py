@@ -8,12 +8,12 @@ from typing import Any
 
 from line_protocol_parser import parse_line
 
-from testbed.engines.mininet.timeline import Timeline, rows_of, write_csv
+from testbed.engines.mininet.timeline import LiveTarget, Timeline, rows_of, write_csv
 from tests.said import has
 from topologies.live_change import wait_until
 
 
-class Recorder:
+class Recorder(LiveTarget):
     """Remembers what was asked of it and when."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ import pytest
 from testbed import traffic
 from testbed.plan.model import Plan
 from testbed.planning.resolve import Choices, new_run_id, resolve
-from testbed.runtime.watch import watch_list
+from testbed.runtime.collectors import watch_list
 from testbed.scenario.load import load
 from tests.plan.test_resolve import POLICIES
 

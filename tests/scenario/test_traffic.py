@@ -10,7 +10,7 @@ from testbed.errors import BadInput
 from testbed.plan.duration import expected_transfer_s
 from testbed.planning.resolve import Choices, resolve
 from testbed.planning.show import plan_text
-from testbed.runtime.watch import watch_list
+from testbed.runtime.collectors import watch_list
 from testbed.scenario.load import load
 from testbed.traffic.ncp import Ncp
 from testbed.traffic.tcp import Tcp

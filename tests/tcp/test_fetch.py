@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from testbed.errors import RunFailed
-from testbed.runtime.counters import grown, parse
+from testbed.runtime.host_settings import counters, grown
 from testbed.scenario.tcp import Fetch
 from testbed.traffic.tcp.fetch import check_connections, pages_s, read_lines, sent, sha256_of
 from tests.raises import Containing, Said, raises
@@ -119,7 +119,7 @@ def test_a_line_that_is_no_json_is_told(tmp_path: Path):
 
 
 def test_counters():
-    before = parse("Tcp: RetransSegs MaxConn\nTcp: 5 -1\nTcpExt: TCPTimeouts\nTcpExt: 0\n")
+    before = counters("Tcp: RetransSegs MaxConn\nTcp: 5 -1\nTcpExt: TCPTimeouts\nTcpExt: 0\n")
     assert before == {"Tcp.RetransSegs": 5, "Tcp.MaxConn": -1, "TcpExt.TCPTimeouts": 0}
-    after = parse("Tcp: RetransSegs MaxConn\nTcp: 7 -1\nTcpExt: TCPTimeouts\nTcpExt: 1\n")
+    after = counters("Tcp: RetransSegs MaxConn\nTcp: 7 -1\nTcpExt: TCPTimeouts\nTcpExt: 1\n")
     assert grown(before, after) == {"Tcp.RetransSegs": 2, "TcpExt.TCPTimeouts": 1}

@@ -8,7 +8,7 @@ from testbed import traffic
 from testbed.errors import BadInput, RunFailed
 from testbed.message import Message
 from testbed.plan.traffic_types import TRAFFIC, sent_by, traffic_of
-from testbed.runtime.completion import watch_until
+from testbed.runtime.parts import watch_until
 from testbed.runtime.progress import Step
 from tests.raises import raises
 

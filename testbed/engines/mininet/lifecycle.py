@@ -20,8 +20,7 @@ from testbed.documents import write_json
 from testbed.engines import provenance, telemetry
 from testbed.engines.mininet import calibration, timeline
 from testbed.engines.mininet.live_database import LiveDatabase, announce
-from testbed.engines.mininet.live_target import LiveTarget
-from testbed.engines.mininet.timeline import Timeline
+from testbed.engines.mininet.timeline import LiveTarget, Timeline
 from testbed.errors import CannotRun, RunFailed
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.judge.trust import of_measurements
@@ -33,9 +32,9 @@ from testbed.results import make_latest
 from testbed.runtime import agents, live
 from testbed.runtime.collectors import Collectors
 from testbed.runtime.cross_traffic import Iperf3
-from testbed.runtime.endings import end_together
 from testbed.runtime.interrupts import Interrupted, interruptible, uninterruptible
 from testbed.runtime.network import Network, RelayedLinks, RemoteHosts, relay_emulator
+from testbed.runtime.parts import end_together
 from testbed.runtime.processes import AGENT_UID
 from testbed.runtime.progress import Progress
 from testbed.runtime.site import Site
@@ -190,7 +189,7 @@ class EmulatedRun:
         remote.start_watching(parts, places, sockets)
         captures = None
         if self.plan.get("traces", {}).get("pcap"):
-            from testbed.engines.mininet.link_captures import LinkCaptures  # its load time would show in a guest
+            from testbed.runtime.packets import LinkCaptures  # its load time would show in a guest
 
             captures = LinkCaptures(self.site, network.namespaces())
             parts.callback(captures.stop)

@@ -13,7 +13,7 @@ from testbed.engines.telemetry import GrowingFiles
 from testbed.judge.checks.derived import law_ahead
 from testbed.plan.duration import shown_s
 from testbed.plan.model import Plan
-from testbed.runtime.background import Background
+from testbed.runtime.parts import Background
 from testbed.series import influxql, named
 from testbed.series.one_clock import RETENTION, shifted
 from testbed.services.influx import run_list

@@ -6,45 +6,135 @@ import csv
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from influxdb.line_protocol import make_lines
 from line_protocol_parser import parse_line
 
+from testbed.errors import RunFailed
 from testbed.message import Message
 from testbed.plan.model import Action, Plan
-from testbed.runtime.background import Background
+from testbed.runtime.agents import Agent, control
+from testbed.runtime.network import Network
+from testbed.runtime.parts import AHEAD_REMOTE_S, Background
+from topologies import shaper
+from topologies.link import Link, LinkEnd, burst_bytes_at, shaped_at_hosts
+from topologies.live_change import wait_until
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 AHEAD_S = 0.05
 """The lead with which an action is requested, so that whoever carries it out is ready and keeps the time."""
-AHEAD_REMOTE_S = 0.5
-"""The same where the action may be on another machine, several round trips away."""
 
 
-class Target(Protocol):
-    """Carries out actions at a time, or at once if that has passed, and returns when each took effect. Times are in
-    Unix nanoseconds."""
+class HostRates:
+    """Changes the rate at a host's egress within a millisecond, by netlink: a ``tc`` process takes several. Has open
+    handles on the hosts' namespaces (path by host name); ends of links at other hosts are left alone."""
 
-    def prepare(self) -> None:
-        """Called in the timeline's thread before the transfer starts."""
+    def __init__(self, namespaces: Mapping[str, str], links: Sequence[Link]) -> None:
+        from pyroute2 import NetNS  # which few runs need, and takes long to load
+
+        self._handles = {host: NetNS(path) for host, path in namespaces.items()}
+        self._indices: dict[str, int] = {}
+        for link in filter(shaped_at_hosts, links):
+            for end in (link["a"], link["b"]):
+                if handle := self._handles.get(end["host"]):
+                    self._indices[end["interface"]] = handle.link_lookup(ifname=end["interface"])[0]
+                    # The first request of its kind takes tens of milliseconds, so it is made before the transfer.
+                    self.set(link, end, link["rate_bps"])
+
+    def set(self, link: Link, end: LinkEnd, rate_bps: float) -> None:
+        """Change the rate of one end's shaper in place, keeping its queue and its tokens; nothing for an end at another
+        host."""
+        if end["host"] not in self._handles:
+            return
+        options = shaper.rate_class(rate_bps, burst_bytes_at(link, rate_bps), link["frame_bytes"])
+        self._handles[end["host"]].tc(
+            "change-class",
+            "htb",
+            index=self._indices[end["interface"]],
+            handle=shaper.CLASS_HANDLE,
+            parent=shaper.ROOT_HANDLE,
+            rate=options["rate"],
+            ceil=options["ceil"],
+            **{name: int(options[name]) for name in ("burst", "cburst", "quantum")},
+        )
 
     def close(self) -> None:
-        """Called in that thread after the last action."""
+        """Close the handles."""
+        for handle in self._handles.values():
+            handle.close()
+        self._handles.clear()
+
+
+class LiveTarget:
+    """Carries out each action by the part of the run that it changes: rates at the hosts, other link properties in the
+    emulator, readers at agents. Each is made at a time, or at once if that has passed, and returns when it took effect.
+    Times are in Unix nanoseconds."""
+
+    def __init__(self, network: Network, agents: Sequence[Agent]) -> None:
+        self._network, self._agents, self._remote = network, agents, network.remote
+        self._links = {link["name"]: link for link in network.links}
+        self._rates: HostRates | None = None
+
+    def prepare(self) -> None:
+        """Open the handles for changes at the hosts, in the thread that makes them, before the transfer starts."""
+        self._rates = HostRates(self._network.namespaces(), self._network.links)
+
+    def close(self) -> None:
+        """Close the handles."""
+        if self._rates is not None:
+            self._rates.close()
 
     def change(self, link: str, direction: str, properties: Mapping[str, Any], at_unix_ns: int) -> int:
-        """Change properties of a link, keeping its queue."""
+        """Change properties of a link; the rate is at the hosts' egress where its queue pushes back."""
+        plan, rest, done_ns = self._links[link], dict(properties), 0
+        if shaped_at_hosts(plan) and "rate_bps" in rest:
+            assert self._rates is not None
+            rate_bps = float(rest.pop("rate_bps"))
+            remote = self._remote.change_rate(plan, direction, rate_bps, at_unix_ns)
+            wait_until(at_unix_ns)
+            for name, end in (("ab", plan["a"]), ("ba", plan["b"])):
+                if direction in (name, "both"):
+                    self._rates.set(plan, end, rate_bps)
+            done_ns = _last(time.time_ns(), remote)
+        if rest:
+            rest = self._remote.emulated(plan, rest)
+            done_ns = self._network.emulator.change(plan, direction, rest, at_unix_ns=at_unix_ns).to_unix_ns
+        return done_ns
 
     def carrier(self, link: str, at_unix_ns: int, *, up: bool) -> int:
         """Take a link down, or up again."""
+        plan = self._links[link]
+        remote = self._remote.set_link_up(plan, at_unix_ns, self._network.namespaces(), up=up)
+        return _last(self._network.emulator.carrier(plan, up=up, at_unix_ns=at_unix_ns).to_unix_ns, remote)
 
     def pause_read(self, connection: int, for_s: float, at_unix_ns: int) -> int:
-        """Make the receiver stop reading from a connection for a time."""
+        """Make the receiver stop reading from a connection's socket for a time; an agent on another machine keeps the
+        time itself."""
+        receiver = next((agent for agent in self._agents if agent.place.role == "receiver"), None)
+        if receiver is None:
+            raise RunFailed("timeline.no-receiver", "there is no receiver to pause")
+        request = f"/pause-read?connection={connection}&ms={for_s * 1000:.0f}"
+        if receiver.place.host in self._remote.names:
+            ahead_ns = receiver.place.ahead_ns
+            answer = control(receiver.place, "POST", f"{request}&at_unix_ns={at_unix_ns + ahead_ns}")
+            return int(answer["applied_unix_ns"]) - ahead_ns
+        wait_until(at_unix_ns)
+        control(receiver.place, "POST", request)
+        return time.time_ns()
+
+
+def _last(here_ns: int, remote: Sequence[Future[int]]) -> int:
+    """The time at which a change was done everywhere."""
+    return max([here_ns, *(done.result() for done in remote)])
 
 
 class Timeline(Background):
     """Waits for the transfer's start, then carries out each action at its time and writes it to a spool."""
 
-    def __init__(self, plan: Plan, target: Target, started_unix_ns: Callable[[], int | None], spool: Path) -> None:
+    def __init__(self, plan: Plan, target: LiveTarget, started_unix_ns: Callable[[], int | None], spool: Path) -> None:
         super().__init__("timeline", started_unix_ns)
         self._ahead_s = AHEAD_REMOTE_S if plan.get("place") else AHEAD_S
         self._plan, self._target, self._spool = plan, target, spool

@@ -1,4 +1,4 @@
-"""Boots a guest kernel for one job and waits for its end. Needs no root."""
+"""Boots a guest kernel for one job and waits for its end, or with a shell on this terminal. Needs no root."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import os
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -20,7 +21,7 @@ import psutil
 
 from testbed import paths
 from testbed.engines.telemetry import GrowingFiles
-from testbed.errors import RunFailed
+from testbed.errors import BadInput, RunFailed
 from testbed.machine.guest_kernel import Kernel
 
 INIT = paths.CHECKOUT / "images" / "vkernel" / "engine-init"
@@ -36,6 +37,8 @@ SPIN_MS = 1000
 """CPU time without a system call after which a program is taken to wait for another, and time goes on."""
 END_S = 5.0
 LOOK_S = 0.2
+SHELL_SEED = 1
+SHELL_LIMIT_S = 24 * 3600.0
 
 CHECKOUT = Path("/checkout")
 """The checkout's place in the guest."""
@@ -249,3 +252,43 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             os.killpg(process.pid, number)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(END_S)
+
+
+def open_shell(kernel: Kernel, command: str) -> int:
+    """A shell, or one command, as root in a guest; returns its exit code."""
+    folder = Path(tempfile.mkdtemp(prefix="ncp-guest-shell-"))
+    out, job = folder / "out", folder / "job"
+    out.mkdir()
+    time = "virtual" if kernel.exact else "real"
+    print(f"guest kernel in {time} time; /checkout is this checkout, /out is {out}", flush=True)
+    if not command:
+        return _interactive(kernel, job, out)
+    line = f"{ENVIRONMENT} bash -c {shlex.quote(command)}"
+    ended = boot(kernel, job, line, out=out, seed=SHELL_SEED, limit_s=SHELL_LIMIT_S)
+    for stream in ("stdout", "stderr"):
+        print((job / stream).read_text(errors="replace"), end="")
+    print(f"{ended.uptime_s:.2f} s of {time} time in {ended.wall_s:.2f} s")
+    return ended.code
+
+
+def _interactive(kernel: Kernel, job: Path, out: Path) -> int:
+    """Give the guest this terminal as its console, and the shell's own, so that Ctrl-C ends the shell's command."""
+    if not sys.stdin.isatty():
+        raise BadInput(
+            "shell.no-terminal", "shell: this is not a terminal", "./run.sh shell -c 'COMMAND' runs a command."
+        )
+    leaps = "; while it waits its clock leaps on" if kernel.exact else ""
+    print(f"Ctrl-C ends what runs, exit the guest{leaps}", flush=True)
+    size = shutil.get_terminal_size()
+    command = (
+        f"stty rows {size.lines} cols {size.columns} </dev/tty0\n"
+        f"{ENVIRONMENT} setsid --ctty --wait bash --norc -i </dev/tty0 >/dev/tty0 2>&1"
+    )
+    prepare(job, command, mounts(job, out))
+    with memory_folder() as memory:
+        on_terminal = kernel_command(kernel, SHELL_SEED, "con0=fd:0,fd:1 con=null")
+        subprocess.run(on_terminal, cwd=job, env=environment(kernel, memory), check=False)
+    code = job / "exit-code"  # the kernel's own exit code is another
+    if not code.exists():
+        raise RunFailed("shell.guest-ended", f"the guest ended before its shell did; see {job}")
+    return int(code.read_text())

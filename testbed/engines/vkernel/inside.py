@@ -25,7 +25,7 @@ from testbed.plan.traffic_types import TRAFFIC, sent_by
 from testbed.runtime.progress import Progress
 
 NETWORK = ("mininet.net", "mininet.log", "topologies.planned", "topologies.hosts")
-CHANGES = ("testbed.engines.mininet.host_rates",)
+CHANGES = ("pyroute2",)
 PRELOADED = (*NETWORK, *CHANGES, *(f"testbed.traffic.{name}" for name in TRAFFIC))
 """Modules of all plans that the runner loads when it comes to them."""
 OUT = Path("/out")

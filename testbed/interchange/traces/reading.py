@@ -1,5 +1,5 @@
 """Reads what a run traced: what sessions did, in qlog as a JSON text sequence (RFC 7464), as ``ncp-agent/qlog`` writes
-it, and captures of links, as ``testbed/engines/mininet/link_captures.py`` and the simulator leave them."""
+it, and captures of links, as ``testbed/runtime/packets.py`` and the simulator leave them."""
 
 from __future__ import annotations
 

@@ -20,9 +20,9 @@ from testbed.errors import RunFailed
 from testbed.judge.status import Status
 from testbed.plan.model import Plan, Role, host_of
 from testbed.runtime.agents import Agent, AgentPlace, ProcessAgent
-from testbed.runtime.completion import Failure
 from testbed.runtime.network import Network
 from testbed.runtime.packets import SETTLE_S, Capture
+from testbed.runtime.parts import Failure
 from testbed.runtime.progress import Ended, SoFar, Step
 from testbed.runtime.site import Site
 from testbed.runtime.transfer import await_ready, watch_transfer

@@ -13,10 +13,9 @@ from testbed.errors import RunFailed
 from testbed.message import Message
 from testbed.plan.model import Connection, Plan, Role, Session, host_of
 from testbed.runtime.agents import Agent, AgentPlace
-from testbed.runtime.completion import Failure, watch_until
-from testbed.runtime.ends import write_ends
 from testbed.runtime.network import HostsTcp, Network
 from testbed.runtime.packets import SETTLE_S, Capture
+from testbed.runtime.parts import Failure, watch_until
 from testbed.runtime.progress import Step
 from testbed.runtime.site import Site
 from testbed.traffic.program import captured, result
@@ -211,7 +210,7 @@ class Program(Traffic):
         }
         points = captured.points(plan, session, arrivals, span_ns)
         words = ("the first packet leaves", "the receiver has its result")
-        write_ends(self.site, session, span_ns, words, results, [*points, *rtts, *own])
+        self.site.write_ends(session, span_ns, words, results, [*points, *rtts, *own])
         return f"{session['name']}: {said['receiver'].bytes / 2**20:.3g} MiB in {duration_s:.3g} s"
 
     def keep_results(self, places: Sequence[AgentPlace]) -> None:

@@ -11,11 +11,10 @@ from testbed.exit_codes import Exit
 from testbed.message import Message
 from testbed.plan.model import host_of
 from testbed.runtime.agents import Agent
-from testbed.runtime.completion import Failure, watch_until
-from testbed.runtime.ends import write_ends
 from testbed.runtime.host_settings import prepare_host
 from testbed.runtime.network import Network
 from testbed.runtime.packets import SETTLE_S, Capture
+from testbed.runtime.parts import Failure, watch_until
 from testbed.runtime.processes import Supervised
 from testbed.runtime.progress import Step
 from testbed.runtime.socket_samples import assert_sent_with, congestion_controls
@@ -138,7 +137,7 @@ class Tcp(Traffic):
         results = {role: {"bytes": measured.bytes, **own[role], **measured.details.get(role, {})} for role in ROLES}
         span_ns = (measured.started_unix_ns, measured.finished_unix_ns)
         words = ("the client starts", "all has arrived")
-        write_ends(self.site, self.site.session, span_ns, words, results, measured.points)
+        self.site.write_ends(self.site.session, span_ns, words, results, measured.points)
 
 
 TRAFFIC = Tcp

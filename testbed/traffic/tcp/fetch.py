@@ -15,7 +15,7 @@ from typing import Any
 from testbed.errors import RunFailed
 from testbed.plan.model import Plan
 from testbed.runtime import live
-from testbed.runtime.counters import grown, read_counters
+from testbed.runtime.host_settings import grown, read_counters
 from testbed.runtime.processes import AGENT_UID, Supervised
 from testbed.scenario.tcp import Fetch, Role
 from testbed.traffic.tcp.kind import Kind, Measured
