@@ -28,8 +28,8 @@ from testbed.judge.checks.evidence import CannotJudge
 from testbed.judge.checks.result import CheckResult, Named, Verdict, rounded
 from testbed.judge.ncp_figures import measure, rules
 from testbed.judge.status import Status, current_run
-from testbed.judge.verify import differences, read_verdict
-from testbed.message import Message
+from testbed.judge.verify import read_verdict
+from testbed.message import Message, Messages
 from testbed.plan.duration import expected_transfer_s
 from testbed.plan.engines import SWEEP
 from testbed.plan.model import Plan
@@ -110,7 +110,7 @@ def cells_of(runs: Planned, simulator: Path) -> list[FigureCell]:
 
 def by_place(runs: Planned, results: Mapping[str, CellResult]) -> list[CellResult]:
     """Results of all planned runs, in that order."""
-    return [in_table(CellResult(place.cell, place.at, 1, results[plan["run"]].record)) for place, plan in runs]
+    return [in_table(place.result(results[plan["run"]].record)) for place, plan in runs]
 
 
 def tell(loaded: LoadedSweep) -> None:
@@ -244,69 +244,51 @@ DOCUMENTS: Documents = {
 def write_again(request: VerifyRequest) -> Verification:
     """Write the documents by the table's figures, or with ``rerun`` by repeated runs. Raises BadInput where a file is
     missing or broken."""
-    folder = request.folder
+    folder, into, engine = request.folder, request.into, engines.named(SWEEP)
     with confine.to(folder):
-        loaded = load_kept(folder)
-        found = _by_the_figures(folder, request.into, loaded)
-        if not request.rerun:
+        loaded, recorded, rows = load_kept(folder), read_verdict(folder), read_parquet(folder / "table.parquet")
+        found = Verification.of(recorded, has_page=False)
+        write_csv(rows, into / "table.csv")
+        if loaded is None:
+            sweep = load(str(folder / "sweep.yaml")).sweep
+            results = [_result(sweep, Place("", str(row["policy"]), n), row) for n, row in enumerate(rows, start=1)]
+            again = recorded.model_copy(update={"checks": judge(sweep, rows, results)})
+            write_json(into / "verdict.json", again.to_json())
             found.unchecked.add_message(
+                "sweep.not-kept",
+                f"{SWEEP_REQUEST}: earlier folders have none, so plots and page are not compared, nor runs repeated",
+            )
+            return found
+        try:
+            programs = (engine.prepare if request.rerun else engine.prepare_plans)(QuietProgress())
+        except (TestbedError, OSError) as error:
+            found.unchecked.add_message(
+                "policies.no-program-of-a-sweep", f"no program could be built to ask for its policies: {error}"
+            )
+            return found
+        places = loaded.sweep.places(programs.policies)
+        if len(places) != len(rows):
+            found.differences.add_message(
+                "sweep.other-number-of-runs", f"table.parquet: has {len(rows)} rows, {len(places)} by sweep.yaml"
+            )
+            return found
+        results = [_result(loaded.sweep, place, row) for place, row in zip(places, rows, strict=True)]
+        notes, unchecked = Messages(), Messages()
+        if request.rerun:
+            try:
+                runs = list(planned(loaded, programs.policies))
+                with tempfile.TemporaryDirectory(prefix="ncp-rerun-") as place:
+                    made = run_cells(cells_of(runs, programs.binaries[engine.agent]), Path(place), QuietProgress())
+                results = by_place(runs, made)
+                notes.add_message("sweep.made-again", f"{len(rows)} runs were repeated, and all compared with these")
+            except BadInput as error:
+                unchecked.add_message("rerun.no-plans", f"rerun: the runs can't be planned again: {error.said}")
+        else:
+            unchecked.add_message(
                 "sweep.figures-as-kept",
                 "a sweep keeps figures, not telemetry: they are taken as they are; --rerun makes them again",
             )
-        elif loaded:
-            _rerun(folder, loaded, found)
-        return found
-
-
-def _by_the_figures(folder: Path, into: Path, loaded: LoadedSweep | None) -> Verification:
-    recorded, rows = read_verdict(folder), read_parquet(folder / "table.parquet")
-    found = Verification.of(recorded, has_page=False)
-    write_csv(rows, into / "table.csv")
-    if loaded is None:
-        sweep = load(str(folder / "sweep.yaml")).sweep
-        results = [_result(sweep, Place("", str(row["policy"]), n), row) for n, row in enumerate(rows, start=1)]
-        again = recorded.model_copy(update={"checks": judge(sweep, rows, results)})
-        write_json(into / "verdict.json", again.to_json())
-        found.unchecked.add_message(
-            "sweep.not-kept",
-            f"{SWEEP_REQUEST}: a folder of its time has none, so plots and page are not compared, nor runs repeated",
-        )
-        return found
-    try:
-        policies = engines.named(SWEEP).prepare_plans(QuietProgress()).policies
-    except (TestbedError, OSError) as error:
-        found.unchecked.add_message(
-            "policies.no-program-of-a-sweep", f"no program could be built to ask for its policies: {error}"
-        )
-        return found
-    places = loaded.sweep.places(policies)
-    if len(places) != len(rows):
-        found.differences.add_message(
-            "sweep.other-number-of-runs", f"table.parquet: has {len(rows)} rows, {len(places)} by sweep.yaml"
-        )
-        return found
-    results = [_result(loaded.sweep, place, row) for place, row in zip(places, rows, strict=True)]
-    return Verification.of(write(loaded, into, results))
-
-
-def _rerun(folder: Path, loaded: LoadedSweep, found: Verification) -> None:
-    """Every run again with this checkout's simulator: where its figures are not the recorded ones."""
-    progress = QuietProgress()
-    programs = engines.named(SWEEP).prepare(progress)
-    try:
-        runs = list(planned(loaded, programs.policies))
-    except BadInput as error:
-        found.unchecked.add_message("rerun.no-plans", f"rerun: the runs can't be planned again: {error.said}")
-        return
-    with tempfile.TemporaryDirectory(prefix="ncp-rerun-") as place:
-        made = run_cells(cells_of(runs, programs.binaries[engines.named(SWEEP).agent]), Path(place), progress)
-    rows = rows_of(loaded.sweep, by_place(runs, made))
-    differing = list(differences("table.csv", exact(read_csv(folder / "table.csv")), exact(rows)))
-    found.differences.extend(one.at("rerun") for one in differing)
-    if not differing:
-        found.notes.add_message(
-            "sweep.made-again", f"{len(rows)} runs were repeated: all of their figures are the same"
-        )
+        return Verification.of(write(loaded, into, results), notes=notes, unchecked=unchecked)
 
 
 def _result(sweep: Sweep, place: Place, row: Row) -> CellResult:
@@ -321,7 +303,7 @@ def _result(sweep: Sweep, place: Place, row: Row) -> CellResult:
         seconds=figures.get("duration_s"),
         exact=True,
     )
-    return CellResult(place.cell, place.at, 1, record)
+    return place.result(record)
 
 
 def load_kept(folder: Path) -> LoadedSweep | None:

@@ -58,7 +58,7 @@ def outcomes_of(results: Iterable[CellResult]) -> list[dict[str, Any]]:
             verdict=result.record.status,
             why=result.record.reason,
             attempts=result.attempts,
-            **{key: getattr(result.record, key) for key in _ALIKE},
+            **{key: getattr(result.record, key) for key in ("figures", "seconds", "run", "checks", "exact", "host")},
         )
         for result in results
     )
@@ -68,19 +68,11 @@ def outcomes_of(results: Iterable[CellResult]) -> list[dict[str, Any]]:
 def results_of(document: Mapping[str, Any]) -> list[CellResult]:
     """The cells of a ``table.json``."""
     return [
-        _cell(
-            Place(entry["row"], entry["column"], entry["repetition"]),
-            entry.get("attempts", 1),
-            RunRecord.model_validate(
-                {"status": entry["verdict"], "reason": entry["why"]} | {k: entry[k] for k in _ALIKE if k in entry}
-            ),
+        Place(entry["row"], entry["column"], entry["repetition"]).result(
+            RunRecord(**{**entry, "status": entry["verdict"], "reason": entry["why"]}), entry.get("attempts", 1)
         )
         for entry in document["outcomes"]
     ]
-
-
-_ALIKE = ("figures", "seconds", "run", "checks", "exact", "host")
-"""Keys that an entry and a record share."""
 
 
 class Place(NamedTuple):
@@ -113,6 +105,10 @@ class Place(NamedTuple):
         """The folder of its runs, in the table's result folder."""
         return folder_of(*self.at.values())
 
+    def result(self, record: RunRecord, attempts: int = 1) -> CellResult:
+        """The result of its cell."""
+        return CellResult(self.cell, self.at, attempts, record)
+
 
 def in_table(result: CellResult) -> CellResult:
     """The cell as ``table.json`` has it: one whose run broke down after it began has failed, and has its checks."""
@@ -122,13 +118,9 @@ def in_table(result: CellResult) -> CellResult:
     return replace(result, record=record.model_copy(update={"status": status, "figures": figures}))
 
 
-def _cell(place: Place, attempts: int, record: RunRecord) -> CellResult:
-    return CellResult(place.cell, place.at, attempts, record)
-
-
 def missing(place: Place) -> CellResult:
     """A requested cell without a finished run."""
-    return _cell(place, 0, RunRecord(status=Status.MISSING, reason="It was not run."))
+    return place.result(RunRecord(status=Status.MISSING, reason="It was not run."), 0)
 
 
 def read_cell(place: Place, folder: Path) -> CellResult | None:
