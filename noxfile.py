@@ -5,8 +5,6 @@ machine for themselves; then real packets, beside all that takes processor time,
 those that it requires are green. JUnit files of all tests are left in .build/test/.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import sys

@@ -1,7 +1,5 @@
 """The host's load during a run: a starved host makes late links, and its results are not to be trusted."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Samples of iperf3's flows: goodput at its server, and the whole flow by its client's JSON."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -4,8 +4,6 @@ Grafana replaces $NAME in provisioned texts by the environment, but for a rule's
 therefore use ``.Labels`` and ``.Values``, not ``$labels`` and ``$values``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The dashboards: what each shows, panel by panel."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from dashboards.document import dashboard

@@ -5,8 +5,6 @@ and 1920 pixels; when its panels have their data a picture goes to FOLDER. It fa
 and on any without data that should have some. Exit 0: all is well; 1: not so; 4: no Grafana answers, or no browser.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import sys

@@ -1,7 +1,5 @@
 """A dashboard as Grafana's JSON."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """``python -m dashboards.generate``: writes the dashboards' JSON and the provisioning of alert rules."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from typing import Any

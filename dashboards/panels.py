@@ -1,7 +1,5 @@
 """Panels as all dashboards have them: sizes, units, legends, colours. Each is Grafana's JSON without its place."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any

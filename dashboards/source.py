@@ -1,7 +1,5 @@
 """The data source, queries to it, and the variables at the top of a dashboard, as Grafana's JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

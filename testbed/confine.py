@@ -4,8 +4,6 @@ Whoever reads a result says so with :func:`to`. Until that is left, all that exe
 document names, asks here first: :func:`code` and :func:`file`. What a user names on the command line is no result's.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Reads documents: what a program wrote, and figures that were published."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Sequence

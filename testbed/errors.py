@@ -1,7 +1,5 @@
 """Errors that end a command with one clear message and a defined exit code."""
 
-from __future__ import annotations
-
 import errno
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """Exit codes of the command line, and the verdicts that some of them stand for."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import IntEnum
 

@@ -1,7 +1,5 @@
 """Paths of the checkout, built programs, results and the machine's own state."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Calls a program as a user without rights, without network, with nothing of this machine that it could write to."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

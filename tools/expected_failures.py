@@ -10,8 +10,6 @@ on real packets the difference to the other engines in the same form, if that is
 :data:`BETWEEN_COMMITS`. In the simulator, runs that are alike have none: chance has no part in them.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence

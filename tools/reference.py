@@ -1,8 +1,6 @@
 """``python -m tools.reference`` makes the pages of docs/ that follow from the code: keys, checks, options, series,
 what does not reproduce, and the claims in docs/artifact.md."""
 
-from __future__ import annotations
-
 import json
 import re
 import textwrap

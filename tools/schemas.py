@@ -1,8 +1,6 @@
 """JSON Schemas of the plan, of what users write and of what results hold: ``python -m tools.schemas`` makes
 ``schemas/``, or another folder that is named."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Capabilities of both link emulators: the kernel's features, and the properties that neither takes."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

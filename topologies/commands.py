@@ -1,7 +1,5 @@
 """Runs ip, tc, ethtool and the like; a failing command is an error, never a printed line to overlook."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Sequence
 

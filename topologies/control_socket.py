@@ -1,7 +1,5 @@
 """Requests at the control sockets of agents, the relay and ``ncp-far``: HTTP over a Unix socket (docs/contracts.md)."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import socket

@@ -1,7 +1,5 @@
 """Mininet topologies of the user's own: read as a graph for a scenario, or given routes for ``mn --custom``."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """Mininet hosts with routes of their own, in a namespace of their own or that of a container."""
 
-from __future__ import annotations
-
 import select
 from collections.abc import Sequence
 from functools import partial

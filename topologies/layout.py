@@ -3,8 +3,6 @@
 Standard library only, so that ``mn --custom`` gets the same shapes, addresses and routes as a scenario.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,8 +1,6 @@
 """Files that a link names, of delivery opportunities or of jitter: numbers, a line each. What reads them, here and in
 Go (``internal/plan/files.go``), refuses the same files."""
 
-from __future__ import annotations
-
 import stat
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A change of a live link, whichever the link emulator: its time, and the carrier of a link."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The middle of a run's links: kernel netem, or the user-space relay where the kernel has none."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 

@@ -3,8 +3,6 @@
 sudo mn --custom topologies/mn.py --topo parallel,2,rate=8mbit,delay=50ms
 """
 
-from __future__ import annotations
-
 import inspect
 import sys
 from itertools import combinations

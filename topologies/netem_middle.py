@@ -1,7 +1,5 @@
 """The middle of links by the kernel's own netem."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence

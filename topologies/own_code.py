@@ -1,7 +1,5 @@
 """Python of the user's own, which root carries out only where nobody else could have written it."""
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

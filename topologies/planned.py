@@ -1,7 +1,5 @@
 """Mininet topologies from layouts: as a plan has them, or with links described on Mininet's command line."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The middle of links by ``ncp-link relay``, a process in the fabric's namespace, where the kernel has no netem."""
 
-from __future__ import annotations
-
 import json
 import select
 import subprocess

@@ -4,8 +4,6 @@ HTB with one class, not TBF: a change of TBF's rate fills its bucket, so a ramp 
 Standard library only.
 """
 
-from __future__ import annotations
-
 from topologies.link import Link
 from topologies.units import whole_bps
 

@@ -5,8 +5,6 @@ quantities as a scenario does. Every parser takes the text and returns a number 
 says, or raises :class:`UnitError` with a message that tells what would be right.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Runs functions in network namespaces."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import threading

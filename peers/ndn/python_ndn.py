@@ -7,8 +7,6 @@
 has all. The package is used as published; only its public interface is called.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import hashlib

@@ -1,7 +1,5 @@
 """A bundle's description for other tools: RO-Crate metadata (https://w3id.org/ro/crate)."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Mapping, Sequence
 from pathlib import Path

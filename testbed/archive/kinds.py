@@ -1,7 +1,5 @@
 """The kinds of result folders, and how each is judged again."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

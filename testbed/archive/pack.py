@@ -1,7 +1,5 @@
 """Makes a bundle: result folders, what they came from, and a list of checksums, in one zip file."""
 
-from __future__ import annotations
-
 import datetime
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """A result folder's plots and page: written anew, and drawn again beside it and compared."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Mapping

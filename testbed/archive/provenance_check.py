@@ -1,7 +1,5 @@
 """Checks a result's provenance: its plan against the scenario, and its commit, as far as possible."""
 
-from __future__ import annotations
-
 import ast
 import io
 import re

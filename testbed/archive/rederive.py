@@ -1,7 +1,5 @@
 """Derives all data of a run from its raw data again, and compares them with its result folder."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace

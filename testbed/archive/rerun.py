@@ -1,8 +1,6 @@
 """Repeats a run in virtual time from its plan with this checkout's programs: every byte of its data must be the same,
 whoever made it."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A bundle's signature: OpenSSH's, over the list of checksums, so over every file in it."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

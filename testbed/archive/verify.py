@@ -1,7 +1,5 @@
 """Checks a bundle: its checksums, and every verdict and plot in it from its raw data."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import tempfile

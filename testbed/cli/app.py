@@ -5,8 +5,6 @@ all verbs together import most of the testbed, Matplotlib and Docker's client in
 imports inside its function what only one of them needs, for the same reason.
 """
 
-from __future__ import annotations
-
 import difflib
 import os
 import re

@@ -1,7 +1,5 @@
 """``bench``: what the testbed's own parts are worth, measured beside others'."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Annotated, Literal
 

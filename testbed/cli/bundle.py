@@ -1,7 +1,5 @@
 """``bundle``: results with everything that is needed to check them, in one file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """``cluster``: makes, shows and takes down a cluster of machines for studies."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

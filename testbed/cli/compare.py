@@ -4,8 +4,6 @@
 Comparisons are imported on use: SciPy alone takes longer than all else that the help needs.
 """
 
-from __future__ import annotations
-
 import shlex
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``completion``: what Tab completes in bash, zsh and fish; and the words themselves, for which the shells ask it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path

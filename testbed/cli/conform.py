@@ -1,7 +1,5 @@
 """``conform``: what of the contract of docs/program.md a program keeps."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """``docs``: the site of docs/, built by MkDocs in an environment of its own, or served while pages are written."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

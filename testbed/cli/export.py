@@ -1,7 +1,5 @@
 """``export``: results in the forms that other tools open."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import product
 from pathlib import Path

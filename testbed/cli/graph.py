@@ -1,7 +1,5 @@
 """``graph`` and ``import``: a scenario's topology as a picture, and another tool's topology as a scenario."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``interop``: the agent against npm's implementations of NCP, as a matrix."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -3,8 +3,6 @@
 pytest and gotestsum write them. A test that is in them as failed and as passed passed at its second try. Each accepted
 reason to skip has a condition that is checked on this machine. What set-up installs as root is none there."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import platform

@@ -1,7 +1,5 @@
 """``list``: the scenarios, tables and sweeps that there are, and how each last ended here."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from datetime import datetime, timezone

@@ -1,7 +1,5 @@
 """Verbs about this machine: what it has, its database and Grafana, what killed runs left, and a shell in a guest."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """``new``: a scenario to begin with, with comments, that runs as it is."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Annotated

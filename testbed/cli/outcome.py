@@ -1,7 +1,5 @@
 """The last lines and the exit code of a verb, for a verdict and for a run that broke down."""
 
-from __future__ import annotations
-
 import sys
 import traceback
 from collections.abc import Mapping

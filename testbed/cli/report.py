@@ -1,7 +1,5 @@
 """``report``: the pages of result folders anew, also on paper."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """``show`` and ``validate``: what a scenario is, and whether it is right."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,8 +1,6 @@
 """``python -m testbed.cli.scenario_seconds`` makes ``scenarios/seconds.json`` for ``list``: a minute's work, mostly for
 tables and sweeps."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

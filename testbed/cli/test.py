@@ -1,7 +1,5 @@
 """``test``: linters and tests, the sessions of noxfile.py, and what their JUnit files say together."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

@@ -2,8 +2,6 @@
 
 ``--cluster part:of=8,cores=2``, written by ``cluster manifest``, makes one part of the runs on this machine."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A wrong command line in one sentence, like a wrong scenario: the mistake, the right form, the next step."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from typer._click import exceptions

@@ -3,8 +3,6 @@
 Other packages use an engine by this interface, whichever it is.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Mapping
 from typing import Any

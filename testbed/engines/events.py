@@ -1,7 +1,5 @@
 """Events of a run, or of many, for programs: a JSON object a line (``--json``), by ``schemas/events.schema.json``."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Judges a run's data: verdict, derived series, tables and report."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """A run on a terminal, while it is on: windows, shares beside the law, round trips, rates, events, time left."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

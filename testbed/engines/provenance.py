@@ -1,7 +1,5 @@
 """Records the provenance of a result: code, images, kernel, settings, seeds."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.metadata
 import platform

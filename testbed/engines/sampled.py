@@ -1,7 +1,5 @@
 """Samples of a run's transfer, read from its telemetry while that is written; agents get no requests for them."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections import deque

@@ -1,7 +1,5 @@
 """Telemetry around a run: the gateway to InfluxDB, and the files that telemetry is written to."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterator, Sequence
 from pathlib import Path

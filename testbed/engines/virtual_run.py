@@ -1,7 +1,5 @@
 """A run in virtual time, whichever engine carries it out: its folder, its points, its verdict from the file."""
 
-from __future__ import annotations
-
 import dataclasses
 import fcntl
 import hashlib

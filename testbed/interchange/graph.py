@@ -8,8 +8,6 @@ flowchart, as GitHub and most wikis draw it, finds its own places for things. dr
 to be moved and written on by hand.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

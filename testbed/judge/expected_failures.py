@@ -6,8 +6,6 @@ place: a figure outside of them is a failure like any other. ``data/published/ex
 it is made from the claims and the reference results (``tools/expected_failures.py``), never by hand.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Figures by their names: ``throughput_mbps`` says what it is and in which unit."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """The checkout's history, as git has it."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Judges a run: every check of its plan over its evidence, and the verdict over all."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

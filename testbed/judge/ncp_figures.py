@@ -1,7 +1,5 @@
 """Figures of a run of NCP, for sweeps and comparisons; every rule is that of a check or of a series."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from functools import cache

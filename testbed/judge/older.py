@@ -1,8 +1,6 @@
 """Reads results that are older than codes: nothing else knows a text's wording, nor is a text that has a code looked
 at here."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from testbed.message import Message

@@ -1,7 +1,5 @@
 """Judges a run again from its result folder, and says where two documents or texts differ."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

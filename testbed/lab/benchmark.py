@@ -1,7 +1,5 @@
 """Common steps of all benchmarks: the machine made ready, sections printed as they come, and a result folder."""
 
-from __future__ import annotations
-
 import os
 import platform
 import time

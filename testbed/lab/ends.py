@@ -1,8 +1,6 @@
 """Common parts of the benchmarks of links: namespaces, the two ends of what is measured, candidates, repeats; and this
 testbed's own links, made by the same parts as in a run."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,8 +1,6 @@
 """Measurements of a host's links before a study on real packets, and whether runs may use them: they take a few
 seconds, by the instruments of ``bench links``."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The instruments of all benchmarks, the same for every candidate: ``ncp-link``, iperf3, and the machine's load."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import tempfile

@@ -1,7 +1,5 @@
 """The benchmark of links: ours beside others', in one run."""
 
-from __future__ import annotations
-
 import shutil
 import statistics
 import time

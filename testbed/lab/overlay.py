@@ -1,7 +1,5 @@
 """Overlays of growing size in virtual time: what sessions get, and what a session costs to simulate."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

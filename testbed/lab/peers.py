@@ -3,8 +3,6 @@
 Each runs in a namespace of its own, so that nothing of the machine's network is changed for it.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

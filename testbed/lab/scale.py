@@ -1,7 +1,5 @@
 """The number of links that the link emulator carries at once."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence

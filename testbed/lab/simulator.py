@@ -1,7 +1,5 @@
 """The benchmark of virtual time: how fast ``startup`` is simulated, with what memory, and on all cores."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The benchmark of telemetry: what 20,000 points/s of others do to a running transfer, and how fast they arrive."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import subprocess

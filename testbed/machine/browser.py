@@ -1,7 +1,5 @@
 """This machine's browser, which prints reports, and in which tests look at pages."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Builds the Go programs and the agents' container images, only when their sources changed."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The list of requirements, and which of them a command needs."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor

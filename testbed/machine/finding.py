@@ -1,7 +1,5 @@
 """The result of a probe of the machine."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 

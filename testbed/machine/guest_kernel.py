@@ -1,7 +1,5 @@
 """Selects the kernel of a guest: the one with virtual time if it has been built, else Debian's own in real time."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import platform

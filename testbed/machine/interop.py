@@ -1,7 +1,5 @@
 """Probes of what the real peers need: Node, and npm's packages as their lock files pin them."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

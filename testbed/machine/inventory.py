@@ -1,7 +1,5 @@
 """The hosts of an Ansible inventory, checked before anything is done to them."""
 
-from __future__ import annotations
-
 import difflib
 import json
 import re

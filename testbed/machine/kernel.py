@@ -1,7 +1,5 @@
 """Probes of what this kernel can do, found by doing it in a throwaway network namespace."""
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess

@@ -1,7 +1,5 @@
 """Probes of what is installed and of the machine itself."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import importlib.util
 import os

@@ -7,8 +7,6 @@ Packages are installed from what ``uv export`` tells, not by ``uv sync``: that w
 lock, whatever index is set, and remove what other groups brought.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import os

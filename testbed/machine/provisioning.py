@@ -1,7 +1,5 @@
 """Sets the machine up with the provisioning playbook, showing each task as it goes."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

@@ -1,7 +1,5 @@
 """A plan's network as a drawing for terminals: hosts, routers, and what each link between them carries."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from testbed.plan.link_words import delay, impairments, rate

@@ -1,7 +1,5 @@
 """Durations of a plan's transfers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from testbed.plan.model import Plan, Session

@@ -4,8 +4,6 @@ An engine's own file is ``testbed/engines/<name>/engine.py``, which only those i
 for a user who names none is chosen there (:func:`testbed.engines.default_for`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

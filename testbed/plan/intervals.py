@@ -1,7 +1,5 @@
 """The properties of a link, one way, from each change of a timeline to the next."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Properties of a link in words, for terminals and pictures alike."""
 
-from __future__ import annotations
-
 from topologies.impairments import NUMBERS
 from topologies.impairments.impairment import SHARE
 from topologies.link import Link, rate_pps

@@ -6,8 +6,6 @@ link has room for it. A link's emulator is on a machine of one of its two ends, 
 between machines once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 

@@ -4,8 +4,6 @@ Schema 1 has the rate of a link twice, ``rate_bps`` in whole bits per second and
 per second.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

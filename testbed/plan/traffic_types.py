@@ -3,8 +3,6 @@
 How it is sent is in its own file, ``testbed/traffic/<name>.py``, which only runs load.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The trigger of a run, by which dashboards and alerts find nightly runs."""
 
-from __future__ import annotations
-
 import os
 import re
 

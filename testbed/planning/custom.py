@@ -3,8 +3,6 @@
 The links themselves name their ends (``graph``), or a Mininet ``Topo`` has them (``custom``).
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The plan's parts that only NDN has: a node per host with its faces, and the fetch in the shape of a session."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

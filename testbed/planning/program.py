@@ -1,7 +1,5 @@
 """The plan's parts that only a program of the user's own has: what is started, and its sessions."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator

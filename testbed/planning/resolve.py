@@ -1,7 +1,5 @@
 """Makes the plan of one run from a validated scenario and what was chosen on the command line."""
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """A topology whose links are resolved, and how a scenario's link becomes one of a layout's."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath

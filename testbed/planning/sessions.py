@@ -1,7 +1,5 @@
 """Sessions over a topology: NCP's with their connections, and other traffic."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal, cast
 

@@ -1,7 +1,5 @@
 """The plan in words, for ``--dry-run`` and ``show``."""
 
-from __future__ import annotations
-
 from testbed.judge.checks import planned
 from testbed.plan.duration import expected_transfer_s
 from testbed.plan.link_words import delay, impairments

@@ -5,8 +5,6 @@ An action is ``{"at_s", "kind", "text", …}``: ``set`` (link, direction, proper
 unfolded into them here, so that whoever carries them out needs no state.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeVar, cast

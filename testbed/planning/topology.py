@@ -1,7 +1,5 @@
 """Resolves the links of a scenario's topology and their properties."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path as FilePath
 

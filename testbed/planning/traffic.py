@@ -1,7 +1,5 @@
 """The traffic of a scenario in the plan: NCP's sessions, or one transfer of another protocol in their shape."""
 
-from __future__ import annotations
-
 from testbed.plan import model
 from testbed.plan.model import Runtime, Sections
 from testbed.planning import ndn as ndn_plan

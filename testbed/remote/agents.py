@@ -1,7 +1,5 @@
 """An agent on another machine: a container there, whose socket, spool and result are at this machine's places."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import time

@@ -1,8 +1,6 @@
 """The hosts of a run that are on other machines: reached, measured, connected to their link emulators, watched, and
 removed."""
 
-from __future__ import annotations
-
 import json
 import secrets
 import urllib.parse

@@ -1,7 +1,5 @@
 """One machine with hosts of a run: reached by SSH, through which come its Docker engine and its agents' sockets."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import logging

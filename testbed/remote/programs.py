@@ -1,7 +1,5 @@
 """Programs of this machine that run at a host of another one: their files go there with the helper."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Refuses plans that a run with hosts on other machines can't carry."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from testbed.judge.trust.underlay import Underlay

@@ -1,7 +1,5 @@
 """The link emulators of a run where they are on several machines: a relay on each, which act as one."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import time

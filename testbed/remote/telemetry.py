@@ -1,7 +1,5 @@
 """Telemetry that is sampled on another machine, fetched as it grows and put on this machine's clock."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Underlay paths between machines: measured before a run, and all through it, by the machine at one end."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from typing import Any

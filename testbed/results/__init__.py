@@ -1,7 +1,5 @@
 """A run's result folder: the way to the latest one, its plots and its report."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 

@@ -1,7 +1,5 @@
 """A run's collectors: started before the transfer, their spools pushed as they grow, ended with a report of cost."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping

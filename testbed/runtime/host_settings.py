@@ -1,8 +1,6 @@
 """A host's kernel in a TCP experiment, in its own network namespace: its settings, gone with it and kept in provenance,
 and its counters."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Turns Ctrl-C and other requests to end into an error while a run works, and ignores them while it is taken down."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager

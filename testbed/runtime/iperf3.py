@@ -1,7 +1,5 @@
 """Commands of iperf3, and the JSON that it leaves at its end."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

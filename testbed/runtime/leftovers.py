@@ -4,8 +4,6 @@ Links, interfaces, qdiscs and sysctls go with the namespaces. Only things with t
 run's :class:`Ledger`, by a container's label, or by a namespace's name.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """The run that is on: it holds the machine, has a folder of its own, and is torn down at its end."""
 
-from __future__ import annotations
-
 import logging
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """The machine's lock: one run at a time."""
 
-from __future__ import annotations
-
 import fcntl
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Captures at a host while a transfer is on, by tcpdump in the host's network namespace."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Mapping

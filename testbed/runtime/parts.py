@@ -1,7 +1,5 @@
 """The parts of a run: threads that accompany it, watched to the transfer's end, and ended together."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -1,7 +1,5 @@
 """The surroundings of one run: its plan, result folder, programs and record."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

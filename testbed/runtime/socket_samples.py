@@ -1,7 +1,5 @@
 """Reads the collector's samples of TCP_INFO while the run is still on."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple

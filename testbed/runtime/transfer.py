@@ -1,7 +1,5 @@
 """Starts the agents and watches the transfer until both ends report that it is over."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from typing import Any

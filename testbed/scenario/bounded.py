@@ -1,7 +1,5 @@
 """YAML as others may have written it: no larger than a second of reading, no deeper or wider than a file of ours."""
 
-from __future__ import annotations
-
 import functools
 import io
 import pickle

@@ -4,8 +4,6 @@ Run by ``in_python.py`` in a process of its own. Writes ``{"returned": …}`` or
 file itself can't reach: what that prints goes to stderr.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource

@@ -4,8 +4,6 @@ Mappings are merged key by key, lists of things with names (links, sessions, che
 values are taken from the file that extends. What comes out remembers which file each part is from.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -3,8 +3,6 @@
 Imports neither models nor what they import: listing the files is to take no longer than reading them.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re

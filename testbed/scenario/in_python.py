@@ -4,8 +4,6 @@ The file is executed where the user names it, in a process of its own. A result 
 file is executed where it is trusted, without rights (:mod:`testbed.confine`).
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os

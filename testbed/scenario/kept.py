@@ -1,7 +1,5 @@
 """The scenario in a result folder: all of it as YAML, and the Python of it or its topology."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Protocol

@@ -1,7 +1,5 @@
 """Reads a scenario file into the model; every error names file, line, field, value and what would be right."""
 
-from __future__ import annotations
-
 import difflib
 import io
 from collections.abc import Sequence

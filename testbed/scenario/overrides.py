@@ -4,8 +4,6 @@ A key is a dotted path (``ncp.policy``, ``links.fast.rate``; list items by their
 or just its end (``policy``), where that is unambiguous.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

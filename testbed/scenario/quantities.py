@@ -3,8 +3,6 @@
 A field of one of these types stores the number in the unit that the type's name says.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema

@@ -8,8 +8,6 @@ In a verdict, checks of a quick run may stay open, where at least one passes (:f
 and a check over a time is judged over the part of it that there is (:mod:`testbed.judge.checks.evidence`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Base of all parts of a scenario."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, StringConstraints

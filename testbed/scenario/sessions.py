@@ -1,7 +1,5 @@
 """Several sessions and other traffic over a shared network, as a scenario describes them."""
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field

@@ -5,8 +5,6 @@ RFC 3465's counting, as Linux does it). Nothing is lost, the receiver's window i
 the object's end: HyStart, which may end it earlier, is not in here. Sizes in bytes, times in seconds.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections import deque
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 Checks, plots, exports and dashboards all take their series from here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 

@@ -1,7 +1,5 @@
 """Reads a run's telemetry from its line-protocol file."""
 
-from __future__ import annotations
-
 import math
 from array import array
 from collections import defaultdict

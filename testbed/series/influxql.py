@@ -4,8 +4,6 @@ Strings and identifiers are quoted as the InfluxQL specification says (docs.infl
 "InfluxQL reference"): identifiers in double quotes, strings in single quotes, backslash escapes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from testbed.series.series import Series, Table

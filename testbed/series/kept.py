@@ -1,7 +1,5 @@
 """Series of what is kept for ever: a verdict and the key figures of every run, without the run as a tag."""
 
-from __future__ import annotations
-
 from testbed.series.series import Series, Table
 
 RETENTION = "history"

@@ -5,8 +5,6 @@ run are written a second time at the time since its transfer's start, counted fr
 time since the start, and a run of last month is looked at like one that is on.
 """
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

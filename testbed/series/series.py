@@ -1,7 +1,5 @@
 """A series of telemetry, and points as line protocol."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias

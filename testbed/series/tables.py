@@ -1,7 +1,5 @@
 """Tables of dashboards, and the entry in the list of runs that a run has before it begins, from its plan alone."""
 
-from __future__ import annotations
-
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from testbed.plan.traffic_types import sent_by

@@ -1,8 +1,6 @@
 """Runs Grafana, the service of docker-compose.yml, by ``docker compose`` or ``docker-compose``, whichever is there; its
 passwords, ports and paths are in ``.env``."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import shutil

@@ -1,7 +1,5 @@
 """Grafana's address, and links to its dashboards."""
 
-from __future__ import annotations
-
 import os
 from urllib.parse import urlencode
 

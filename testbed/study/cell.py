@@ -1,7 +1,5 @@
 """The cells of a study: what is run, planned once; an attempt at one, and how a run of a scenario is carried out."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy

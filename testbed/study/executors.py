@@ -1,7 +1,5 @@
 """Executors of a study's attempts: here, one after the other or in parallel, or one part of many."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from abc import ABC, abstractmethod

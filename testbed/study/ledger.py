@@ -1,7 +1,5 @@
 """A study's result folder: its id, ``latest``, the document by which it is resumed, and the ledger of its runs."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

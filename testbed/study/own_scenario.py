@@ -1,7 +1,5 @@
 """The files that a result's scenario names, where it is one of this checkout's own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Runs jobs of one kind in parallel, each in a process of its own."""
 
-from __future__ import annotations
-
 import contextlib
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """The end points' code: of the checkout as it is, or built from a commit."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

@@ -1,8 +1,6 @@
 """The record of one attempt at a cell of a study, a line of the study's ledger; and the result of a cell: the record
 that counts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

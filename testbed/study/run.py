@@ -1,8 +1,6 @@
 """Runs a study: each of its cells until it can be trusted, what is finished already left as it is, every attempt a line
 of the ledger, and one progress line for all."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

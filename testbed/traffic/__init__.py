@@ -1,7 +1,5 @@
 """Traffic of a run, each kind behind one type: NCP, the kernel's TCP, NDN, the kernel's MPTCP."""
 
-from __future__ import annotations
-
 import importlib
 
 from testbed.plan import traffic_types

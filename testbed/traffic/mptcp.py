@@ -5,8 +5,6 @@ A run as any other (network, calibration, collectors, trust, verdict), but inste
 others (RFC 8684, ADD_ADDR), and the client joins to each.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

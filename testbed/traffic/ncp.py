@@ -1,7 +1,5 @@
 """NCP: an agent at each end of each session."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """NDN: an agent on every host of a chain."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

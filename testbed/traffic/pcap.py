@@ -1,7 +1,5 @@
 """Packet captures (pcap), frame by frame: the one reader of all who look into packets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Interface of a kind of traffic to the run around it, which is the same for all."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 Standard library only, for ``mn --custom``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any

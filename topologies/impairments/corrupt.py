@@ -3,8 +3,6 @@
 With netem the bit may lie in the Ethernet header, and then nobody takes the frame.
 """
 
-from __future__ import annotations
-
 from topologies.impairments.impairment import SHARE, Asked, Impairment, Share, percent
 from topologies.typed_dict import TypedDict
 

@@ -1,7 +1,5 @@
 """``duplicate``: a frame arrives twice. With netem the second draws a delay and a loss of its own."""
 
-from __future__ import annotations
-
 from topologies.impairments.impairment import SHARE, Asked, Impairment, Share, percent
 from topologies.typed_dict import TypedDict
 

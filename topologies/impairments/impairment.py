@@ -4,8 +4,6 @@ measurements. ``internal/linkmodel`` has its effect on frames.
 Standard library only, for ``mn --custom``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, get_type_hints

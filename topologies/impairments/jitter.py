@@ -1,7 +1,5 @@
 """``jitter``: something is added to each frame's delay, drawn from a distribution or from a file of samples."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 """``loss`` and ``burst_loss``: frames are lost, each for itself (``loss``, which every link of a plan has) or in bursts
 (``gilbert_elliott``)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``reorder``: a frame skips the delay, and so overtakes others."""
 
-from __future__ import annotations
-
 from topologies.impairments.impairment import SHARE, Asked, Impairment, Share, percent
 from topologies.typed_dict import TypedDict
 

@@ -3,8 +3,6 @@
 Standard library only, for ``mn --custom``.
 """
 
-from __future__ import annotations
-
 from topologies.layout import Edge, Layout, Node, Path
 from topologies.shapes.shape import Shape
 

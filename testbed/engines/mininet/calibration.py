@@ -1,7 +1,5 @@
 """Calibration: measures every link in both directions before a run, and compares it with the plan."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

@@ -1,7 +1,5 @@
 """Real packets over Mininet, on this machine's kernel and in real time."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Shows a running transfer in the database: in the list of runs, with its law ahead, and its points as they come."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The code of sessions and links itself, in virtual time: without root, Docker, Mininet or packets."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from testbed.engines.engine import Engine, Options, Programs

@@ -1,7 +1,5 @@
 """A run in virtual time: the plan goes to ``ncp-sim``, its telemetry to the judge."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Builds the guest kernel with virtual time from Debian's source, once per recipe, as any user."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -5,8 +5,6 @@ So a guest sees neither other files of the checkout (results, compiled files, to
 machine: the same commit is the same to it in every clone.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import hashlib

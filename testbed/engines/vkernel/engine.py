@@ -1,7 +1,5 @@
 """A whole run on real packets in a kernel of its own, whose clock leaps over idle time; without root."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any

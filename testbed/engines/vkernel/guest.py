@@ -1,7 +1,5 @@
 """Boots a guest kernel for one job and waits for its end, or with a shell on this terminal. Needs no root."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

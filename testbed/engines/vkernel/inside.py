@@ -3,8 +3,6 @@
 ``python -m testbed.engines.vkernel.inside``, as root, in the guest; ``/out`` has the plan and gets the results.
 """
 
-from __future__ import annotations
-
 import ctypes
 import importlib
 import sys

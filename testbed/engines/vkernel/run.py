@@ -1,7 +1,5 @@
 """A run in a guest kernel: the plan goes in, telemetry and results come out and are judged here."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

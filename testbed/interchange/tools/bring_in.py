@@ -1,7 +1,5 @@
 """Another tool's topology as a scenario: its network, one session over it, and what could not be carried."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

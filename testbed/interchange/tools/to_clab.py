@@ -3,8 +3,6 @@
 containerlab's file has no place for them; they stand in its first lines, to be run after ``containerlab deploy``.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import count

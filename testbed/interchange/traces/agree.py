@@ -1,7 +1,5 @@
 """Whether traces tell of the run that the results tell of: packets and bytes are counted in both."""
 
-from __future__ import annotations
-
 import socket
 from collections import Counter
 from collections.abc import Iterator

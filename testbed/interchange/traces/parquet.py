@@ -1,7 +1,5 @@
 """Telemetry as Parquet: a file for each measurement, a column for each tag and field."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Captures of a host's links as one pcapng file, whose comments tell the verdict and what happened when."""
 
-from __future__ import annotations
-
 import heapq
 from collections import defaultdict
 from collections.abc import Iterator

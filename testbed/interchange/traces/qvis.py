@@ -1,7 +1,5 @@
 """qlog in the words of QUIC, which qvis draws: a file for each connection, as qvis knows one path."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 """Reads what a run traced: what sessions did, in qlog as a JSON text sequence (RFC 7464), as ``ncp-agent/qlog`` writes
 it, and captures of links, as ``testbed/runtime/packets.py`` and the simulator leave them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

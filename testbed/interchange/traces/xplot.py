@@ -1,8 +1,6 @@
 """Time-sequence graphs for xplot, in the colours of tcptrace: what a connection sent (white), what is acknowledged
 (green), how far the session's window allows (yellow), what it sent again (red R)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

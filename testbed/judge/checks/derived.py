@@ -6,8 +6,6 @@ expected windows: the law with its tolerance, and the expected ratio. They are o
 ``windows.csv``: the sender's connections over time.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

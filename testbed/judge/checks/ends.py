@@ -1,7 +1,5 @@
 """Checks of what the ends of a session report: payload, packets, points, subflows and edges of the window."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Literal

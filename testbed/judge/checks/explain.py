@@ -1,7 +1,5 @@
 """Says why windows do not go where a check wants them: what the samples show, what the policy allows."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from testbed.judge.checks import planned

@@ -1,7 +1,5 @@
 """Checks of how much a session gets: ``goodput``, of what links carry, and ``multipath``, of what paths allow."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal

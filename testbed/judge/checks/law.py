@@ -9,8 +9,6 @@ A = Σ a_i, its share s_i of W obeys ds_i/dt = (a_i − s_i·A) / W, hence
 Where the rates change, a new phase starts with the shares that the one before ended with.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Parameters that all checks have in common, and their types: in a scenario with units, in a plan plain numbers."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, ClassVar
 
 from pydantic import (

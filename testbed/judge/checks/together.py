@@ -3,8 +3,6 @@
 All on one clock: seconds since the first session's start.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Literal
 

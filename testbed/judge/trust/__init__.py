@@ -7,8 +7,6 @@ are watched (:mod:`~testbed.judge.trust.machine`), and what is between machines 
 (:mod:`~testbed.judge.trust.links`). One reason is enough: the run is then ``untrusted``, and proves nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ wrong: its telemetry counts what entered and left each link, so a rate, delay, l
 shows there.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Whether the machine, the relay and the queues were good enough for a run's result to mean anything."""
 
-from __future__ import annotations
-
 import csv
 import json
 import statistics

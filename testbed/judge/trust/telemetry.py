@@ -5,8 +5,6 @@ samples are there, in time and in their units, and whether links and timeline we
 not, nothing is proven, good or bad: each reason makes the run untrusted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -1,8 +1,6 @@
 """The network between machines with hosts of a run, and their clocks: what samples say of it, and what that takes of
 the run's trust."""
 
-from __future__ import annotations
-
 import csv
 import json
 import statistics

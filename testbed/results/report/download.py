@@ -1,7 +1,5 @@
 """A report's part about a download over the kernel's TCP: its time sequence, and theory beside measurement."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

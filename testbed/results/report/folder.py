@@ -1,7 +1,5 @@
 """Reads a result folder for the report. Only plan and verdict have to be there: a broken run has a report too."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Jinja as every page of this project uses it, and how a folder gets its page and plots."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A plot of a report: curves and what they are drawn by, its file, and its points as CSV."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

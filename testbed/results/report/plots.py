@@ -1,7 +1,5 @@
 """The plots of a run: what a run of each traffic draws over time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Writes ``plots/*.svg`` and ``report.html`` into a result folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Style of plots: one size, one palette, and SVG files that are the same bytes for the same data."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Iterator

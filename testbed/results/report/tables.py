@@ -1,7 +1,5 @@
 """Tables of a run's page: shares of the window against the law, the links as measured, hosts on other machines."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Expectations in plain words, and numbers as people read them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

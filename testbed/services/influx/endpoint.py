@@ -1,7 +1,5 @@
 """InfluxDB's address and credentials."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

@@ -1,7 +1,5 @@
 """Reads a run's telemetry from InfluxDB, over its v1 query API."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from testbed.series import influxql

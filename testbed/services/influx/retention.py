@@ -4,8 +4,6 @@ Runs' points for 90 days, in the default retention policy; what nightly runs are
 ``history``, where two continuous queries sum up each day; the latest runs once more on one clock, in ``one_clock``.
 """
 
-from __future__ import annotations
-
 from influxdb import InfluxDBClient
 from influxdb.exceptions import InfluxDBClientError
 

@@ -4,8 +4,6 @@ Dashboards find the latest run in it, and the facts of the chosen run. A run's n
 simulated run is made of its plan), so the point's own time orders them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ It needs no service manager and outlives the command that started it. Data and p
 ``/var/lib/ncp-testbed/influxdb/`` (``NCP_TESTBED_STATE`` moves it), shared by all checkouts.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re

@@ -1,7 +1,5 @@
 """A check that the runs of a table make themselves, over all of them: the verdict of a scenario that is repeated."""
 
-from __future__ import annotations
-
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence

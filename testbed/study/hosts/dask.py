@@ -3,8 +3,6 @@
 The submitter alone knows what is finished: what a scheduler or worker loses is requested again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import concurrent.futures
 import json

@@ -4,8 +4,6 @@ Hosts need to reach neither a forge nor a registry: the commit goes along as a b
 programs and the guest kernel as they were built here.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Effects of the hosts of a cluster on a table's figures."""
 
-from __future__ import annotations
-
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence

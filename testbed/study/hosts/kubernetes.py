@@ -4,8 +4,6 @@ No part knows of another, and nothing is scheduled here: Kubernetes repeats a pa
 ledgers of the parts, and resumes by them.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,8 +1,6 @@
 """A cluster for the duration of a command: jobs of a site's Slurm, each with one worker, by dask-jobqueue. The
 scheduler is in the submitter's own process; checkout and keys reach the nodes by a shared file system."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import subprocess

@@ -1,8 +1,6 @@
 """All claims as one study. Each of their runs is a part, begun and finished by its own kind; the cells of all parts are
 in one queue."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 from collections.abc import Mapping

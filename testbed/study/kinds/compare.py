@@ -1,7 +1,5 @@
 """Comparisons of groups of runs: existing result folders, and versions that are run with several seeds."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

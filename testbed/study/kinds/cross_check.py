@@ -1,8 +1,6 @@
 """Cross-checks of engines by scenarios and tables, which are run or read from result folders. A table on an engine is a
 part with a study folder of its own; the cells of all parts are in one queue."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial

@@ -4,8 +4,6 @@ with the pairings as its traffic.
 What can't be trusted, and is run again, is a network with all of its pairings, as these share it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path

@@ -1,8 +1,6 @@
 """Tests of repeatability: each scenario is run several times with one seed, and once with another, and the data of its
 runs are compared by SHA-256."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -5,8 +5,6 @@ figures instead of a folder: a line each in ``runs.jsonl``, by the run's id, for
 line over its runs, the convergence law's.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """A table from its file to its verdict: set up, run or resume its cells, judge, report; and rederived from its runs."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace

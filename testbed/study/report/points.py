@@ -1,7 +1,5 @@
 """A finished table in the database, for its dashboard."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any

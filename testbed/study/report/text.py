@@ -1,7 +1,5 @@
 """Texts of studies on a terminal: a comparison's tables and lines, and the table of claims."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from rich import box

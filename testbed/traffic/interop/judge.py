@@ -1,7 +1,5 @@
 """A pairing's verdict: by what both ends say, and by what their packets show. Both must be right, and agree."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

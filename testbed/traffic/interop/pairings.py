@@ -1,8 +1,6 @@
 """Pairings of implementations that exchange a transfer, over a number of connections, with a loss; and their plans:
 one for the network of each loss, and from it two for each pairing, one per end."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

@@ -1,7 +1,5 @@
 """A transport of the user's own: the same program at both ends of each session, held against what packets show."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack

@@ -1,8 +1,6 @@
 """Figures of a session from outside, whatever its program reports: by captures its start and the bytes over each link,
 and round trips by ICMP echo over each link, beside the transfer: what a packet of anybody's waits there."""
 
-from __future__ import annotations
-
 import re
 import socket
 import statistics

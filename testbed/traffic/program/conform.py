@@ -1,7 +1,5 @@
 """Checks a program against the contract (docs/program.md): a short transfer for each part of it, over cables."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 import time

@@ -1,7 +1,5 @@
 """An end of a session: the program at work on a host, unprivileged, with one folder that it can write to."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

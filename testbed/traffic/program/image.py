@@ -1,7 +1,5 @@
 """The files of an image, unpacked once: they are the root of what its program sees, on every engine alike."""
 
-from __future__ import annotations
-
 import contextlib
 import subprocess
 import tempfile

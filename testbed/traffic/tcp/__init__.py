@@ -1,7 +1,5 @@
 """The kernel's TCP: one transfer between two hosts, by one of the kinds of ``testbed/traffic/tcp/captured``."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """``kind: download``: one object over a new connection, timed until the sender's kernel has had all acknowledged."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``kind: fetch``: a client fetches web objects from a server, each on a connection of its own."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -3,8 +3,6 @@
 The receiver's capture has the bytes, and in mid-transfer the advertised window and the rate. Of those two the second
 half of the transfer is judged, so that neither slow start nor the growth of buffers counts."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path

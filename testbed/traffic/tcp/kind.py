@@ -1,7 +1,5 @@
 """A kind of TCP experiment: the programs at both ends, and their measurements."""
 
-from __future__ import annotations
-
 import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence

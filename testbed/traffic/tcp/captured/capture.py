@@ -4,8 +4,6 @@ Reads pcap files of Ethernet or Linux "cooked" frames (v1, v2) with IPv4, of whi
 capture may be cut after :data:`HEADER_BYTES` of each frame.
 """
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from contextlib import suppress

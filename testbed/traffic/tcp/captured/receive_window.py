@@ -5,8 +5,6 @@ Source: "tcp: remove limit on initial receive window", netdev, 11 January 2021. 
 the request, and time on the wire.
 """
 
-from __future__ import annotations
-
 import math
 
 from testbed.scenario import slow_start

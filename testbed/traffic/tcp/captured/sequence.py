@@ -4,8 +4,6 @@ Times are seconds since the first data segment. Bytes count from the object's fi
 a right edge of 64,512 lets the sender send 64,512 bytes of the object.
 """
 
-from __future__ import annotations
-
 import csv
 from bisect import bisect_right
 from dataclasses import asdict, dataclass
