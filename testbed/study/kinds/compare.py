@@ -24,7 +24,7 @@ from testbed.plan.traffic_types import sent_by
 from testbed.planning.resolve import new_run_id
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario, load
-from testbed.study.cell import CELLS, ScenarioCell, ready, refuse_unsupported
+from testbed.study.cell import CELLS, ScenarioCell, ready
 from testbed.study.checks.better import SCHEMA, SHOWN, Comparison, Group, Run, judge, of_checks
 from testbed.study.kinds.table import TableRequest, places_requested
 from testbed.study.kinds.table_result import read_table, results_of
@@ -246,7 +246,7 @@ def run(
             for n in range(request.repeat or 1)
         ]
         try:
-            refuse_unsupported(cells[name][:1])
+            cells[name][0].engine.refuse(cells[name][0].plan)
         except BadInput as error:
             raise error.at(name) from error
         commit = made.commit if isinstance(made, OfCommit) else None
