@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from testbed.documents import read_json
-from testbed.study.kinds.table_result import Spread, summaries_of
+from testbed.study.kinds.table_result import Spread
 
 MOST = 0.05
 """By so much of the first median may a cell's medians differ."""
@@ -50,10 +52,10 @@ def cells(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Cell]:
 
 
 def _spreads(table: Mapping[str, Any]) -> Iterator[tuple[str, Spread]]:
-    for row in summaries_of(table):
-        for figure, columns in row.cells.items():
+    for row in table["rows"]:
+        for figure, columns in row["cells"].items():
             for column, spread in columns.items():
-                yield f"{row.name} {column} {figure}", spread
+                yield f"{row['name']} {column} {figure}", TypeAdapter(Spread).validate_python(spread)
 
 
 def _told(spread: Spread) -> str:
