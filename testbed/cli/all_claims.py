@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from testbed.cli import completion, events
-from testbed.cli.options import LinkOption, ResumeOption
+from testbed.cli import completion, events, options
 from testbed.cli.where import HOSTS, ClusterOption, runs_made
 from testbed.errors import BadInput
 from testbed.judge.status import verdict_of
@@ -24,31 +23,20 @@ if TYPE_CHECKING:
 
 def all_(
     quick: Annotated[bool, typer.Option("--quick", help="Short runs, one of each; claims may stay open.")] = False,
-    engine: Annotated[
-        str,
-        typer.Option(
-            "--engine",
-            metavar="ENGINE[,ENGINE]",
-            autocompletion=lambda: list(ENGINES),
-            help="mininet, sim or vkernel as for a run; results of several are put side by side.",
-        ),
-    ] = DEFAULT,
-    link: LinkOption = "auto",
-    only: Annotated[
-        list[str] | None, typer.Option("--only", metavar="ID", help="Only this claim; may be given again.")
-    ] = None,
-    resume: ResumeOption = "",
+    engine: options.EnginesOption = DEFAULT,
+    link: options.LinkOption = "auto",
+    only: Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this claim; may be given again.")] = None,
+    resume: options.ResumeOption = "",
     cluster: ClusterOption = "",
     beside: Annotated[
         list[Path] | None,
         typer.Option(
-            "--beside",
             metavar="RESULT",
             autocompletion=completion.results,
-            help="Put results of all claims on another engine, or a reference, beside these; may be given again.",
+            help="Put another engine's result, or a reference, beside these; may be given again.",
         ),
     ] = None,
-    dry_run: bool = typer.Option(False, "--dry-run", help="List runs, claims and minutes, and do nothing."),
+    dry_run: options.DryRunOption = False,
     as_json: events.JsonOption = False,
 ) -> None:
     """Decide every claim of the sources (data/published/claims.yaml). The last line is PASS, FAIL or UNTRUSTED."""
@@ -58,23 +46,15 @@ def all_(
 
     events.refuse_with(as_json, dry_run)
     claims = load(only=only or ())  # bad input ends here, before anything is set up
-    names = engine.split(",")
-    if not set(names) <= set(ENGINES) or len(set(names)) != len(names):
-        raise BadInput(
-            "claims.bad-engines",
-            f"--engine {engine}: should be {', '.join(ENGINES)}, or several of them, like mininet,vkernel",
-        )
+    names = options.engines_in(engine, "--engine", least=1)
     requests = [kind.Request(name, quick, tuple(only or ()), resume, link) for name in names]
     if resume and len(requests) > 1:
         raise BadInput(
-            "claims.resume-needs-one-engine",
-            "--resume goes on with one engine's runs",
-            "Name it, and put the others' results --beside it.",
+            "claims.resume-needs-one-engine", "--resume: give one engine, and the others' results --beside it"
         )
     if cluster not in ("", HOSTS):
         raise BadInput(
-            "claims.cluster-not-alone",
-            f"--cluster {cluster}: all of them go to the hosts of `cluster up`; give --cluster alone",
+            "claims.cluster-not-alone", f"--cluster {cluster}: should be alone, for the hosts of `cluster up`"
         )
     if dry_run:
         for request in requests:
@@ -89,9 +69,7 @@ def all_(
 def reference(
     result: Annotated[
         Path,
-        typer.Argument(
-            metavar="RESULT", help="A result folder, such as results/all/latest.", autocompletion=completion.results
-        ),
+        typer.Argument(metavar="RESULT", help="A folder like results/all/latest.", autocompletion=completion.results),
     ],
     name: Annotated[str, typer.Argument(metavar="NAME", help="The folder's name in data/reference/.")],
 ) -> None:

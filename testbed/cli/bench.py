@@ -12,7 +12,7 @@ from testbed.exit_codes import Exit
 def bench(
     what: Annotated[Literal["links", "ncp", "telemetry", "sim", "overlay"], typer.Argument(help="What to measure.")],
     quick: Annotated[bool, typer.Option("--quick", help="Fewer repeats.")] = False,
-    only: Annotated[str, typer.Option("--only", help="links: some of rtt, rate, loss, tcp, scale, setup.")] = "",
+    only: Annotated[str, typer.Option(help="links: some of rtt, rate, loss, tcp, scale, setup.")] = "",
 ) -> None:
     """Measure the emulated links beside mahimahi's, rattan's and netem's, where they are installed; or how
     fast two agents carry data over a link without a limit, beside iperf3's TCP; or what 20,000 points/s of

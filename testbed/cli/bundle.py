@@ -12,7 +12,7 @@ from testbed.cli.options import ResultFolders
 def bundle(
     folders: ResultFolders,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The file; else in results/bundles/.")] = None,
-    sign: Annotated[Path | None, typer.Option("--sign", metavar="KEY", help="Sign it with this SSH key.")] = None,
+    sign: Annotated[Path | None, typer.Option(metavar="KEY", help="Sign it with this SSH key.")] = None,
 ) -> None:
     """Pack results into one file, with everything needed to check them elsewhere."""
     from testbed.archive.kinds import kind_of

@@ -5,17 +5,16 @@ from typing import Annotated, Any
 
 import typer
 
-from testbed.cli import completion
-from testbed.cli.options import QuickOption, SetOption
+from testbed.cli.options import QuickOption, SetOption, SweepArgument
 from testbed.errors import BadInput
 from testbed.exit_codes import Exit
 from testbed.machine import make_ready
 from testbed.runtime.progress import Progress
 from testbed.scenario import files
 from testbed.study.hosts import cluster as clusters
+from testbed.study.hosts import kubernetes
 
 KeepGoing = Annotated[bool, typer.Option("--keep-going", help="Leave out hosts that can't be reached, differ or fail.")]
-
 
 cluster = typer.Typer(no_args_is_help=True, help="Many machines for studies: make, look at and take down a cluster.")
 
@@ -56,33 +55,27 @@ def status() -> None:
 
 @cluster.command("manifest")
 def manifest(
-    name: Annotated[
-        str, typer.Argument(metavar="SWEEP", help="A sweep's name.", autocompletion=completion.shipped(files.sweeps))
-    ],
+    name: SweepArgument,
     set_: SetOption = [],  # noqa: B006 (typer copies it)
     quick: QuickOption = False,
-    parts: Annotated[int, typer.Option("--parts", min=1, max=10_000, help="Pods, each with a part.")] = 8,
-    cores: Annotated[int, typer.Option("--cores", min=1, max=1024, help="Of each pod.")] = 1,
-    memory: Annotated[str, typer.Option("--memory", help="Of each pod, as Kubernetes has it.")] = "1Gi",
-    claim: Annotated[
-        str, typer.Option("--claim", help="The claim of a volume that all pods may write to.")
-    ] = "ncp-testbed",
-    image: Annotated[str, typer.Option("--image", help="Has git, bash and Python.")] = "",
+    parts: Annotated[int, typer.Option(min=1, max=10_000, help="Pods, each with a part.")] = 8,
+    cores: Annotated[int, typer.Option(min=1, max=1024, help="Of each pod.")] = 1,
+    memory: Annotated[str, typer.Option(help="Of each pod, as Kubernetes has it.")] = "1Gi",
+    claim: Annotated[str, typer.Option(help="The claim of a volume that all pods may write to.")] = "ncp-testbed",
+    image: Annotated[str, typer.Option(help="Has git, bash and Python.")] = kubernetes.IMAGE,
 ) -> None:
     """Print a sweep as an Indexed Job of Kubernetes, and how its parts are put together."""
-    from testbed.study.hosts import deploy, kubernetes
+    from testbed.study.hosts import deploy
     from testbed.study.kinds.sweep_file import load
 
     load(name, set_, quick=quick)  # bad input ends here
     if files.is_path(name):
         raise BadInput(
-            "cluster.pods-need-a-sweep",
-            f"{name}: should be the name of a sweep of the checkout, as pods have nothing else",
+            "cluster.pods-need-a-sweep", f"{name}: should be a sweep of the checkout: pods have nothing else"
         )
     options = [*(f"--set={assignment}" for assignment in set_), *(["--quick"] if quick else [])]
-    commit, image = deploy.head_commit(), image or kubernetes.IMAGE
     pods: dict[str, Any] = {"parts": parts, "cores": cores, "memory": memory, "claim": claim, "image": image}
-    print(kubernetes.manifest(name, options, commit, **pods), end="")
+    print(kubernetes.manifest(name, options, deploy.head_commit(), **pods), end="")
 
 
 @cluster.command("down")

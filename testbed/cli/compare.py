@@ -13,23 +13,14 @@ import typer
 from rich.console import Console
 
 from testbed import confine, paths
-from testbed.cli import completion
-from testbed.cli.options import (
-    EngineOption,
-    LinkOption,
-    QuickOption,
-    ResumeOption,
-    RuntimeOption,
-    SeedOption,
-    SetOption,
-)
+from testbed.cli import completion, options
 from testbed.cli.outcome import shown
 from testbed.cli.where import ClusterOption, runs_made
 from testbed.engines import Options
 from testbed.errors import BadInput
 from testbed.exit_codes import OF_VERDICT
 from testbed.judge.status import Status, verdict_of, worst
-from testbed.plan.engines import COMPARE, ENGINES
+from testbed.plan.engines import COMPARE
 from testbed.results import make_latest
 
 
@@ -43,32 +34,23 @@ def compare(
             "or SCENARIO:KEY=VALUE,… The others are compared with the first.",
         ),
     ] = None,
-    group: Annotated[
-        list[str] | None, typer.Option("--group", metavar="NAME=FOLDER,…", help="Runs under a name.")
-    ] = None,
-    scenario: Annotated[
-        str, typer.Option("--scenario", help="What the versions run.", autocompletion=completion.names)
-    ] = "",
+    group: Annotated[list[str] | None, typer.Option(metavar="NAME=FOLDER,…", help="Runs under a name.")] = None,
+    scenario: Annotated[str, typer.Option(help="What the versions run.", autocompletion=completion.names)] = "",
     commit: Annotated[
-        list[str] | None, typer.Option("--commit", metavar="REV", help="A commit's agent; . is the checkout as it is.")
+        list[str] | None, typer.Option(metavar="REV", help="A commit's agent; . is the checkout as it is.")
     ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", help="Runs of each version.", min=1)] = 10,
-    engine: EngineOption = COMPARE,
-    set_: SetOption = [],  # noqa: B006 (typer copies it)
-    quick: QuickOption = False,
-    runtime: RuntimeOption = "docker",
-    link: LinkOption = "auto",
-    resume: ResumeOption = "",
+    seeds: Annotated[int, typer.Option(help="Runs of each version.", min=1)] = 10,
+    engine: options.EngineOption = COMPARE,
+    set_: options.SetOption = [],  # noqa: B006 (typer copies it)
+    quick: options.QuickOption = False,
+    runtime: options.RuntimeOption = "docker",
+    link: options.LinkOption = "auto",
+    resume: options.ResumeOption = "",
     cluster: ClusterOption = "",
-    figures: Annotated[str, typer.Option("--figures", help="Only these, e.g. goodput_mib_s,rtt_ms.")] = "",
+    figures: Annotated[str, typer.Option(help="Only these, e.g. goodput_mib_s,rtt_ms.")] = "",
     confidence: Annotated[
         float,
-        typer.Option(
-            "--confidence",
-            help="Level of all intervals together, for figures that scatter normally.",
-            min=0.5,
-            max=0.9999,
-        ),
+        typer.Option(help="Level of all intervals together, for figures that scatter normally.", min=0.5, max=0.9999),
     ] = 0.95,
 ) -> None:
     """Did a change help? Runs, policies, kernels or commits side by side.
@@ -104,19 +86,17 @@ def cross_check(
             autocompletion=completion.names,
         ),
     ] = None,
-    set_: SetOption = [],  # noqa: B006 (typer copies it)
-    quick: QuickOption = False,
-    runtime: RuntimeOption = "docker",
+    set_: options.SetOption = [],  # noqa: B006 (typer copies it)
+    quick: options.QuickOption = False,
+    runtime: options.RuntimeOption = "docker",
     engines: Annotated[
-        str, typer.Option("--engines", metavar="ENGINE,…", help="The others are compared with the first.")
+        str, typer.Option(metavar="ENGINE,…", help="The others are compared with the first.")
     ] = "sim,mininet",
-    rows: Annotated[str, typer.Option("--rows", metavar="ROW,…", help="Only these rows of tables.")] = "",
-    columns: Annotated[str, typer.Option("--columns", metavar="COLUMN,…", help="Only these columns of tables.")] = "",
-    repeat: Annotated[int | None, typer.Option("--repeat", min=1, max=99, help="Runs of each cell of tables.")] = None,
-    results: Annotated[
-        list[str], typer.Option("--results", metavar="ENGINE=FOLDER", help="A result folder instead of a run.")
-    ] = [],  # noqa: B006
-    resume: ResumeOption = "",
+    rows: Annotated[str, typer.Option(metavar="ROW,…", help="Only these rows of tables.")] = "",
+    columns: Annotated[str, typer.Option(metavar="COLUMN,…", help="Only these columns of tables.")] = "",
+    repeat: Annotated[int | None, typer.Option(min=1, max=99, help="Runs of each cell of tables.")] = None,
+    results: Annotated[list[str], typer.Option(metavar="ENGINE=FOLDER", help="A result folder instead of a run.")] = [],  # noqa: B006
+    resume: options.ResumeOption = "",
     cluster: ClusterOption = "",
 ) -> None:
     """Run scenarios on each engine: window shares within ±0.03 at every second, goodput within 3%,
@@ -125,8 +105,8 @@ def cross_check(
     from testbed.study.kinds import cross_check
     from testbed.study.kinds.table import TableRequest
 
-    chosen, recorded = _engines(engines, results, names or [])
-    compared = cross_check.Compared(chosen, tuple(set_), recorded)
+    chosen = options.engines_in(engines, "--engines", least=2)
+    compared = cross_check.Compared(tuple(chosen), tuple(set_), _recorded(results, chosen, names or []))
     requested = TableRequest(repeat, rows, columns, runtime, quick=quick, resume=resume)
     with runs_made(cluster):
         folder, found, refused = cross_check.run(names or [], compared, requested, paths.results() / "cross-check")
@@ -142,24 +122,20 @@ def _ended(lines: list[str], verdict: Status, verb: str, folder: Path) -> typer.
     return typer.Exit(OF_VERDICT[verdict])
 
 
-def _engines(text: str, results: list[str], compared: list[str]) -> tuple[tuple[str, ...], dict[str, Path]]:
-    """The engines, and result folders by engine."""
-    names, found = tuple(text.split(",")), {}
-    if not set(names) <= set(ENGINES) or len(names) < 2 or len(set(names)) < len(names):
-        raise BadInput(
-            "compare.bad-engines", f"--engines {text}: should be two or more of {', '.join(ENGINES)}, like sim,vkernel"
-        )
+def _recorded(results: list[str], engines: list[str], compared: list[str]) -> dict[str, Path]:
+    """The result folders of ``--results`` by engine."""
+    found = {}
     for result in results:
         engine, _, folder = result.partition("=")
-        if engine not in names or not Path(folder).is_dir() or len(compared) != 1:
+        if engine not in engines or not Path(folder).is_dir() or len(compared) != 1:
             raise BadInput(
                 "compare.bad-results",
-                f"--results {result}: should be one of {', '.join(names)} and a result folder of the one scenario or "
+                f"--results {result}: should be one of {', '.join(engines)} and a result folder of the one scenario or "
                 "table that is compared, like mininet=results/startup/latest",
             )
         found[engine] = Path(folder).resolve()
         confine.refuse_links(found[engine])
-    return names, found
+    return found
 
 
 def repeatable(
@@ -171,11 +147,11 @@ def repeatable(
             autocompletion=completion.names,
         ),
     ],
-    runs: Annotated[int, typer.Option("--runs", min=2, max=99, help="Runs of each with one seed.")] = 10,
-    set_: SetOption = [],  # noqa: B006 (typer copies it)
-    quick: QuickOption = False,
-    seed: SeedOption = None,
-    resume: ResumeOption = "",
+    runs: Annotated[int, typer.Option(min=2, max=99, help="Runs of each with one seed.")] = 10,
+    set_: options.SetOption = [],  # noqa: B006 (typer copies it)
+    quick: options.QuickOption = False,
+    seed: options.SeedOption = None,
+    resume: options.ResumeOption = "",
     cluster: ClusterOption = "",
 ) -> None:
     """Run scenarios in a guest kernel several times: every file of data must be the same each time, byte for

@@ -17,7 +17,7 @@ SETTINGS = Path(__file__).with_name("site") / "mkdocs.yml"
 
 def docs(
     serve: Annotated[bool, typer.Option("--serve", help="Serve it until Ctrl-C, each page as it is written.")] = False,
-    address: Annotated[str, typer.Option("--address", help="With --serve: where.")] = "127.0.0.1:8000",
+    address: Annotated[str, typer.Option(help="With --serve: where.")] = "127.0.0.1:8000",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The folder; else .build/site.")] = None,
 ) -> None:
     """Build the documentation as a site that needs no network, with every link checked."""

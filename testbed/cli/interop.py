@@ -16,13 +16,11 @@ def interop(
         bool, typer.Option("--quick", help="1 and 4 connections, a shorter transfer, no references.")
     ] = False,
     peer: Annotated[
-        list[str], typer.Option("--peer", metavar="VERSION", help="Only this version of @nkn/ncp (repeatable).")
+        list[str], typer.Option(metavar="VERSION", help="Only this version of @nkn/ncp (repeatable).")
     ] = [],  # noqa: B006 (typer copies it)
-    connections: Annotated[
-        str, typer.Option("--connections", metavar="N,…", help="Numbers of connections, like 1,4 or 1-4.")
-    ] = "",
+    connections: Annotated[str, typer.Option(metavar="N,…", help="Numbers of connections, like 1,4 or 1-4.")] = "",
     loss: Annotated[
-        str, typer.Option("--loss", metavar="P%,…", help="Losses of the links in both directions, like 0%,1%.")
+        str, typer.Option(metavar="P%,…", help="Losses of the links in both directions, like 0%,1%.")
     ] = "0%,1%",
     references: Annotated[
         bool | None,

@@ -115,9 +115,7 @@ def _need_root() -> None:
         )
 
 
-def clean(
-    hosts: Annotated[str, typer.Option("--hosts", metavar="INVENTORY", help="On the machines of it.")] = "",
-) -> None:
+def clean(hosts: Annotated[str, typer.Option(metavar="INVENTORY", help="On the machines of it.")] = "") -> None:
     """Remove namespaces, containers, processes and folders of runs that were killed. Results are kept."""
     from testbed.runtime import leftovers, lock
 
@@ -160,7 +158,7 @@ def _removed(things: Sequence[str], problems: Sequence[str], nothing: str = "not
 
 def shell(
     engine: Annotated[  # noqa: ARG001 (there is one)
-        Literal["vkernel"], typer.Option("--engine", help="The only one with a kernel of its own.")
+        Literal["vkernel"], typer.Option(help="The only one with a kernel of its own.")
     ] = "vkernel",
     command: Annotated[str, typer.Option("--command", "-c", help="Run this instead of an interactive shell.")] = "",
 ) -> None:

@@ -5,11 +5,19 @@ from typing import Annotated, Literal
 
 import typer
 
-from testbed.cli.completion import keys, names, results, runs
+from testbed.cli.completion import keys, names, results, runs, shipped
+from testbed.errors import BadInput
 from testbed.plan.engines import ENGINES
+from testbed.scenario import files
 
 ScenarioArgument = Annotated[
     str, typer.Argument(metavar="SCENARIO", help="A scenario's name, or a file: YAML, or Python.", autocompletion=names)
+]
+TableArgument = Annotated[
+    str, typer.Argument(metavar="TABLE", help="A table's name, or a YAML file.", autocompletion=shipped(files.tables))
+]
+SweepArgument = Annotated[
+    str, typer.Argument(metavar="SWEEP", help="A sweep's name, or a YAML file.", autocompletion=shipped(files.sweeps))
 ]
 ResultFolders = Annotated[
     list[Path],
@@ -33,6 +41,17 @@ def _engine(text: str) -> str:
     return text
 
 
+def engines_in(text: str, option: str, least: int) -> list[str]:
+    """The engines in an option's value, each named once; raises BadInput where they are not ``least`` or more."""
+    names = text.split(",")
+    if not set(names) <= set(ENGINES) or not least <= len(names) == len(set(names)):
+        number = "two or more" if least > 1 else "one or more"
+        raise BadInput(
+            "cli.bad-engines", f"{option} {text}: should be {number} of {', '.join(ENGINES)}, like sim,vkernel"
+        )
+    return names
+
+
 _ENGINE = typer.Option(
     "--engine",
     parser=_engine,
@@ -42,8 +61,18 @@ _ENGINE = typer.Option(
     "or all of it in a guest kernel (vkernel).",
 )
 EngineOption = Annotated[str, _ENGINE]
+EnginesOption = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        metavar="ENGINE,…",
+        autocompletion=lambda: list(ENGINES),
+        help="mininet, sim or vkernel; several are put side by side.",
+    ),
+]
 OwnEngineOption = Annotated[str | None, _ENGINE]
 """The engine, where the default depends on the machine."""
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be run, and do nothing.")]
 LinkOption = Annotated[
     Literal["auto", "netem", "relay"], typer.Option("--link", help="Delay by netem, or by a relay in user space.")
 ]

@@ -9,18 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from testbed.cli import events
-from testbed.cli.options import (
-    HostsOption,
-    LinkOption,
-    OwnEngineOption,
-    QuickOption,
-    ResumeOption,
-    RuntimeOption,
-    ScenarioArgument,
-    SeedOption,
-    SetOption,
-)
+from testbed.cli import events, options
 from testbed.cli.where import ClusterOption
 from testbed.errors import BadInput, CannotRun
 from testbed.exit_codes import Exit
@@ -34,20 +23,20 @@ if TYPE_CHECKING:
 
 def run(
     context: typer.Context,
-    scenario: ScenarioArgument,
-    set_: SetOption = [],  # noqa: B006 (typer copies it)
-    quick: QuickOption = False,
-    seed: SeedOption = None,
-    runtime: RuntimeOption = "docker",
-    link: LinkOption = "auto",
-    engine: OwnEngineOption = None,
-    repeat: Annotated[int, typer.Option("--repeat", min=1, max=99, help="Runs, each with the next seed.")] = 1,
-    resume: ResumeOption = "",
+    scenario: options.ScenarioArgument,
+    set_: options.SetOption = [],  # noqa: B006 (typer copies it)
+    quick: options.QuickOption = False,
+    seed: options.SeedOption = None,
+    runtime: options.RuntimeOption = "docker",
+    link: options.LinkOption = "auto",
+    engine: options.OwnEngineOption = None,
+    repeat: Annotated[int, typer.Option(min=1, max=99, help="Runs, each with the next seed.")] = 1,
+    resume: options.ResumeOption = "",
     cluster: ClusterOption = "",
-    hosts: HostsOption = "",
-    pcap: Annotated[list[str], typer.Option("--pcap", metavar="LINK", help="Capture it, or 'all'.")] = [],  # noqa: B006
+    hosts: options.HostsOption = "",
+    pcap: Annotated[list[str], typer.Option(metavar="LINK", help="Capture it, or 'all'.")] = [],  # noqa: B006
     qlog: Annotated[bool, typer.Option("--qlog", help="Trace NCP's sessions, packet by packet.")] = False,
-    dry_run: bool = typer.Option(False, "--dry-run", help="Print the plan and do nothing."),
+    dry_run: options.DryRunOption = False,
     as_json: events.JsonOption = False,
 ) -> None:
     """Run a scenario and judge it; a table or sweep as `table` and `sweep` do. The last line is PASS, FAIL
@@ -86,11 +75,11 @@ def run(
         from testbed.machine import inventory
 
         machines = inventory.read(Path(hosts))
-    options = Options(runtime if _named(context, "runtime") else None, link, seed, quick, traces, machines)
-    chosen.refuse_options(options)
+    request = Options(runtime if _named(context, "runtime") else None, link, seed, quick, traces, machines)
+    chosen.refuse_options(request)
     if dry_run:
-        raise typer.Exit(_dry_run(chosen, loaded, options))
-    raise typer.Exit(events.carry_out(as_json, partial(_carry_out, chosen, loaded, options), _progress_here))
+        raise typer.Exit(_dry_run(chosen, loaded, request))
+    raise typer.Exit(events.carry_out(as_json, partial(_carry_out, chosen, loaded, request), _progress_here))
 
 
 def _named(context: typer.Context, option: str) -> bool:
@@ -122,14 +111,14 @@ def _progress_here() -> Progress:
     return LiveProgress()
 
 
-def _carry_out(engine: Engine, loaded: LoadedScenario, options: Options, progress: Progress) -> int:
+def _carry_out(engine: Engine, loaded: LoadedScenario, request: Options, progress: Progress) -> int:
     """Set up what is missing, run, tell the verdict, or why there is none; returns the exit code."""
     from testbed.cli.outcome import ended_early, tell
     from testbed.plan.duration import expected_transfer_s
 
     engine.refuse_user(loaded.scenario.name)
-    run = engine.ready_run(loaded, options, progress)
-    for line in _headline(run.plan, engine.describe(run.plan, options)):
+    run = engine.ready_run(loaded, request, progress)
+    for line in _headline(run.plan, engine.describe(run.plan, request)):
         progress.say(line)
     engine.clear(progress.say)
     name, id_ = run.plan["scenario"], run.plan["run"]
@@ -153,12 +142,12 @@ def _headline(plan: Plan, reported: list[str]) -> list[str]:
     return [first, *(f"  {line}" for line in reported[1:])]
 
 
-def _dry_run(engine: Engine, loaded: LoadedScenario, options: Options) -> int:
+def _dry_run(engine: Engine, loaded: LoadedScenario, request: Options) -> int:
     from testbed.cli.terminal import fitted
     from testbed.planning.show import plan_text
     from testbed.runtime.progress import Progress
 
-    plan = engine.plan(loaded, engine.prepare_plans(Progress()), engine.choices(options))
+    plan = engine.plan(loaded, engine.prepare_plans(Progress()), engine.choices(request))
     engine.refuse(plan)
     print(fitted(plan_text(plan)))
     return Exit.PASS

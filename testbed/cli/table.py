@@ -10,44 +10,34 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from testbed.cli import completion, events
-from testbed.cli.options import EngineOption, LinkOption, QuickOption, ResumeOption, RuntimeOption, SetOption
+from testbed.cli import events, options
 from testbed.cli.where import ClusterOption, runs_made
 from testbed.plan.engines import DEFAULT
-from testbed.scenario import files
 
 if TYPE_CHECKING:
     from testbed.judge.checks.result import Verdict
     from testbed.runtime.progress import Progress
 
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="List the runs and do nothing.")]
-
 
 def table(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="TABLE", help="A table's name, or a YAML file.", autocompletion=completion.shipped(files.tables)
-        ),
-    ],
-    repeat: Annotated[int | None, typer.Option("--repeat", min=1, max=99, help="Runs of each cell.")] = None,
-    rows: Annotated[str, typer.Option("--rows", metavar="ROW,…", help="Only these rows.")] = "",
-    columns: Annotated[str, typer.Option("--columns", metavar="COLUMN,…", help="Only these columns.")] = "",
-    set_: SetOption = [],  # noqa: B006 (typer copies it)
-    quick: QuickOption = False,
-    runtime: RuntimeOption = "docker",
-    link: LinkOption = "auto",
-    engine: EngineOption = DEFAULT,
-    resume: ResumeOption = "",
+    name: options.TableArgument,
+    repeat: Annotated[int | None, typer.Option(min=1, max=99, help="Runs of each cell.")] = None,
+    rows: Annotated[str, typer.Option(metavar="ROW,…", help="Only these rows.")] = "",
+    columns: Annotated[str, typer.Option(metavar="COLUMN,…", help="Only these columns.")] = "",
+    set_: options.SetOption = [],  # noqa: B006 (typer copies it)
+    quick: options.QuickOption = False,
+    runtime: options.RuntimeOption = "docker",
+    link: options.LinkOption = "auto",
+    engine: options.EngineOption = DEFAULT,
+    resume: options.ResumeOption = "",
     cluster: ClusterOption = "",
-    dry_run: DryRunOption = False,
+    dry_run: options.DryRunOption = False,
     as_json: events.JsonOption = False,
 ) -> None:
     """Run a table of scenarios, e.g. speed-table. The last line is PASS, FAIL or UNTRUSTED."""
     from testbed.study.kinds import table as kind
     from testbed.study.kinds.table_file import load
 
-    events.refuse_with(as_json, dry_run)
     loaded = load(name, set_, quick=quick)  # bad input ends here, before anything is set up
     request = kind.TableRequest(repeat, rows, columns, runtime, link, engine, quick, resume)
     make = partial(kind.tell, loaded, request), partial(kind.run, loaded, request)
@@ -55,27 +45,20 @@ def table(
 
 
 def sweep(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="SWEEP", help="A sweep's name, or a YAML file.", autocompletion=completion.shipped(files.sweeps)
-        ),
-    ],
-    set_: SetOption = [],  # noqa: B006 (typer copies it)
-    quick: QuickOption = False,
+    name: options.SweepArgument,
+    set_: options.SetOption = [],  # noqa: B006 (typer copies it)
+    quick: options.QuickOption = False,
     cluster: ClusterOption = "",
-    dry_run: DryRunOption = False,
+    dry_run: options.DryRunOption = False,
     as_json: events.JsonOption = False,
 ) -> None:
     """Run a sweep, e.g. window-rtt, on all cores; one that was stopped goes on. Ends in PASS or FAIL."""
     from testbed.study.kinds import sweep as kind
     from testbed.study.kinds.sweep_file import load
 
-    events.refuse_with(as_json, dry_run)
     loaded = load(name, set_, quick=quick)  # bad input ends here, before anything is set up
-    carry_out(
-        partial(kind.tell, loaded), partial(kind.run, loaded), cluster, dry_run=dry_run, as_json=as_json, parts=True
-    )
+    make = partial(kind.tell, loaded), partial(kind.run, loaded)
+    carry_out(*make, cluster, dry_run=dry_run, as_json=as_json, parts=True)
 
 
 def carry_out(
@@ -90,6 +73,7 @@ def carry_out(
     """List the runs, or make them and print checks and verdict; exits with its code."""
     from testbed.cli.outcome import tell
 
+    events.refuse_with(as_json, dry_run)
     if dry_run:
         tell_runs()
         raise typer.Exit(0)

@@ -24,7 +24,7 @@ def verify(
     ],
     rerun: Annotated[bool, typer.Option("--rerun", help="Repeat runs in virtual time, byte for byte.")] = False,
     trust_code: Annotated[bool, typer.Option("--trust-code", help="Execute Python that results bring.")] = False,
-    signers: Annotated[Path | None, typer.Option("--signers", help="Allowed signers of bundles.")] = None,
+    signers: Annotated[Path | None, typer.Option(help="Allowed signers of bundles.")] = None,
 ) -> None:
     """Make everything again that follows from results' raw data, and compare it with what they hold.
 
