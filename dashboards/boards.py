@@ -1,8 +1,9 @@
 """The dashboards: what each shows, panel by panel."""
 
+from collections.abc import Iterable
 from functools import partial
 
-from dashboards.document import dashboard
+from dashboards.document import dashboard, uid_of
 from dashboards.panels import FULL, HALF, THIRD, VERDICT, bars, lines, number, outcomes, row, rows, rows_of_run
 from dashboards.source import ALPHABETICAL_DOWN, RUN, Curve, Curves, chosen, custom, of_one_run, run, scenario, span
 from testbed.series import Series, kept, named
@@ -25,6 +26,14 @@ _SESSION = Curves(_SESSION_TAGS, ("session",), "$tag_session").of
 _BAND = Curves(_CONNECTION_TAGS, (), "$tag_connection").of
 _BAND_OF_RATIO = Curves(_SESSION_TAGS, ("session",), "1").of
 
+
+def _of_run(
+    series: Series, variables: Iterable[str], function: str = "last", *, by: tuple[str, ...] = (), alias: str = ""
+) -> Curve:
+    """A figure over all of the run that is chosen."""
+    return Curve(select_of_run(series, variables, function=function, by=by), alias, series.unit)
+
+
 _RATIO = Curve(
     select_dashboard(
         _clocked("window_share"),
@@ -40,14 +49,24 @@ _RATIO = Curve(
 
 _CONNECTIONS = _clocked("sent")
 
-_CONVERGENCE_PANELS = [
+_shares = partial(lines, height=11, most=1)
+
+_CONVERGENCE = dashboard(
+    "convergence",
+    "NCP: convergence",
+    "The windows of one run, live: do they follow the law, and does what is delivered? 00:00:00 is the transfer's "
+    "start. Without a choice it is the latest run, whichever that is by now.",
+    [
+        *of_one_run("convergence"),
+        chosen("session", _CONNECTIONS, within=(RUN,)),
+        chosen("connection", _CONNECTIONS, within=(RUN, "session")),
+    ],
     VERDICT,
     number(
         "Checks that failed",
         "Failed checks of the run, those that could not be judged counted. Anything but 0 is "
         "explained in the table of checks below.",
-        "checks",
-        select_of_run(named("verdict_failed"), (RUN,)),
+        _of_run(named("verdict_failed"), (RUN,)),
         red_from=1,
         nothing="not judged yet",
     ),
@@ -55,64 +74,47 @@ _CONVERGENCE_PANELS = [
         "Largest error",
         "Against the law: share of the window, measured − law, of each connection in the time that "
         "is judged. It should be below the check's tolerance, as a rule 3%.",
-        "",
-        select_of_run(named("law_worst"), _CONNECTION_TAGS, function="max", by=("session",)),
-        alias="$tag_session/$tag_connection",
+        _of_run(named("law_worst"), _CONNECTION_TAGS, "max", by=("session",), alias="$tag_session/$tag_connection"),
         nothing="not judged yet, or no law",
     ),
     number(
         "Settled after",
         "Seconds until the windows were in the ratio of the links' rates and stayed there. Nothing where they did not.",
-        "s",
-        select_of_run(_clocked("settled_s"), _SESSION_TAGS),
+        _of_run(_clocked("settled_s"), _SESSION_TAGS),
         nothing="not settled, or not asked",
     ),
     number(
         "Mean goodput",
         "Payload that the receiver got, by session, over all of the transfer so far.",
-        "bit/s",
-        select_of_run(_clocked("goodput_bps"), _SESSION_TAGS, function="mean"),
-        alias="$tag_session",
+        _of_run(_clocked("goodput_bps"), _SESSION_TAGS, "mean", alias="$tag_session"),
         nothing="nothing sent yet",
     ),
     number(
         "Database is behind by",
         "Age of the newest sample that the database has, at most, during the transfer: "
         "what is seen here is that much older. Red beyond 5 s.",
-        "ms",
-        select_of_run(named("telemetry_lag_ms"), (RUN,), function="max"),
+        _of_run(named("telemetry_lag_ms"), (RUN,), "max"),
         red_from=5000,
         nothing="virtual, or just begun",
     ),
-    lines(
+    _shares(
         "Window shares and the law",
         "Each connection's share of its session's window on the band that the law and its tolerance allow, which "
         "is there from the start. A line that leaves its band does not converge as it must.",
-        _BAND("law_lower", "low"),  # drawn first, so beneath
-        _BAND("law_upper", "high"),
-        _OF_ONE("law_ahead", "law"),
-        _OF_ONE("window_share"),
-        height=11,
-        most=1,
+        # The band is drawn first, so beneath.
+        _BAND(law_lower="low", law_upper="high") + _OF_ONE(law_ahead="law") + _OF_ONE("window_share"),
     ),
-    lines(
+    _shares(
         "Delivered shares and the law",
         "Each connection's share of the packets that the receiver got, over the last second; dashed the share of "
         "the window by the law. A busy link delivers its share from the first second, whatever its window.",
-        _OF_ONE("law_ahead", "law"),
-        _OF_ONE("delivered_share"),
-        height=11,
-        most=1,
+        _OF_ONE(law_ahead="law") + _OF_ONE("delivered_share"),
     ),
     lines(
         "Ratio of the windows",
         "The first connection's window over the others', on the band that is asked for in the end. The purple "
         "mark is where it had settled.",
-        _BAND_OF_RATIO("ratio_lower", "low"),
-        _BAND_OF_RATIO("ratio_upper", "high"),
-        _SESSION("ratio_ahead", "asked"),
-        _RATIO,
-        unit="ratio",
+        [*_BAND_OF_RATIO(ratio_lower="low", ratio_upper="high"), *_SESSION(ratio_ahead="asked"), _RATIO],
         height=9,
     ),
     lines(
@@ -152,19 +154,6 @@ _CONVERGENCE_PANELS = [
         _SESSION("reorder_bytes"),
         soft_most=1024,
     ),
-]
-
-_CONVERGENCE = dashboard(
-    "convergence",
-    "NCP: convergence",
-    "The windows of one run, live: do they follow the law, and does what is delivered? 00:00:00 is the transfer's "
-    "start. Without a choice it is the latest run, whichever that is by now.",
-    [
-        *of_one_run("convergence"),
-        chosen("session", _CONNECTIONS, within=(RUN,)),
-        chosen("connection", _CONNECTIONS, within=(RUN, "session")),
-    ],
-    _CONVERGENCE_PANELS,
 )
 
 
@@ -172,7 +161,16 @@ _CONVERGENCE = dashboard(
 
 _LINK = Curves((RUN, "link", "direction"), ("direction",), "$tag_link $tag_direction").of
 
-_LINKS_PANELS = [
+_LINKS = dashboard(
+    "links",
+    "NCP: links",
+    "The emulated links of one run: asked against achieved, queues, drops, lateness, and the host's load. 00:00:00 "
+    "is the transfer's start.",
+    [
+        *of_one_run("links"),
+        chosen("link", _clocked("any_link_rate_bps"), within=(RUN,)),
+        custom("direction", ("ab", "ba")),
+    ],
     rows_of_run(
         "Calibration",
         "Every link before the run, both directions: asked, measured, and how far off. The last "
@@ -210,8 +208,8 @@ _LINKS_PANELS = [
     lines(
         "Host",
         "Shares of all cores: a starved host makes late links. What the hypervisor takes should be next to nothing.",
-        Curves((RUN,), (), "CPU in use").of("host_cpu"),
-        Curves((RUN,), (), "taken by the hypervisor").of("host_steal"),
+        Curves((RUN,), (), "CPU in use").of("host_cpu")
+        + Curves((RUN,), (), "taken by the hypervisor").of("host_steal"),
         most=1,
         width=FULL,
         height=7,
@@ -221,22 +219,18 @@ _LINKS_PANELS = [
         "Rate of $link",
         "The rate that crossed it; dashed the rates set at the hosts' queues and in the middle. "
         "Above the dashed line the link would be faster than asked.",
-        _LINK("any_link_achieved_bps"),
-        _LINK("shaped_bps", "asked"),
-        _LINK("any_link_rate_bps", "asked of the middle"),
+        _LINK("any_link_achieved_bps", shaped_bps="asked", any_link_rate_bps="asked of the middle"),
     ),
     lines(
         "Delay of $link",
         "One way: configured, and achieved by the middle. They should be on each other.",
-        _LINK("any_link_achieved_delay_ms"),
-        _LINK("any_link_delay_ms", "asked"),
+        _LINK("any_link_achieved_delay_ms", any_link_delay_ms="asked"),
     ),
     lines(
         "Loss of $link",
         "Configured, and achieved in the middle, of each interval's frames. Loss that nobody asked for makes a "
         "run untrusted.",
-        _LINK("any_link_achieved_loss"),
-        _LINK("any_link_loss", "asked"),
+        _LINK("any_link_achieved_loss", any_link_loss="asked"),
         width=THIRD,
         soft_most=0.01,
     ),
@@ -253,19 +247,6 @@ _LINKS_PANELS = [
         _LINK("any_link_drops", function="rate"),
         width=THIRD,
     ),
-]
-
-_LINKS = dashboard(
-    "links",
-    "NCP: links",
-    "The emulated links of one run: asked against achieved, queues, drops, lateness, and the host's load. 00:00:00 "
-    "is the transfer's start.",
-    [
-        *of_one_run("links"),
-        chosen("link", _clocked("any_link_rate_bps"), within=(RUN,)),
-        custom("direction", ("ab", "ba")),
-    ],
-    _LINKS_PANELS,
 )
 
 
@@ -280,23 +261,30 @@ _CONNECTION_OF_RUN = Curves(
 ).of
 
 _lines = partial(lines, by_connection=False)
+_shares_of_runs = partial(_shares, by_connection=False)
 
-_COMPARE_PANELS = [
-    _lines(
+_COMPARE = dashboard(
+    "compare",
+    "NCP: compare",
+    "Two or more runs, or policies, on one clock: 00:00:00 is each transfer's start. Choose runs at the top; without "
+    "a choice it is the latest one.",
+    [
+        scenario(),
+        run(several=True),
+        *span("run"),
+        chosen("session", _CONNECTIONS, within=("run",)),
+        chosen("connection", _CONNECTIONS, within=("run", "session")),
+    ],
+    _shares_of_runs(
         "Window shares",
         "Share of the session's window; dashed what the law asks of it. Runs of one "
         "scenario and policy should lie on each other.",
-        _CONNECTION_OF_RUN("law_ahead", "law"),
-        _CONNECTION_OF_RUN("window_share"),
-        height=11,
-        most=1,
+        _CONNECTION_OF_RUN(law_ahead="law") + _CONNECTION_OF_RUN("window_share"),
     ),
-    _lines(
+    _shares_of_runs(
         "Delivered shares",
         "Share of what the receiver got, over the last second.",
         _CONNECTION_OF_RUN("delivered_share"),
-        height=11,
-        most=1,
     ),
     _lines("Windows", "Packets that may be unacknowledged, by connection.", _CONNECTION_OF_RUN("window_packets")),
     _lines("In flight", "Packets sent and not yet acknowledged.", _CONNECTION_OF_RUN("in_flight_packets")),
@@ -312,21 +300,6 @@ _COMPARE_PANELS = [
         "Packets sent again. On links without loss there should be none.",
         _CONNECTION_OF_RUN("resent", function="rate"),
     ),
-]
-
-_COMPARE = dashboard(
-    "compare",
-    "NCP: compare",
-    "Two or more runs, or policies, on one clock: 00:00:00 is each transfer's start. Choose runs at the top; without "
-    "a choice it is the latest one.",
-    [
-        scenario(),
-        run(several=True),
-        *span("run"),
-        chosen("session", _CONNECTIONS, within=("run",)),
-        chosen("connection", _CONNECTIONS, within=("run", "session")),
-    ],
-    _COMPARE_PANELS,
 )
 
 
@@ -345,7 +318,18 @@ _OVER_TABLES = Curve(
     "figure",
 )
 
-_SPEED_TABLE_PANELS = [
+_SPEED_TABLE = dashboard(
+    "speed-table",
+    "NCP: speed table",
+    "Tables of runs: a figure by row and column, medians of repetitions, in the unit that its name ends in.",
+    [
+        chosen("scenario", _MEDIAN, several=False, first="speed-table"),
+        # A table's name begins with its time.
+        chosen("run", _MEDIAN, within=("scenario",), several=False, sort=ALPHABETICAL_DOWN),
+        chosen("figure", _MEDIAN, within=("scenario",), several=False, first="goodput_mib_s"),
+        chosen("row", _MEDIAN, within=("scenario", "run")),
+        chosen("column", _MEDIAN, within=("scenario", "run")),
+    ],
     rows(
         "Medians: $figure of $scenario, table $run",
         "Rows are settings of links, columns policies and who else measured them (published, upstream).",
@@ -382,28 +366,12 @@ _SPEED_TABLE_PANELS = [
         "Row $row, table by table: $figure",
         "Median of each table's repetitions, in the figure's unit, by engine and form. A policy's should stay the "
         "same.",
-        _OVER_TABLES,
+        [_OVER_TABLES],
         points=True,
         height=9,
         nothing=_NO_TABLE,
     ),
-]
-
-_SPEED_TABLE = dashboard(
-    "speed-table",
-    "NCP: speed table",
-    "Tables of runs: a figure by row and column, medians of repetitions, in the unit that its name ends in.",
-    [
-        chosen("scenario", _MEDIAN, several=False, first="speed-table"),
-        # A table's name begins with its time.
-        chosen("run", _MEDIAN, within=("scenario",), several=False, sort=ALPHABETICAL_DOWN),
-        chosen("figure", _MEDIAN, within=("scenario",), several=False, first="goodput_mib_s"),
-        chosen("row", _MEDIAN, within=("scenario", "run")),
-        chosen("column", _MEDIAN, within=("scenario", "run")),
-    ],
-    _SPEED_TABLE_PANELS,
-    since="now-30d",
-    refresh="1m",
+    over_weeks=True,
 )
 
 
@@ -414,27 +382,28 @@ _IPERF3 = Curves((RUN,), ("congestion_control",), "iperf3-$tag_flow $tag_congest
 
 _FLOWS = _clocked("tcp_cwnd_packets")
 
-_TCP_PANELS = [
+_TCP = dashboard(
+    "tcp",
+    "NCP: TCP experiments",
+    "TCP_INFO and queues of the sockets of one run, and the flows of iperf3. 00:00:00 is the transfer's start.",
+    [*of_one_run("tcp"), chosen("flow", _FLOWS, within=(RUN,)), chosen("role", _FLOWS, within=(RUN,))],
     _lines(
         "Congestion window",
         "Dashed the slow-start threshold, where it is not infinite.",
-        _TCP_SOCKET("tcp_cwnd_packets"),
-        _TCP_SOCKET("tcp_ssthresh_packets", "threshold"),
+        _TCP_SOCKET("tcp_cwnd_packets", tcp_ssthresh_packets="threshold"),
     ),
     _lines("In flight", "Unacknowledged, as the kernel counts it.", _TCP_SOCKET("tcp_in_flight_packets")),
-    _lines("RTT", "Smoothed; dashed the least.", _TCP_SOCKET("tcp_rtt_ms"), _TCP_SOCKET("tcp_min_rtt_ms", "least")),
+    _lines("RTT", "Smoothed; dashed the least.", _TCP_SOCKET("tcp_rtt_ms", tcp_min_rtt_ms="least")),
     _lines("RTO", "When the kernel takes a segment for lost.", _TCP_SOCKET("tcp_rto_ms")),
     _lines(
         "Windows advertised",
         "By the other end; dashed what the end itself has room for (rcv_space).",
-        _TCP_SOCKET("tcp_peer_window_bytes"),
-        _TCP_SOCKET("tcp_receive_space_bytes", "space"),
+        _TCP_SOCKET("tcp_peer_window_bytes", tcp_receive_space_bytes="space"),
     ),
     _lines(
         "Delivery rate",
         "By the sender; dashed the rate of pacing.",
-        _TCP_SOCKET("tcp_delivery_bps"),
-        _TCP_SOCKET("tcp_pacing_bps", "pacing"),
+        _TCP_SOCKET("tcp_delivery_bps", tcp_pacing_bps="pacing"),
     ),
     _lines(
         "Goodput of iperf3",
@@ -457,14 +426,6 @@ _TCP_PANELS = [
         _TCP_SOCKET("socket_send_queue_bytes"),
     ),
     _lines("Receive queues", "Bytes that wait for the application.", _TCP_SOCKET("socket_receive_queue_bytes")),
-]
-
-_TCP = dashboard(
-    "tcp",
-    "NCP: TCP experiments",
-    "TCP_INFO and queues of the sockets of one run, and the flows of iperf3. 00:00:00 is the transfer's start.",
-    [*of_one_run("tcp"), chosen("flow", _FLOWS, within=(RUN,)), chosen("role", _FLOWS, within=(RUN,))],
-    _TCP_PANELS,
 )
 
 
@@ -479,32 +440,31 @@ _FACES = _clocked("ndn_backlog_bytes")
 _number = partial(number, nothing="no NDN in this run")
 
 
-def _total(name: str, function: str = "max") -> str:
+def _total(name: str, function: str = "max") -> Curve:
     """One figure of the consumer over all of the run."""
-    return select_of_run(on_one_clock(named(name)), (RUN, "node"), function=function)
+    return _of_run(_clocked(name), (RUN, "node"), function)
 
 
-_NDN_PANELS = [
+_NDN = dashboard(
+    "ndn",
+    "NCP: NDN",
+    "One fetch of an object: the consumer's round trips and window, and what forwarders' sockets hold and mark. "
+    "00:00:00 is the transfer's start.",
+    [*of_one_run("ndn"), chosen("node", _FACES, within=(RUN,)), chosen("face", _FACES, within=(RUN, "node"))],
     VERDICT,
-    _number("RTT", "Mean of all segments so far.", "ms", _total("ndn_rtt_ms", "mean")),
-    _number("Mean goodput", "Content, over all of the fetch so far.", "bit/s", _total("ndn_goodput_bps", "mean")),
-    _number("Marked", "Data packets that came with a mark.", "packets", _total("ndn_marks")),
+    _number("RTT", "Mean of all segments so far.", _total("ndn_rtt_ms", "mean")),
+    _number("Mean goodput", "Content, over all of the fetch so far.", _total("ndn_goodput_bps", "mean")),
+    _number("Marked", "Data packets that came with a mark.", _total("ndn_marks")),
     _number(
-        "Retransmissions",
-        "Interests sent again. Without loss there should be none.",
-        "packets",
-        _total("ndn_retransmissions"),
+        "Retransmissions", "Interests sent again. Without loss there should be none.", _total("ndn_retransmissions")
     ),
-    _number("Cuts of the window", "How often it was cut, by marks and by losses.", "cuts", _total("ndn_window_cuts")),
+    _number("Cuts of the window", "How often it was cut, by marks and by losses.", _total("ndn_window_cuts")),
     lines(
         "RTT",
         "Mean of the interval's segments; dashed when an Interest counts as lost.",
-        _CONSUMER("ndn_rtt_ms"),
-        _CONSUMER("ndn_rto_ms", "RTO"),
+        _CONSUMER("ndn_rtt_ms", ndn_rto_ms="RTO"),
     ),
-    lines(
-        "Window", "Interests; dashed those in flight.", _CONSUMER("ndn_window"), _CONSUMER("ndn_in_flight", "in flight")
-    ),
+    lines("Window", "Interests; dashed those in flight.", _CONSUMER("ndn_window", ndn_in_flight="in flight")),
     lines(
         "Backlog of the sockets",
         "The largest of each interval, by the forwarder (SIOCOUTQ, and over TCP what waits for the socket).",
@@ -536,15 +496,6 @@ _NDN_PANELS = [
         "The same sockets as the collector samples them, from outside.",
         _SOCKET("socket_send_queue_bytes"),
     ),
-]
-
-_NDN = dashboard(
-    "ndn",
-    "NCP: NDN",
-    "One fetch of an object: the consumer's round trips and window, and what forwarders' sockets hold and mark. "
-    "00:00:00 is the transfer's start.",
-    [*of_one_run("ndn"), chosen("node", _FACES, within=(RUN,)), chosen("face", _FACES, within=(RUN, "node"))],
-    _NDN_PANELS,
 )
 
 
@@ -563,15 +514,18 @@ _by_scenario = partial(lines, width=THIRD, height=11, points=True, nothing=_NOT_
 
 
 def _by_day(series: Series, alias: str, expected: str = "") -> Curve:
-    query = select_dashboard(series, _OF_VARIANT, function="sum", every="1d")
-    return Curve(query, alias, "runs", expected)
+    return Curve(select_dashboard(series, _OF_VARIANT, function="sum", every="1d"), alias, "runs", expected)
 
 
-def _by_run(series: Series, alias: str, by: tuple[str, ...] = _BY) -> Curve:
-    return Curve(select_dashboard(series, _OF_VARIANT, by=by), alias, series.unit)
+def _by_run(series: Series, alias: str, by: tuple[str, ...] = _BY) -> list[Curve]:
+    return [Curve(select_dashboard(series, _OF_VARIANT, by=by), alias, series.unit)]
 
 
-_FLEET_PANELS = [
+_FLEET = dashboard(
+    "fleet",
+    "NCP: fleet",
+    "The history of all scenarios: verdicts and key figures, run by run.",
+    [chosen("scenario", kept.PASSED), *(chosen(tag, kept.PASSED, within=("scenario",)) for tag in _BY)],
     outcomes(
         "Verdicts",
         "Scenario by day, of the last run of each day (UTC), those that ran last on top: green passed, red failed, "
@@ -584,8 +538,7 @@ _FLEET_PANELS = [
     lines(
         "Passed in a day",
         "Of all chosen runs of an engine, by day in UTC; dashed how many there were. The two should be one.",
-        _by_day(kept.DAILY_PASSED, "$tag_engine"),
-        _by_day(kept.DAILY_RUNS, "runs $tag_engine", "runs"),
+        [_by_day(kept.DAILY_PASSED, "$tag_engine"), _by_day(kept.DAILY_RUNS, "runs $tag_engine", "runs")],
         width=FULL,
         points=True,
         nothing="Summed up by the hour: nothing yet.",
@@ -618,24 +571,10 @@ _FLEET_PANELS = [
         "From its start to the last packet. It should stay the same.",
         _by_run(kept.DURATION, _VARIANT),
     ),
-]
-
-_FLEET = dashboard(
-    "fleet",
-    "NCP: fleet",
-    "The history of all scenarios: verdicts and key figures, run by run.",
-    [chosen("scenario", kept.PASSED), *(chosen(tag, kept.PASSED, within=("scenario",)) for tag in _BY)],
-    _FLEET_PANELS,
-    since="now-30d",
-    refresh="1m",
+    over_weeks=True,
 )
 
 DASHBOARDS = {
-    "convergence": _CONVERGENCE,
-    "links": _LINKS,
-    "compare": _COMPARE,
-    "speed-table": _SPEED_TABLE,
-    "tcp": _TCP,
-    "ndn": _NDN,
-    "fleet": _FLEET,
+    document["uid"].removeprefix(uid_of("")): document
+    for document in (_CONVERGENCE, _LINKS, _COMPARE, _SPEED_TABLE, _TCP, _NDN, _FLEET)
 }

@@ -46,14 +46,7 @@ def uid_of(name: str) -> str:
 
 
 def dashboard(
-    name: str,
-    title: str,
-    description: str,
-    variables: Sequence[Variable],
-    own_panels: Sequence[Panel],
-    *,
-    since: str = "now-15m",
-    refresh: str = "5s",
+    name: str, title: str, description: str, variables: Sequence[Variable], *own_panels: Panel, over_weeks: bool = False
 ) -> dict[str, Any]:
     """A dashboard with its variables, linked with the others of the testbed, which then show the same run.
 
@@ -71,9 +64,9 @@ def dashboard(
         "graphTooltip": 1,  # one cross for all plots
         "schemaVersion": 36,
         "style": "dark",
-        "time": {"from": since, "to": "now"},
+        "time": {"from": "now-30d" if over_weeks else "now-15m", "to": "now"},
         "timezone": "utc",
-        "refresh": refresh,
+        "refresh": "1m" if over_weeks else "5s",
         "links": [
             _link("Testbed", "dashboards", asDropdown=True, includeVars=True, keepTime=True, tags=[TAG]),
             *([_REPORT_LINK] if of_one_run else []),

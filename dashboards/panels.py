@@ -74,8 +74,8 @@ _LEGEND = {"calcs": [], "displayMode": "list", "placement": "bottom"}
 def lines(
     title: str,
     description: str,
-    *curves: Curve,
-    unit: str | None = None,
+    curves: Sequence[Curve],
+    *,
     width: int = HALF,
     height: int = 8,
     most: float | None = None,
@@ -109,26 +109,17 @@ def lines(
         custom["axisSoftMax"] = soft_most
     options = {"legend": {**_LEGEND, "showLegend": True}, "tooltip": {"mode": "multi", "sort": "asc"}}
     panel = _panel("timeseries", title, description, width, height, nothing, options, defaults, overrides)
-    defaults["unit"] = _unit(curves[0].unit if unit is None else unit)
+    defaults["unit"] = _unit(curves[0].unit)
     targets = [source.target(curve.query, chr(ord("A") + i), curve.alias) for i, curve in enumerate(curves)]
     return {**panel, "interval": "100ms", "targets": targets}
 
 
-def number(
-    title: str,
-    description: str,
-    unit: str,
-    query: str,
-    *,
-    red_from: float | None = None,
-    alias: str = "",
-    nothing: str = "–",
-) -> Panel:
-    """A number, or one for each series by its ``alias``; red from ``red_from`` on."""
+def number(title: str, description: str, figure: Curve, *, red_from: float | None = None, nothing: str = "–") -> Panel:
+    """A number, or one for each series by its alias; red from ``red_from`` on."""
     red = [{"value": red_from, "color": RED}] if red_from is not None else []
-    defaults = {"unit": _unit(unit), "thresholds": _steps("text", *red)}
-    options = {"colorMode": "value", "textMode": "value_and_name" if alias else "value", "reduceOptions": _LAST}
-    return _stat(title, description, source.target(query, alias=alias), nothing, options, defaults)
+    defaults = {"unit": _unit(figure.unit), "thresholds": _steps("text", *red)}
+    options = {"colorMode": "value", "textMode": "value_and_name" if figure.alias else "value", "reduceOptions": _LAST}
+    return _stat(title, description, source.target(figure.query, alias=figure.alias), nothing, options, defaults)
 
 
 def outcomes(title: str, description: str, query: str, who: Sequence[str], *, height: int, nothing: str) -> Panel:

@@ -52,9 +52,13 @@ class Curves:
     alias: str = ""
     function: str = "mean"
 
-    def of(self, name: str, expected: str = "", *, function: str = "") -> Curve:
-        """The curve of a series of the catalogue; ``function`` is as in ``select_dashboard``."""
-        series, function = named(name), function or self.function
+    def of(self, *names: str, function: str = "", **expectations: str) -> list[Curve]:
+        """The curves of series of the catalogue; ``expectations`` has the word of each that is one, by its name.
+        ``function`` is as in ``select_dashboard``."""
+        words = {**dict.fromkeys(names, ""), **expectations}
+        return [self._one(named(name), expected, function or self.function) for name, expected in words.items()]
+
+    def _one(self, series: Series, expected: str, function: str) -> Curve:
         query = influxql.select_dashboard(on_one_clock(series), self.variables, function=function, by=self.by)
         alias = f"{expected} {self.alias}".strip()
         if function == "rate":  # of something that seldom happens: one in a while is not to fill the plot
