@@ -19,12 +19,10 @@ def _family(measurement: str, group_by: str, **tags: str) -> Callable[[str, str,
 
 _of_sender, _of_receiver = (_family("ncp_connection", "connection", role=role) for role in ("sender", "receiver"))
 _of_sending, _of_receiving = (_family("ncp_session", "session", role=role) for role in ("sender", "receiver"))
-_of_link, _of_link_back = (_family("link", "link", direction=direction) for direction in ("ab", "ba"))
 _of_any_link = _family("link", "link")
 _of_flow = _family("tcp_info", "flow")
 _of_tcp_sender = _family("tcp_info", "flow", role="sender")
 _of_socket = _family("socket_queue", "flow")
-_of_queue = _family("qdisc", "interface")
 _of_consumer = _family("ndn", "node", role="consumer")
 _of_face = _family("ndn", "face", role="forwarder")
 """Maker of series of forwarders' faces, each named as its node and its neighbour: ``h2-h1``."""
@@ -51,16 +49,6 @@ _ALL = (
     _of_receiving("received_bytes", "bytes", "Received", "bytes"),
     _of_sending("send_window_used", "send_window_used", "Session window in use", "bytes"),
     _of_receiving("reorder_bytes", "reorder_bytes", "Waiting for earlier data", "bytes"),
-    _of_link("link_rate_bps", "rate_bps", "Configured rate", "bit/s"),
-    _of_link("link_achieved_bps", "achieved_bps", "Achieved rate", "bit/s"),
-    _of_link("link_delay_ms", "delay_ms", "Configured one-way delay", "ms"),
-    _of_link("link_achieved_delay_ms", "achieved_delay_ms", "Achieved one-way delay", "ms"),
-    _of_link("link_achieved_loss", "achieved_loss", "Achieved loss", ""),
-    _of_link("link_backlog_bytes", "backlog_bytes", "Backlog", "bytes"),
-    _of_link("link_drops", "drops", "Drops", "packets"),
-    _of_link("link_lateness_us", "lateness_us", "Lateness, median", "µs"),
-    _of_link("link_lateness_p99_us", "lateness_p99_us", "Lateness, 99th percentile", "µs"),
-    _of_link_back("reverse_lateness_p99_us", "lateness_p99_us", "Lateness back, 99th percentile", "µs"),
     # Links in both directions, for dashboards; judges look at one direction at a time.
     _of_any_link("any_link_rate_bps", "rate_bps", "Configured rate", "bit/s"),
     _of_any_link("any_link_achieved_bps", "achieved_bps", "Achieved rate", "bit/s"),
@@ -74,7 +62,6 @@ _ALL = (
     Series("iperf3_goodput_bps", "iperf3", "goodput_bps", "flow", "Goodput of iperf3", "bit/s"),
     Series("host_cpu", "host", "cpu", "run", "CPU in use", ""),
     Series("host_steal", "host", "steal", "run", "CPU taken by the hypervisor", ""),
-    Series("host_run_queue", "host", "run_queue", "run", "Runnable tasks", "tasks"),
     Series("law_share", "law", "expected_share", "connection", "Share by the law", ""),
     Series("law_error", "law", "error", "connection", "Share, measured − law", ""),
     Series("law_ahead", "law_ahead", "expected", "connection", "Share by the law", ""),
@@ -98,7 +85,7 @@ _ALL = (
     Series("cell_bound", "table_cell", "bound", "row", "What the links carry at most", ""),
     Series("cell_median", "table_cell", "median", "row", "Median", ""),
     Series("telemetry_lag_ms", "telemetry_lag", "lag_ms", "run", "The database is behind by", "ms"),
-    # The kernel's own view of sockets, queues and interfaces, and the collectors' cost.
+    # The kernel's own view of sockets and queues.
     _of_flow("tcp_cwnd_packets", "cwnd_packets", "Congestion window", "packets"),
     _of_flow("tcp_ssthresh_packets", "ssthresh_packets", "Slow-start threshold", "packets"),
     _of_flow("tcp_in_flight_packets", "in_flight_packets", "In flight", "packets"),
@@ -121,12 +108,7 @@ _ALL = (
     _of_tcp_sender("sender_peer_window_bytes", "peer_window_bytes", "Window that the receiver advertises", "bytes"),
     _of_socket("socket_send_queue_bytes", "send_queue_bytes", "Send queue", "bytes"),
     _of_socket("socket_receive_queue_bytes", "receive_queue_bytes", "Receive queue", "bytes"),
-    _of_socket("socket_drops", "drops", "Dropped at the socket", "packets"),
-    _of_queue("qdisc_backlog_bytes", "backlog_bytes", "Backlog", "bytes"),
     Series("shaped_bps", "qdisc", "rate_bps", "link", "Rate that a queue is told", "bit/s"),
-    _of_queue("qdisc_drops", "drops", "Drops", "packets"),
-    _family("interface", "interface")("interface_sent_drops", "sent_drops", "Not sent", "packets"),
-    Series("collector_cpu", "collector", "cpu", "collector", "CPU of a collector", ""),
     # NDN's consumer, and what forwarders' faces hold and mark.
     _of_consumer("ndn_rtt_ms", "rtt_ms", "RTT", "ms"),
     _of_consumer("ndn_rto_ms", "rto_ms", "RTO", "ms"),
