@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, make_dataclass
 from pathlib import Path
 from typing import Any
@@ -73,6 +73,17 @@ def read_csv(path: Path) -> list[dict[str, str]]:
         raise BadInput("file.not-in-result", f"{path}: there is no such file; a result folder has one") from None
     except (csv.Error, UnicodeDecodeError) as error:
         raise BadInput("file.not-csv", f"{path}: not CSV: {error}") from error
+
+
+def write_csv(
+    path: Path, rows: Sequence[Mapping[str, Any]], head: Collection[str] = (), line_end: str = "\r\n"
+) -> None:
+    """A CSV file with the columns of ``head``, by default those of the first row; rows may have further keys, which
+    are left out."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, head or rows[0], extrasaction="ignore", lineterminator=line_end)
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def write_json(path: Path, document: Any) -> None:

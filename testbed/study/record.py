@@ -1,7 +1,8 @@
 """The record of one attempt at a cell of a study, a line of the study's ledger; and the result of a cell: the record
 that counts."""
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -161,13 +162,18 @@ def run_that_counts(folder: Path) -> Path | None:
     return folder / records[position(records)].run if records else None
 
 
+def by_setting(results: Iterable[CellResult]) -> defaultdict[tuple[str, str], list[CellResult]]:
+    """Results of a table or sweep by row and column."""
+    found: defaultdict[tuple[str, str], list[CellResult]] = defaultdict(list)
+    for result in results:
+        found[result.at["row"], result.at["column"]].append(result)
+    return found
+
+
 def observations(results: Sequence[CellResult]) -> list[CellResult]:
     """Independent observations: runs of a cell in virtual time with the same measurements are one observation, however
     many they are. Chance has no part in them, so that each further run is the same."""
-    cells: dict[tuple[str, str], list[CellResult]] = {}
-    for found in results:
-        cells.setdefault((found.at["row"], found.at["column"]), []).append(found)
-    return [found for runs in cells.values() for found in (runs[:1] if _are_one(runs) else runs)]
+    return [found for runs in by_setting(results).values() for found in (runs[:1] if _are_one(runs) else runs)]
 
 
 def _are_one(runs: Sequence[CellResult]) -> bool:

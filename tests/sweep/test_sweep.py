@@ -8,13 +8,14 @@ import pyarrow.parquet
 import pytest
 
 from testbed.archive.kinds import verify_folder
+from testbed.documents import write_csv
 from testbed.engines import Engine
 from testbed.judge.ncp_figures import rules
 from testbed.judge.status import Status
 from testbed.machine import build
 from testbed.runtime.progress import Progress
 from testbed.study.kinds import sweep as sweeps
-from testbed.study.kinds.sweep import judge_law, of_the_law, read_parquet, write_csv, write_parquet
+from testbed.study.kinds.sweep import judge_law, of_the_law, read_parquet, write_parquet
 from testbed.study.kinds.sweep_file import LawLine, LoadedSweep, load, planned
 from testbed.study.ledger import LEDGER, Ledger
 from testbed.study.record import CellResult, RunRecord
@@ -163,7 +164,7 @@ def _in_text(folder: Path) -> None:
     with (folder / "table.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     rows[0]["goodput_mib_s"] = str(round(float(rows[0]["goodput_mib_s"]) + 1e-6, 6))
-    write_csv(rows, folder / "table.csv")
+    write_csv(folder / "table.csv", rows)
 
 
 def _in_parquet(folder: Path) -> None:

@@ -1,6 +1,5 @@
 """Calibration: measures every link in both directions before a run, and compares it with the plan."""
 
-import csv
 import json
 import math
 import statistics
@@ -12,6 +11,7 @@ from typing import Any
 
 from influxdb.line_protocol import make_lines
 
+from testbed import documents
 from testbed.documents import write_json
 from testbed.errors import RunFailed
 from testbed.exit_codes import Exit
@@ -207,10 +207,7 @@ def _of_limit(error: float, limit: float) -> float:
 
 def write_csv(readings: list[LinkReading], path: Path) -> None:
     """``links.csv``: requested and measured values, a row per link and direction."""
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=list(asdict(readings[0])))
-        writer.writeheader()
-        writer.writerows(asdict(reading) for reading in readings)
+    documents.write_csv(path, [asdict(reading) for reading in readings])
 
 
 def summary(readings: list[LinkReading]) -> str:

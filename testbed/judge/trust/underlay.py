@@ -1,7 +1,6 @@
 """The network between machines with hosts of a run, and their clocks: what samples say of it, and what that takes of
 the run's trust."""
 
-import csv
 import json
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,7 +10,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from testbed.documents import read_csv
+from testbed.documents import read_csv, write_csv
 from testbed.message import Message
 from testbed.plan.model import Limits, Plan
 from testbed.plan.place import HERE, Way, in_words, ways_below
@@ -220,10 +219,8 @@ def idle_share(samples: Sequence[Sample]) -> float | None:
 
 def write(samples: Sequence[Sample], path: Path) -> None:
     """``underlay.csv``."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [field.name for field in fields(Sample)], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({**asdict(one), "lost": int(one.lost)} for one in samples)
+    rows = [{**asdict(one), "lost": int(one.lost)} for one in samples]
+    write_csv(path, rows, [field.name for field in fields(Sample)], "\n")
 
 
 def read(path: Path) -> list[Sample]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic.dataclasses import dataclass
 
-from testbed import confine
+from testbed import confine, documents
 from testbed.documents import read_json, write_json
 from testbed.errors import BadInput
 from testbed.judge import expected_failures, status
@@ -252,13 +251,12 @@ def write_csv(claims: Sequence[Judged], path: Path) -> None:
     Each engine beside has further columns, such as ``vkernel_measured``."""
     engines = list(dict.fromkeys(engine for claim in claims for engine in claim.beside))
     others = [(f"{engine}_{name}", engine, name) for engine in engines for name in OF_OTHERS]
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [*COLUMNS, *(column for column, *_ in others)], extrasaction="ignore")
-        writer.writeheader()
-        for claim in claims:
-            low, high = next(iter(claim.intervals.values()), ("", ""))[:2] if len(claim.figures) == 1 else ("", "")
-            there = {column: claim.beside.get(engine, {}).get(name) for column, engine, name in others}
-            writer.writerow({**claim.as_json(), "low": low, "high": high, "level": claim.level, **there})
+    rows = []
+    for claim in claims:
+        low, high = next(iter(claim.intervals.values()), ("", ""))[:2] if len(claim.figures) == 1 else ("", "")
+        there = {column: claim.beside.get(engine, {}).get(name) for column, engine, name in others}
+        rows.append({**claim.as_json(), "low": low, "high": high, "level": claim.level, **there})
+    documents.write_csv(path, rows, [*COLUMNS, *(column for column, *_ in others)])
 
 
 def read_beside(folders: Sequence[Path], engine: str) -> list[dict[str, Any]]:

@@ -5,7 +5,6 @@ figures instead of a folder: a line each in ``runs.jsonl``, by the run's id, for
 line over its runs, the convergence law's.
 """
 
-import csv
 import hashlib
 import json
 import tempfile
@@ -18,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from testbed import confine, engines, paths
-from testbed.documents import read_csv, write_json
+from testbed.documents import read_csv, write_csv, write_json
 from testbed.engines import Engine, Options, Programs, provenance
 from testbed.engines.sim.run import simulate
 from testbed.errors import BadInput, RunFailed, TestbedError
@@ -159,7 +158,7 @@ def write(loaded: LoadedSweep, folder: Path, results: Sequence[CellResult]) -> V
     """``table.csv``, ``table.parquet``, ``plots/``, ``verdict.json`` and ``report.html``."""
     folder.mkdir(parents=True, exist_ok=True)
     sweep, rows = loaded.sweep, rows_of(loaded.sweep, results)
-    write_csv(rows, folder / "table.csv")
+    write_csv(folder / "table.csv", rows, line_end="\n")
     write_parquet(rows, folder / "table.parquet")
     checks = judge(sweep, rows, results)
     verdict = verdict_over(checks, results, sweep.name, folder.name, partial=loaded.quick)
@@ -246,7 +245,7 @@ def write_again(request: VerifyRequest) -> Verification:
     with confine.to(folder):
         loaded, recorded, rows = load_kept(folder), read_verdict(folder), read_parquet(folder / "table.parquet")
         found = Verification.of(recorded, has_page=False)
-        write_csv(rows, into / "table.csv")
+        write_csv(into / "table.csv", rows, line_end="\n")
         if loaded is None:
             sweep = load(str(folder / "sweep.yaml")).sweep
             results = [_result(sweep, Place("", str(row["policy"]), n), row) for n, row in enumerate(rows, start=1)]
@@ -332,14 +331,6 @@ def rows_of(sweep: Sweep, outcomes: Sequence[CellResult]) -> list[Row]:
         }
         for cell, record in zip(outcomes, records, strict=True)
     ]
-
-
-def write_csv(rows: Sequence[Row], path: Path) -> None:
-    """Empty where there is no figure."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
 
 
 def write_parquet(rows: Sequence[Row], path: Path) -> None:

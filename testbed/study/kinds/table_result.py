@@ -3,7 +3,6 @@ known values by row and column."""
 
 from __future__ import annotations
 
-import csv
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -12,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, TypeAdapter
 
-from testbed import confine, paths
+from testbed import confine, documents, paths
 from testbed.documents import read_csv, read_json
 from testbed.errors import BadInput
 from testbed.judge import intervals
 from testbed.judge.intervals import Interval
 from testbed.judge.status import Status, current
 from testbed.study.cell import folder_of
-from testbed.study.record import CellResult, RunRecord, observations, records_in, result_of
+from testbed.study.record import CellResult, RunRecord, by_setting, observations, records_in, result_of
 
 if TYPE_CHECKING:
     from testbed.study.kinds.table_file import Known, Row, Table
@@ -244,17 +243,15 @@ def summarise(
 ) -> list[RowSummary]:
     """Every chosen row; ``bounds`` are by row and figure."""
     known = [(source, read_known(source)) for source in table.known]
-    runs: dict[tuple[str, str], list[CellResult]] = {}
-    for found in results:
-        runs.setdefault((found.at["row"], found.at["column"]), []).append(found)
+    runs = by_setting(results)
     return [
         RowSummary(
             row.name,
             row.label or row.name,
             row.title,
             bounds[row.name],
-            {name: {c: _spread(runs.get((row.name, c), []), name) for c in columns} for name in table.figures},
-            {c: _state(runs.get((row.name, c), [])) for c in columns},
+            {name: {c: _spread(runs[row.name, c], name) for c in columns} for name in table.figures},
+            {c: _state(runs[row.name, c]) for c in columns},
             [value for source, values in known for value in _of_row(source, values, row, table.figures[0])],
         )
         for row in table.rows
@@ -304,34 +301,26 @@ def write_csv(summaries: Sequence[RowSummary], columns: Sequence[str], path: Pat
     sources = list(dict.fromkeys(k.by for s in summaries for k in s.known))
     figures = summaries[0].cells
     rows = [_csv_row(s, column, figure, sources) for figure in figures for s in summaries for column in columns]
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
+    documents.write_csv(path, rows)
 
 
 def _csv_row(summary: RowSummary, column: str, figure: str, sources: Sequence[str]) -> dict[str, Any]:
     spread, bound = summary.spread(column, figure), summary.bounds.get(figure)
     known = {k.by: k.value for k in summary.known if (k.column, k.figure) == (column, figure)}
     low, high, level = spread.interval or (None, None, None)
-    return {
+    row = {
         "row": summary.name,
         "column": column,
         "n": spread.n,
         "observations": len(spread.values),
-        "median": _text(spread.median),
-        "low": _text(spread.low),
-        "high": _text(spread.high),
-        "interval_low": _text(low),
-        "interval_high": _text(high),
-        "interval_level": _text(level),
-        "bound": _text(bound),
-        "of_bound": _text(spread.median / bound if spread.median is not None and bound else None),
+        **{key: getattr(spread, key) for key in ("median", "low", "high")},
+        "interval_low": low,
+        "interval_high": high,
+        "interval_level": level,
+        "bound": bound,
+        "of_bound": spread.median / bound if spread.median is not None and bound else None,
         "state": summary.states[column],
-        **{source.replace(" ", "_"): _text(known.get(source)) for source in sources},
+        **{source.replace(" ", "_"): known.get(source) for source in sources},
         "figure": figure,
     }
-
-
-def _text(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}"
+    return {key: f"{value:.4f}" if isinstance(value, float) else value for key, value in row.items()}

@@ -23,7 +23,7 @@ from testbed.results.report.page_templates import on_page, page_templates, write
 from testbed.results.report.plot import Plot
 from testbed.study.hosts import effects, fitness
 from testbed.study.kinds.table_result import RowSummary, Spread, read_table, summaries_of
-from testbed.study.record import observations
+from testbed.study.record import by_setting, observations
 from testbed.study.report import plots
 from testbed.traffic.interop.pairings import Pairing, loss_words
 
@@ -135,9 +135,6 @@ def write_sweep(
     fit = fit_of(rows, sweep.law) if sweep.law else None
     drawn = [plots.law(fit, sweep.law.policy)] if fit and sweep.law else []
     settings = sweep.combinations()
-    cells: dict[tuple[str, str], list[CellResult]] = {}
-    for found in outcomes:
-        cells.setdefault((found.at["row"], found.at["column"]), []).append(found)
     return _write(
         folder,
         "sweep",
@@ -158,7 +155,7 @@ def write_sweep(
                 "n": number_of(runs),
                 "figures": [plots.spread_of([run.record.figures.get(name) for run in runs]).median for name in FIGURES],
             }
-            for (row, policy), runs in cells.items()
+            for (row, policy), runs in by_setting(outcomes).items()
         ],
         runs=len(outcomes),
     )
