@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, cast
 
-from testbed.plan.model import Action, Direction
+from testbed.plan.model import DIRECTIONS, Action, Direction
 from topologies.impairments.loss import with_change
 from topologies.link import Link
 
@@ -34,6 +34,11 @@ def link_intervals(link: Link, timeline: Sequence[Action], direction: Direction)
             continue
         link = cast(Link, with_change(link, action["properties"]))
     yield LinkInterval(from_s, math.inf, link, up)
+
+
+def both_ways(link: Link, timeline: Sequence[Action]) -> list[LinkInterval]:
+    """Intervals of one direction, and after them those of the other."""
+    return [each for direction in DIRECTIONS for each in link_intervals(link, timeline, direction)]
 
 
 def at(those: Sequence[LinkInterval], at_s: float) -> LinkInterval:

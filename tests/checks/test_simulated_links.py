@@ -8,12 +8,22 @@ from typing import Any
 
 import pytest
 
-from testbed.judge.trust.links import CHANCE, FIELDS, of_simulated
+from testbed.judge.trust.links import CHANCE, of_simulated
 from testbed.message import Message
 from testbed.series import Samples
 from tests.checks.in_memory import Where, at, event, evidence_of, small_plan, small_session, ticks, to_the
 from tests.said import Saying, has
 
+FIELDS = {
+    "rate": "achieved_bps",
+    "delay": "achieved_delay_ms",
+    "loss": "achieved_loss",
+    "backlog": "backlog_bytes",
+    "drops": "drops",
+    "loss as set": "loss",
+    "delay as set": "delay_ms",
+    "rate as set": "rate_bps",
+}
 Told = dict[str, float | Callable[[float], float] | None]
 """Of one link and direction: what its telemetry says, by the names of :data:`FIELDS`."""
 FAST: Told = {

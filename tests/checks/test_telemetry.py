@@ -383,7 +383,8 @@ def too_short(connection: str, rtt_ms: float, least_ms: float) -> Saying:
     ],
 )  # fmt: skip
 def test_no_packet_is_faster_than_its_path(links: Any, timeline: Any, rtt_ms: float, least_ms: float) -> None:
-    plan = small_plan(timeline=[{"at_s": 99.0, "kind": "set", "text": "x", **action} for action in timeline])
+    of_set = {"at_s": 99.0, "kind": "set", "direction": "both", "text": "x"}
+    plan = small_plan(timeline=[{**of_set, **action} for action in timeline])
     plan["timeline"].append({"at_s": 99.0, "kind": "carrier", "link": "fast", "up": False, "text": "y"})
     plan["links"][0] |= links
     found = reasons(changed(sound(), "rtt_ms", "1", lambda t: rtt_ms if t > 4 else 500.0), plan)
@@ -415,7 +416,9 @@ def more_arrived(came: int, left: int) -> Saying:
     ],
 )
 def test_no_more_arrives_than_was_sent(received: int | None, link: Any, action: Any, found: int) -> None:
-    plan = small_plan(timeline=[{"at_s": 99.0, "kind": "set", "text": "x", **action}] if action else [])
+    plan = small_plan(
+        timeline=[{"at_s": 99.0, "kind": "set", "direction": "both", "text": "x", **action}] if action else []
+    )
     plan["links"][1] |= link
     told = [{"index": 3, "received": 9}, {**DELIVERED[1], "received": received}]
     left = [{"index": 4, "sent": 1}, *SENT]

@@ -169,10 +169,11 @@ def test_interfaces_are_lossy_by_the_links_loss_or_the_timeline() -> None:
     bursts = {"enter": 0.1, "leave": 0.5}
     links = [link(1), link(2, loss=0.01), link(3, gilbert_elliott=bursts), link(4), link(5), link(6)]
     timeline = [
-        {"kind": "set", "link": "link1", "properties": {"delay_ms": 3.0}},
-        {"kind": "set", "link": "link4", "properties": {"loss": 1.0}},
-        {"kind": "carrier", "link": "link5", "up": False},
-        {"kind": "pause_read", "connection": 1},
+        {"at_s": 1.0, "kind": "set", "link": "link1", "direction": "both", "properties": {"delay_ms": 3.0}},
+        {"at_s": 2.0, "kind": "set", "link": "link4", "direction": "ba", "properties": {"loss": 1.0}},
+        {"at_s": 2.0, "kind": "set", "link": "link4", "direction": "ba", "properties": {"loss": 0.0}},
+        {"at_s": 3.0, "kind": "carrier", "link": "link5", "up": False},
+        {"at_s": 4.0, "kind": "pause_read", "connection": 1},
     ]
     wanted = {f"l{number}{end}" for number in (2, 3, 4, 5) for end in "ab"}
     plan: Any = {"links": links, "timeline": timeline}

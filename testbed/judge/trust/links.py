@@ -19,7 +19,7 @@ from testbed.judge.checks.evidence import Evidence, Timed
 from testbed.judge.checks.planned import as_configured, path_of
 from testbed.message import Message
 from testbed.plan.engines import engine_of
-from testbed.plan.intervals import link_intervals
+from testbed.plan.intervals import both_ways, link_intervals
 from testbed.plan.model import DIRECTIONS, Direction, Limits, Plan
 from testbed.series import Samples, named
 from testbed.series.reader import start_of
@@ -31,12 +31,8 @@ LOSING = keys_that("drops", "spoils")
 MOST_LOST = 1
 """Packets that the machine may lose on a link without loss."""
 REAL_MIDDLES = ("netem", "relay")
-CONFIGURED: dict[str, Literal["rate_bps", "delay_ms", "loss"]] = {
-    "rate_bps_asked": "rate_bps",
-    "delay_ms_asked": "delay_ms",
-    "loss_asked": "loss",
-}
-"""Columns of the table of readings, and the plan's own keys for them."""
+CONFIGURED: tuple[Literal["rate_bps", "delay_ms", "loss"], ...] = ("rate_bps", "delay_ms", "loss")
+"""Properties that a link is told; in the table of readings ``<property>_asked``."""
 
 
 def of_measured(plan: Plan, table: Path) -> list[Message]:
@@ -61,8 +57,8 @@ def _of_readings(link: Link, row: Mapping[str, str] | None) -> Iterator[Message]
     lost = int(row["sent"]) - int(row["received"])
     if lost > MOST_LOST and not any(link.get(key) for key in LOSING):
         yield Message("link.lost-before", f"lost {lost} of {row['sent']} packets before the run, and is to lose none")
-    for column, key in CONFIGURED.items():
-        planned = as_configured(key, link[key])
+    for key in CONFIGURED:
+        column, planned = f"{key}_asked", as_configured(key, link[key])
         if abs(float(row[column]) - planned) > 1e-6 * max(1.0, planned):
             yield Message(
                 "link.measured-for-another-plan",
@@ -80,16 +76,7 @@ BEFORE_S = 0.001
 UNKEPT = (*keys_that("varies"), "trace_file")
 """Properties of which a mean over a run says little."""
 NONE = Samples.of([], [])
-FIELDS = {
-    "rate": "achieved_bps",
-    "delay": "achieved_delay_ms",
-    "loss": "achieved_loss",
-    "backlog": "backlog_bytes",
-    "drops": "drops",
-    "loss as set": "loss",
-    "delay as set": "delay_ms",
-    "rate as set": "rate_bps",
-}
+FIELDS = ("achieved_bps", "achieved_delay_ms", "achieved_loss", "backlog_bytes", "drops", *CONFIGURED)
 
 
 def of_simulated(evidence: Evidence) -> list[Message]:
@@ -102,14 +89,9 @@ def of_simulated(evidence: Evidence) -> list[Message]:
         return []
     found: list[Message] = []
     for direction in DIRECTIONS:
-        read = {
-            name: evidence.reader.read(named(f"any_link_{field}"), {"direction": direction})
-            for name, field in FIELDS.items()
-        }
+        read = {field: evidence.reader.read(named(f"any_link_{field}"), {"direction": direction}) for field in FIELDS}
         for link in evidence.plan["links"]:
-            mine = {
-                name: Timed.of(by_link.get(link["name"], NONE), min(starts), None) for name, by_link in read.items()
-            }
+            mine = {key: Timed.of(by_link.get(link["name"], NONE), min(starts), None) for key, by_link in read.items()}
             off = _direction(evidence, link, direction, mine)
             found += [said.at(f"link {link['name']} {direction}") for said in off]
     return found
@@ -126,12 +108,13 @@ def _direction(evidence: Evidence, link: Link, direction: Direction, found: Mapp
         settled_s = begin_s + (0.0 if begin_s == 0 else 0.3 + 4 * planned["delay_ms"] / 1000)
         settled = {name: samples.between(settled_s, end_s - 0.05) for name, samples in found.items()}
         part = {name: samples.values for name, samples in settled.items()}
-        if part["rate"].size < 5:
+        if part["achieved_bps"].size < 5:
             continue
-        backlog = part["backlog"] if _held_back(plan, link) else None
+        backlog = part["backlog_bytes"] if _held_back(plan, link) else None
         fed_s = evidence.interval_s if _goes_on_slower(plan, link, float(planned["rate_bps"])) else 0.0
-        yield from _rate(planned, limits, part["rate"], evidence.interval_s, backlog, fed_s)
-        delay_ms = float(np.median(part["delay"])) if part["delay"].size else planned["delay_ms"]
+        yield from _rate(planned, limits, part["achieved_bps"], evidence.interval_s, backlog, fed_s)
+        delays_ms = part["achieved_delay_ms"]
+        delay_ms = float(np.median(delays_ms)) if delays_ms.size else planned["delay_ms"]
         if abs(off_ms := delay_ms - planned["delay_ms"]) > limits["delay_error_ms"]:
             yield Message(
                 "link.delay-off", f"delay {delay_ms:.2f} ms is {off_ms:+.2f} ms off the planned {planned['delay_ms']:g}"
@@ -155,21 +138,15 @@ def _goes_on_slower(plan: Plan, link: Link, rate_bps: float) -> bool:
     fill that one then, and bursts of acknowledgements from there can meet every sample with a queue that is gone
     before the next."""
     after = {name for path in _paths(plan) if path[0] == link["name"] for name in path[1:]}
-    rates = (
-        each.link["rate_bps"]
-        for other in plan["links"]
-        if other["name"] in after
-        for side in DIRECTIONS
-        for each in link_intervals(other, plan["timeline"], side)
-    )
-    return min(rates, default=rate_bps) < rate_bps
+    further = (other for other in plan["links"] if other["name"] in after)
+    return any(each.link["rate_bps"] < rate_bps for other in further for each in both_ways(other, plan["timeline"]))
 
 
 def _configured(planned: Mapping[str, Any], part: Mapping[str, Array]) -> Iterator[Message]:
     """Properties that the link reports and that are not those of the plan."""
-    for name, key in (("loss as set", "loss"), ("delay as set", "delay_ms"), ("rate as set", "rate_bps")):
+    for key in CONFIGURED:
         expected = as_configured(key, planned[key])
-        farthest = max(part[name].tolist(), key=lambda reported: abs(reported - expected), default=expected)
+        farthest = max(part[key].tolist(), key=lambda reported: abs(reported - expected), default=expected)
         if abs(farthest - expected) > 1e-6 * max(1.0, expected):
             yield Message("link.told-otherwise", f"it reports {key} {farthest:g}, planned {expected:g}")
 
@@ -204,7 +181,7 @@ def _rate(
 
 
 def _loss(planned: Mapping[str, Any], settled: Mapping[str, Timed], interval_s: float) -> Iterator[Message]:
-    losses, rates = settled["loss"], settled["rate"]
+    losses, rates = settled["achieved_loss"], settled["achieved_bps"]
     if not losses.t_s.size or planned["loss"] >= 1:
         return
     left = rates.values * interval_s / (8 * float(planned["frame_bytes"]))
@@ -230,7 +207,7 @@ def _loss(planned: Mapping[str, Any], settled: Mapping[str, Timed], interval_s: 
 
 
 def _queue(planned: Mapping[str, Any], part: Mapping[str, Array]) -> Iterator[Message]:
-    queue, backlog, drops = planned["queue"], part["backlog"], part["drops"]
+    queue, backlog, drops = planned["queue"], part["backlog_bytes"], part["drops"]
     if queue["mode"] == "backpressure" and drops.size and drops[-1] > drops[0] and not planned["loss"]:
         yield Message(
             "link.queue-dropped",

@@ -10,6 +10,7 @@ from typing import Any
 from collectors.host_load import BUSY, idle_shares, longest_busy_s
 from testbed.documents import read_csv
 from testbed.message import Message, Messages
+from testbed.plan.intervals import both_ways
 from testbed.plan.model import Plan
 from testbed.series.series import line_protocol, point
 from topologies.impairments import keys_that
@@ -26,16 +27,11 @@ Spans = Sequence[tuple[float, float]]
 def lossy_interfaces(plan: Plan) -> set[str]:
     """The link emulator's interfaces at which frames are to be lost at some time in the run, by a link's own loss or by
     the timeline."""
-    acted_on = {
-        action["link"]
-        for action in plan["timeline"]
-        if action["kind"] != "pause_read"
-        and (action["kind"] == "carrier" or not action["properties"].keys().isdisjoint(DROPPING))
-    }
     return {
         link[end]["middle_interface"]
         for link in plan["links"]
-        if any(link.get(key) for key in DROPPING) or link["name"] in acted_on
+        for each in both_ways(link, plan["timeline"])
+        if not each.up or any(each.link.get(key) for key in DROPPING)
         for end in ("a", "b")
     }
 

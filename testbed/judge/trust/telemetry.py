@@ -15,6 +15,7 @@ from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import Evidence, Timed
 from testbed.message import Message
 from testbed.plan.engines import engine_of
+from testbed.plan.intervals import both_ways
 from testbed.plan.model import Plan, Session
 from testbed.plan.traffic_types import traffic_of
 from testbed.series.reader import start_of
@@ -254,20 +255,12 @@ def _reported(evidence: Evidence, session: Session, role: str) -> dict[str, Mapp
 def _least_delay_ms(plan: Plan, link: Link) -> float:
     if _ever(plan, link, HASTENING):
         return 0.0
-    return min(float(settings["delay_ms"]) for settings in _settings(plan, link) if "delay_ms" in settings)
+    return min(float(each.link["delay_ms"]) for each in both_ways(link, plan["timeline"]))
 
 
 def _ever(plan: Plan, link: Link, keys: Sequence[str]) -> bool:
     """Whether one of the properties is ever set."""
-    return any(settings.get(key) for settings in _settings(plan, link) for key in keys)
-
-
-def _settings(plan: Plan, link: Link) -> Iterator[Mapping[str, Any]]:
-    """The properties of a link, at first and by the timeline."""
-    yield link
-    for action in plan["timeline"]:
-        if action["kind"] == "set" and action["link"] == link["name"]:
-            yield action["properties"]
+    return any(each.link.get(key) for each in both_ways(link, plan["timeline"]) for key in keys)
 
 
 def _events(evidence: Evidence) -> Iterator[Message]:
