@@ -32,33 +32,9 @@ from testbed.scenario.load import parse, plain
 from testbed.scenario.quick import variant_of
 from testbed.study.cell import ScenarioCell, ready, refuse_if_none_can_be_made
 from testbed.study.checks.table import OfTwo, RisesCheck, judge_table
-from testbed.study.kinds.table_file import (
-    COLUMN,
-    KEPT_AS,
-    Column,
-    GainPlot,
-    LoadedTable,
-    Row,
-    columns_of,
-    keep,
-    load,
-    repeated,
-    scenario_of,
-)
-from testbed.study.kinds.table_result import (
-    SCHEMA,
-    Outcome,
-    Place,
-    RowSummary,
-    in_table,
-    missing,
-    outcomes_of,
-    read_cell,
-    read_table,
-    results_of,
-    summarise,
-    write_csv,
-)
+from testbed.study.kinds import table_file, table_result
+from testbed.study.kinds.table_file import COLUMN, KEPT_AS, Column, LoadedTable, Row, load, scenario_of
+from testbed.study.kinds.table_result import Place, in_table, read_cell, read_table
 from testbed.study.ledger import request_of
 from testbed.study.record import CellResult
 from testbed.study.report import page, points
@@ -84,12 +60,12 @@ class Document(TypedDict):
     repeat: int
     overrides: list[str]
     columns: list[str]
-    rows: list[Annotated[dict[str, Any], entry_of(RowSummary)]]
+    rows: list[Annotated[dict[str, Any], entry_of(table_result.RowSummary)]]
     ratios: list[tuple[str, str]]
     """Pairs of columns that are compared."""
-    plots: list[Annotated[dict[str, Any], entry_of(GainPlot)]]
+    plots: list[Annotated[dict[str, Any], entry_of(table_file.GainPlot)]]
     findings: list[str]
-    outcomes: list[Annotated[dict[str, Any], entry_of(Outcome)]]
+    outcomes: list[Annotated[dict[str, Any], entry_of(table_result.Outcome)]]
 
 
 @dataclass(frozen=True)
@@ -182,7 +158,7 @@ class Selection:
 def select(loaded: LoadedTable, request: TableRequest, policies: Iterable[str]) -> Selection:
     """Raises :class:`BadInput` for a row or column that there is none of."""
     rows = {row.name: row for row in loaded.table.rows}
-    columns = columns_of(loaded.table, policies)
+    columns = table_file.columns_of(loaded.table, policies)
     chosen_rows = chosen("row", request.rows or ",".join(loaded.table.only or ()), rows)
     chosen_columns = chosen("column", request.columns, columns)
     return Selection(
@@ -236,14 +212,18 @@ def run(loaded: LoadedTable, request: TableRequest, progress: Progress | None = 
     programs = ready(engine, request.options, progress, loaded.table.name, further_needs(loaded, engine))
     begun = begin(loaded, request, programs, paths.results())
     results: dict[str, CellResult] = {}
-    resume_by, each = f"add --resume {begun.folder.name} to the same command", lambda of: results.update({of.cell: of})
+
+    def each(result: CellResult) -> None:
+        results[result.cell] = result
+
     try:
-        run_study(begun.spec, begun.folder, progress, resume_by=resume_by, describe=begun.describe, each=each)
+        run_study(begun.spec, begun.folder, progress, describe=begun.describe, each=each)
     finally:
         if results:
             verdict = begun.finish(results)
     if untrusted := sum(result.status == Status.UNTRUSTED for result in results.values()):
-        progress.say(f"{untrusted} of {len(results)} runs can't be trusted. To repeat them, {resume_by}")
+        many, again = f"{untrusted} of {len(results)} runs", f"add --resume {begun.folder.name} to the same command"
+        progress.say(f"{many} can't be trusted. To repeat them, {again}")
     return verdict, begun.folder
 
 
@@ -262,7 +242,7 @@ def begin(loaded: LoadedTable, request: TableRequest, programs: Programs, result
     how = engine.describe(cells[0].plan, request.options)[0]
     spec = StudySpec("table", table.name, cells, selection.identity, how, sum(cell.transfer_s for cell in cells))
     folder = spec.begin(results / table.name, request.resume, whole=selection.whole)
-    keep(loaded, folder)  # its checks, by which it is judged from here on
+    table_file.keep(loaded, folder)  # its checks, by which it is judged from here on
     form = variant_of(changed=loaded.changed, quick=request.quick)
     expected = expected_failures.read().of_run(table.name, engine.name, form)
 
@@ -280,10 +260,8 @@ def begin(loaded: LoadedTable, request: TableRequest, programs: Programs, result
 
 def further_needs(loaded: LoadedTable, engine: Engine) -> frozenset[Need]:
     """Needs of columns of a machine whose own kernel carries the runs."""
-    if engine.facts.virtual_time:
-        return frozenset()
-    carriers = {column.carrier for column in loaded.table.columns if column.carrier}
-    return frozenset[Need]().union(*(traffic.named(carrier).needs for carrier in carriers))
+    carriers = [] if engine.facts.virtual_time else [one.carrier for one in loaded.table.columns if one.carrier]
+    return frozenset(need for carrier in carriers for need in traffic.named(carrier).needs)
 
 
 def write(
@@ -298,10 +276,10 @@ def write(
     figures, but no verdict. ``expected`` are expected failures, by check."""
     table, request, columns = selection.loaded.table, selection.request, list(selection.columns)
     made = {found.cell: found for found in results}
-    cells = [made.get(place.cell) or missing(place) for place in selection.places()]
-    summaries = summarise(table, list(selection.rows), columns, bounds, cells)
+    cells = [made.get(place.cell) or table_result.missing(place) for place in selection.places()]
+    summaries = table_result.summarise(table, list(selection.rows), columns, bounds, cells)
     document: Document = {
-        "schema": SCHEMA,
+        "schema": table_result.SCHEMA,
         "name": table.name,
         "run": run_id,
         "title": table.title,
@@ -317,10 +295,10 @@ def write(
         "ratios": _ratios(selection),
         "plots": [plot.model_dump() for plot in table.plots],
         "findings": table.findings,
-        "outcomes": outcomes_of(cells),
+        "outcomes": table_result.outcomes_of(cells),
     }
     write_json(folder / "table.json", document)
-    write_csv(summaries, columns, folder / "table.csv")
+    table_result.write_csv(summaries, columns, folder / "table.csv")
     partial = request.quick or not selection.whole
     verdict = judge_table(table, run_id, summaries, cells, partial=partial, engine=request.engine, expected=expected)
     if len(made) == len(cells):
@@ -384,7 +362,9 @@ def write_again(request: VerifyRequest) -> Verification:
     BadInput where a file is missing or broken."""
     folder = request.folder
     recorded, document, selection = read_verdict(folder), read_table(folder), requested(folder)
-    results = list(_results(folder, document, selection))
+    kept = {cell.cell: cell for cell in table_result.results_of(document) if cell.status == Status.UNSUPPORTED}
+    found = (read_cell(place, folder / place.folder) or kept.get(place.cell) for place in selection.places())
+    results = [cell for cell in found if cell]
     bounds = {row["name"]: row["bounds"] for row in document["rows"]}
     again = write(selection, bounds, request.into, document["run"], results, recorded.expected)
     write_json(request.into / "verdict.json", again.to_json())  # of one that is not complete, too
@@ -400,16 +380,6 @@ def write_again(request: VerifyRequest) -> Verification:
         unchecked=Messages(unchecked),
         unlisted=list(unlisted(document["name"], document["engine"], form, recorded)),
     )
-
-
-def _results(folder: Path, document: Mapping[str, Any], selection: Selection) -> Iterator[CellResult]:
-    kept = {cell.cell: cell for cell in results_of(document)}
-    for place in selection.places():
-        recorded = kept.get(place.cell)
-        if found := read_cell(place, folder / place.folder):
-            yield found
-        elif recorded and recorded.status == Status.UNSUPPORTED:
-            yield recorded
 
 
 def _cells(folder: Path, selection: Selection) -> Iterator[Difference]:
@@ -437,11 +407,8 @@ def variant(document: Mapping[str, Any], file: str) -> Variant:
 
 def _assignments(document: Mapping[str, Any], file: str) -> list[str]:
     """The recorded overrides that are not of the file's own ``quick`` section, which come first: those of ``--set``."""
-    quick = bool(document["quick"])
-    if document["columns"] == [COLUMN]:
-        own: Sequence[str] = scenarios.document_of(file, [], quick=quick)[2]
-    else:
-        own = load(file, quick=quick).overrides
+    load_own = scenarios.load if document["columns"] == [COLUMN] else load
+    own = load_own(file, quick=bool(document["quick"])).overrides
     return [str(text) for text in document["overrides"][len(own) :]]
 
 
@@ -452,7 +419,7 @@ def differences_from(file: str, folder: Path) -> list[Difference]:
     assignments, quick = _assignments(document, file), bool(document["quick"])
     if document["columns"] == [COLUMN]:
         repeat, seed = int(request_of(folder)["repeat"]), load(str(kept)).table.seed
-        again = repeated(file, assignments, quick=quick, repeat=repeat, seed=seed)
+        again = table_file.repeated(file, assignments, quick=quick, repeat=repeat, seed=seed)
     else:
         again = load(file, assignments, quick=quick)
     there = parse(kept, read(kept), "a table is a mapping")

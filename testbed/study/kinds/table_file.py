@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import copy
 import io
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.comments import CommentedMap
 
 from testbed import confine
 from testbed.errors import BadInput
@@ -102,7 +101,7 @@ class GainPlot(Section):
     """The gain of ``column`` over ``over`` in each row: absolute and in percent of ``over``, and both columns' own
     values. Known values are drawn in."""
 
-    name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
+    name: RowName
     title: str
     x: str
     """The quantity by which the rows differ."""
@@ -143,7 +142,8 @@ class Table(Section):
     @field_validator("rows")
     @classmethod
     def _names_differ(cls, rows: list[Row]) -> list[Row]:
-        if twice := [name for name, rows_ in Counter(row.name for row in rows).items() if rows_ > 1]:
+        names = [row.name for row in rows]
+        if twice := [name for name in names if names.count(name) > 1]:
             raise InvalidValue("table.row-twice", f"two rows are named {twice[0]!r}; give each row a name of its own")
         return rows
 
@@ -194,12 +194,9 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
     document = parse(path, files.read(path), "a table is a mapping with name, cells, rows, columns")
     applied = apply_quick(path, document, Table.model_fields) if quick else []
     table = validated(Table, path, document, applied)
-    split = [split_assignment(text) for text in assignments]
     for row in document["rows"]:
         # After what the row sets, so that --set has the last word.
-        row.setdefault("set", CommentedMap())
-        for key, value in split:
-            row["set"][key] = value
+        row.setdefault("set", CommentedMap()).update(map(split_assignment, assignments))
     changed = bool(assignments) or files.has_shipped_name(path, table.name, files.tables())
     return LoadedTable(table, path, document, (*applied, *assignments), changed)
 
@@ -255,24 +252,18 @@ ROW, COLUMN = "repeated", "runs"
 def repeated(name: str, assignments: Sequence[str], *, quick: bool, repeat: int, seed: int | None) -> LoadedTable:
     """The table of ``repeat`` runs of a scenario; raises :class:`BadInput` as the scenario itself does."""
     loaded = scenarios.load(name, assignments, quick=quick)  # its own words for what is wrong
-    scenario = loaded.scenario
     path, document, applied = scenarios.document_of(name, assignments, quick=quick)
     if repeat < 2:
         raise BadInput("table.too-few-runs", "--repeat: at least 2 runs make a repetition")
-    own = ("name", "title", "source", "description", "quick")
+    scenario, heading = loaded.scenario, ("name", "title", "source", "description")
     table = CommentedMap(
-        name=scenario.name,
-        title=scenario.title,
-        source=scenario.source,
-        description=scenario.description,
+        **{key: getattr(scenario, key) for key in heading},
         repeat=repeat,
         seed=scenario.seed if seed is None else seed,
-        cells=CommentedMap((key, value) for key, value in document.items() if key not in own),
-        rows=CommentedSeq([CommentedMap(name=ROW)]),
-        columns=CommentedSeq([CommentedMap(name=COLUMN)]),
-        checks=CommentedSeq(
-            [CommentedMap(name=check.name, judge="each_run", check=check.name) for check in scenario.checks]
-        ),
+        cells=CommentedMap((key, value) for key, value in document.items() if key not in (*heading, "quick")),
+        rows=[CommentedMap(name=ROW)],
+        columns=[CommentedMap(name=COLUMN)],
+        checks=[CommentedMap(name=check.name, judge="each_run", check=check.name) for check in scenario.checks],
     )
     return LoadedTable(validated(Table, path, table), path, table, tuple(applied), loaded.changed)
 
