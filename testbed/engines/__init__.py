@@ -7,7 +7,8 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-from testbed.engines.engine import Engine, Options, Programs, Run
+from testbed.engines.engine import Engine, Options, Programs
+from testbed.engines.run import Run
 from testbed.plan import engines as facts
 from testbed.scenario.load import LoadedScenario
 

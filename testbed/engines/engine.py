@@ -7,11 +7,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from testbed.engines.judging import load_report
+from testbed.engines.run import Run
 from testbed.errors import CannotRun
-from testbed.judge.checks.result import Verdict
 from testbed.machine import Need, build, make_ready
 from testbed.message import Lines, Message
 from testbed.plan import engines
@@ -55,37 +55,12 @@ class Programs:
     """The identity of the end points in a run's name where they are not built from this checkout."""
 
 
-class Run(Protocol):
-    """One run of a plan, not yet made."""
-
-    @property
-    def plan(self) -> Plan: ...
-
-    @property
-    def folder(self) -> Path:
-        """The result folder."""
-        ...
-
-    @property
-    def repeatable(self) -> bool:
-        """Whether it comes out the same each time; of some runs this is known at their end."""
-        ...
-
-    def execute(self) -> Verdict:
-        """Run to the verdict; raises :class:`TestbedError` where it could not be reached."""
-        ...
-
-    def without_database(self, database_points: int | None) -> Verdict:
-        """Run as one of many, or to be compared with an earlier run of the plan: without database, provenance and
-        report. ``database_points``: the number of the earlier run's points in the database. Raises :class:`CannotRun`
-        where time is real, and no run is like another."""
-        ...
-
-
 class Engine(ABC):
     """One way to make runs. An engine has no state: facts of a machine are looked up when they matter."""
 
     name: str
+    run_of: type[Run]
+    """The class of its runs."""
     agent = "ncp-agent"
     """The program with the end points of sessions, which knows their policies."""
     programs: tuple[str, ...] = tuple(build.PROGRAMS)
@@ -230,8 +205,8 @@ class Engine(ABC):
         self.refuse(plan)
         return self.run(plan, loaded, programs, progress, results)
 
-    @abstractmethod
     def run(
         self, plan: Plan, loaded: LoadedScenario, programs: Programs, progress: Progress, results: Path | None = None
     ) -> Run:
         """A run that is ready to be made; ``results`` is where its folder goes, if not to the scenario's results."""
+        return self.run_of(plan, loaded, programs.binaries, progress, results)

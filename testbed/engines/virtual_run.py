@@ -8,26 +8,21 @@ import os
 import shutil
 import tempfile
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path, PurePath
-from typing import Any, Generic, TypeVar
 
 from testbed import paths
-from testbed.documents import write_json
-from testbed.engines import judging, provenance
+from testbed.engines import judging
 from testbed.engines.judging import Judged, judge_from, store_judged, write_broken
+from testbed.engines.run import Run
 from testbed.errors import CannotRun, TestbedError
 from testbed.judge.checks.derived import law_ahead
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.plan.model import Plan
-from testbed.results import make_latest
 from testbed.runtime.interrupts import Interrupted
-from testbed.runtime.progress import Progress
-from testbed.scenario.kept import keep
-from testbed.scenario.load import LoadedScenario
 from testbed.series import FromFile
 from testbed.series.one_clock import RETENTION
 from testbed.services.influx import Client, Endpoint, run_list, running
@@ -90,8 +85,6 @@ def _time_ns(line: str) -> int:
 
 NOT_OF_THE_QUESTION = ("run", "namespace")
 """Keys of a plan that differ between two runs of one question."""
-Program = TypeVar("Program")
-"""The simulator or kernel of a run."""
 
 
 def run_id(prefix: str, plan: Plan, code: bytes) -> str:
@@ -131,47 +124,26 @@ def is_source(path: PurePath, sources: Sequence[str]) -> bool:
     return inside and path.suffix in (".go", ".py") and not path.name.endswith("_test.go")
 
 
-class VirtualRun(ABC, Generic[Program]):
+class VirtualRun(Run):
     """One run of a plan in virtual time."""
 
-    def __init__(
-        self, plan: Plan, loaded: LoadedScenario, program: Program, progress: Progress, results: Path | None = None
-    ) -> None:
-        """``results``: where its result folder goes, if not to the scenario's results."""
-        self.plan, self.loaded, self.program, self.progress = plan, loaded, program, progress
-        self.folder: Path = (results or paths.results() / plan["scenario"]) / plan["run"]
-
-    @property
-    def repeatable(self) -> bool:
-        """Whether it comes out the same each time."""
-        return True
-
-    def execute(self) -> Verdict:
-        """Run to the verdict; raises :class:`TestbedError` where it could not be reached."""
-        with self._own_folder():
-            try:
-                return self._run()
-            except Interrupted:
-                raise  # without a trace: the next attempt is the same
-            except Exception as error:
-                self._write_provenance({})
-                write_broken(self.plan, self.folder, None, error, [])
-                raise
+    def _broke_down(self, error: Exception) -> None:
+        if not isinstance(error, Interrupted):  # which leaves no trace: the next attempt is the same
+            self._write_provenance()
+            write_broken(self.plan, self.folder, None, error, [])
 
     def without_database(self, database_points: int | None) -> Verdict:
-        """Run to the verdict, to be compared with an earlier run of the plan: without database, provenance and report.
-        ``database_points``: the number of that run's points in the database."""
         with self._own_folder():
-            trust, _ = self.carry_out()
+            trust = self.carry_out()
             reader = FromFile(self.folder / "telemetry.lp")
             return judge_from(self.plan, self.folder, reader, trust, reader.count_points(), database_points).verdict
 
     @abstractmethod
-    def carry_out(self) -> tuple[Trust, dict[str, Any]]:
-        """Leave ``telemetry.lp`` and ``agents/`` in the folder; returns the trust and facts for the provenance."""
+    def carry_out(self) -> Trust:
+        """Leave ``telemetry.lp`` and ``agents/`` in the folder, and note facts for the provenance."""
 
     @contextmanager
-    def _own_folder(self) -> Iterator[None]:
+    def _own_folder(self) -> Iterator[Path]:
         """Make the run's folder anew; raises :class:`CannotRun` while another process makes the same run there."""
         with ExitStack() as held:
             try:
@@ -187,30 +159,23 @@ class VirtualRun(ABC, Generic[Program]):
                     "NCP_TESTBED_RESULTS=FOLDER ./run.sh …",
                 ) from None
             (self.folder / "logs").mkdir()
-            write_json(self.folder / "plan.json", self.plan)
-            keep(self.loaded, self.folder, self.plan["topology"].get("file"))
-            make_latest(self.folder)
-            yield
+            self._keep_the_question()
+            yield self.folder
 
-    def _run(self) -> Verdict:
-        trust, facts = self.carry_out()
+    def _run(self, own: Path) -> Verdict:
+        trust = self.carry_out()
         database = Database(self.plan, self.folder / "telemetry.lp")
         with self.progress.step("database") as step:
             points = database.store()
             step.note = database.note
         with self.progress.step("judge and report") as step:
-            self._write_provenance(facts)
+            self._write_provenance()
             reader = FromFile(self.folder / "telemetry.lp")
             judged = judge_from(self.plan, self.folder, reader, trust, reader.count_points(), points)
             database.store_judged(judged)
             judging.leave_report(self.folder, reader)
             step.note = judged.verdict.summary
         return judged.verdict
-
-    def _write_provenance(self, facts: dict[str, Any]) -> None:
-        run = provenance.of_plan(self.plan) | provenance.of_program(self.folder)
-        document = {**provenance.of_machine_and_code(), "run": run, **facts, "seconds": self.progress.seconds}
-        write_json(self.folder / "provenance.json", document)
 
 
 @contextmanager

@@ -53,7 +53,7 @@ def simulated(place: Path) -> Path:
     scenario = loaded(place)
     plan = resolve(scenario, build.policy_facts(simulator), choices, "sim")
     plan["run"] = run_id(plan)
-    run = SimulatedRun(plan, scenario, simulator, PROGRESS, place)
+    run = SimulatedRun(plan, scenario, {"ncp-sim": simulator}, PROGRESS, place)
     run.without_database(None)
     write_provenance(run.folder, plan, {})
     write_report(run.folder)

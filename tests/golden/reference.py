@@ -17,7 +17,6 @@ from testbed.documents import read_json
 from testbed.engines.sim.run import simulate
 from testbed.engines.vkernel.run import GuestRun
 from testbed.judge.checks.derived import write_windows_csv
-from testbed.machine import guest_kernel as kernel
 from testbed.runtime.progress import QuietProgress
 from testbed.scenario.load import load
 from testbed.series import FromFile
@@ -59,7 +58,7 @@ def figures(folder: Path) -> Figures:
 def guest_again(run: Path, results: Path) -> Figures:
     """Of the same plan today; its result folder goes to ``results``. The guest kernel must be built."""
     plan: Any = read_json(run / "plan.json")
-    made = GuestRun(plan, load(plan["scenario"]), kernel.chosen(), QuietProgress(), results)
+    made = GuestRun(plan, load(plan["scenario"]), {}, QuietProgress(), results)
     made.without_database(None)
     return figures(made.folder)
 

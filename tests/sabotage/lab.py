@@ -147,14 +147,14 @@ class Lab:
         self.patch.setattr(run, "simulate", sabotaged)
         carry_out = run.SimulatedRun.carry_out
 
-        def told(this: run.SimulatedRun) -> tuple[Any, dict[str, Any]]:
-            trust, facts = carry_out(this)
+        def told(this: run.SimulatedRun) -> Any:
+            trust = carry_out(this)
             chosen = self._at_work(this.plan["seed"])
             if self.entry.real:
                 change = self.entry.real if chosen else lambda _told: None
                 trust, more = as_real(this.plan, this.folder, change)
-                facts |= more
-            return trust, facts
+                this.provenance |= more
+            return trust
 
         self.patch.setattr(run.SimulatedRun, "carry_out", told)
         if self.entry.real:

@@ -133,4 +133,4 @@ def test_a_full_disk_is_told_by_the_simulator() -> None:
     (simulation.folder / "logs").mkdir()
     (simulation.folder / "plan.json").write_text(json.dumps(simulation.plan))
     with raises(CannotRun, "sim.ended", said=Containing("no space left on device")):
-        simulate(simulation.folder, simulation.program)
+        simulate(simulation.folder, simulation.binaries["ncp-sim"])

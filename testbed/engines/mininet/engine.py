@@ -26,6 +26,7 @@ class Mininet(Engine):
     """Runs as root, one at a time; no two are the same to the byte."""
 
     name = "mininet"
+    run_of = EmulatedRun
 
     def needs(self, runtime: str = "docker") -> frozenset[Need]:
         found = frozenset({Need.PYTHON, Need.BUILD, Need.EMULATION, Need.TOOLS, Need.DATABASE})
@@ -102,11 +103,6 @@ class Mininet(Engine):
         if options.machines is not None:
             run.inventory = options.machines.hosts
         return run
-
-    def run(
-        self, plan: Plan, loaded: LoadedScenario, programs: Programs, progress: Progress, results: Path | None = None
-    ) -> EmulatedRun:
-        return EmulatedRun(plan, loaded, programs.binaries, progress, results)
 
 
 def choose_emulator(link: Literal["auto", "netem", "relay"]) -> Literal["netem", "relay"]:

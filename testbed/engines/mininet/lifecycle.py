@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collectors.host_load import clock_step_s
-from testbed import paths, traffic
-from testbed.documents import write_json
+from testbed import traffic
 from testbed.engines import provenance, telemetry
 from testbed.engines.mininet import calibration, timeline
 from testbed.engines.mininet.live_database import LiveDatabase, announce
 from testbed.engines.mininet.timeline import LiveTarget, Timeline
+from testbed.engines.run import Run
 from testbed.errors import CannotRun, RunFailed
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.judge.trust import of_measurements
@@ -28,7 +28,6 @@ from testbed.judge.trust.machine import HOST_LOAD, write_spans
 from testbed.machine import build
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
-from testbed.results import make_latest
 from testbed.runtime import agents, live
 from testbed.runtime.collectors import Collectors
 from testbed.runtime.cross_traffic import Iperf3
@@ -39,7 +38,7 @@ from testbed.runtime.processes import AGENT_UID
 from testbed.runtime.progress import Progress
 from testbed.runtime.site import Site
 from testbed.runtime.transfer import await_ready
-from testbed.scenario.kept import Kept, keep
+from testbed.scenario.kept import Kept
 from testbed.series import FromFile
 from testbed.services.influx import server
 from testbed.services.influx.client import Client, NoAnswer, QueryFailed
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
     from testbed.remote.hosts import InventoryHosts
 
 
-class EmulatedRun:
+class EmulatedRun(Run):
     """One run of a plan on this machine."""
 
     repeatable = False
@@ -58,15 +57,12 @@ class EmulatedRun:
     def __init__(
         self, plan: Plan, loaded: Kept, binaries: dict[str, Path], progress: Progress, results: Path | None = None
     ) -> None:
-        """``results``: where its result folder goes, if not to the scenario's results."""
-        self.plan, self.loaded, self.binaries, self.progress = plan, loaded, binaries, progress
-        self.folder = (results or paths.results() / plan["scenario"]) / plan["run"]
+        super().__init__(plan, loaded, binaries, progress, results)
         self.places: list[agents.AgentPlace] = []
         self.endpoint: Endpoint | None = None
         self.inventory: Mapping[str, Mapping[str, Any]] = {}
         """The variables of the machines that have hosts, by name."""
         self._machines: InventoryHosts | None = None
-        self.provenance: dict[str, Any] = {"run": provenance.of_plan(plan)}
         self.site = Site(plan, self.folder, binaries, progress, self.provenance)
         self.traffic = traffic.of(plan)(self.site)
 
@@ -74,20 +70,14 @@ class EmulatedRun:
         """Refuse: no run on real packets is like another."""
         raise CannotRun("run.not-repeatable", "a run on real packets can't be repeated: it would be another run")
 
-    def execute(self) -> Verdict:
-        """Run to the verdict; raises :class:`TestbedError` where it could not be reached."""
-        with self._own_folder() as own:
-            try:
-                return self._run(own)
-            except Exception as error:
-                from testbed.engines.judging import write_broken
+    def _broke_down(self, error: Exception) -> None:
+        from testbed.engines.judging import write_broken
 
-                self._write_provenance()
-                endpoint = None if isinstance(error, NoAnswer) else self.endpoint
-                # Whoever stops a run does not wait for plots.
-                report = not isinstance(error, Interrupted)
-                write_broken(self.plan, self.folder, endpoint, error, getattr(error, "reasons", []), report=report)
-                raise
+        self._write_provenance()
+        endpoint = None if isinstance(error, NoAnswer) else self.endpoint
+        # Whoever stops a run does not wait for plots.
+        report = not isinstance(error, Interrupted)
+        write_broken(self.plan, self.folder, endpoint, error, getattr(error, "reasons", []), report=report)
 
     def measure(self) -> Trust:
         """Run without a database and without a verdict: telemetry and results are left in the folder.
@@ -105,10 +95,7 @@ class EmulatedRun:
         with only_run as own, interruptible():
             for folder in (self.site.logs, self.site.spools, self.folder / "agents"):
                 folder.mkdir(parents=True)
-            write_json(self.site.plan_file, self.plan)
-            keep(self.loaded, self.folder, self.plan["topology"].get("file"))
-            self.provenance["run"] |= provenance.of_program(self.folder)
-            make_latest(self.folder)
+            self._keep_the_question()
             yield own
 
     def _run(self, own: Path) -> Verdict:
@@ -347,7 +334,3 @@ class EmulatedRun:
                 shutil.copyfile(relay, self.folder / "relay.json")
             self.traffic.keep_results(self.places)
             shutil.rmtree(self.site.spools)
-
-    def _write_provenance(self) -> None:
-        document = {**provenance.of_machine_and_code(), **self.provenance, "seconds": self.progress.seconds}
-        write_json(self.folder / "provenance.json", document)

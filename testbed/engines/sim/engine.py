@@ -1,7 +1,5 @@
 """The code of sessions and links itself, in virtual time: without root, Docker, Mininet or packets."""
 
-from pathlib import Path
-
 from testbed.engines.engine import Engine, Options, Programs
 from testbed.engines.sim.run import SOURCES, SimulatedRun, run_id
 from testbed.errors import CannotRun
@@ -10,7 +8,6 @@ from testbed.plan.model import Plan, Session
 from testbed.plan.traffic_types import TRAFFIC, sent_by
 from testbed.plan.trigger import trigger
 from testbed.planning.resolve import Choices
-from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario
 from topologies.impairments import keys_that
 
@@ -22,6 +19,7 @@ class Simulator(Engine):
     """Runs each in one process, always to the same bytes."""
 
     name = "sim"
+    run_of = SimulatedRun
     agent = "ncp-sim"
     programs = ("ncp-sim",)
     sources = SOURCES
@@ -81,11 +79,6 @@ class Simulator(Engine):
 
     def describe(self, plan: Plan, options: Options) -> list[str]:
         return ["in virtual time"]
-
-    def run(
-        self, plan: Plan, loaded: LoadedScenario, programs: Programs, progress: Progress, results: Path | None = None
-    ) -> SimulatedRun:
-        return SimulatedRun(plan, loaded, programs.binaries[self.agent], progress, results)
 
 
 def _tcp_repairs(plan: Plan, session: Session) -> str | None:

@@ -70,14 +70,14 @@ def simulate(folder: Path, simulator: Path) -> dict[str, Any]:
     return facts
 
 
-class SimulatedRun(VirtualRun[Path]):
+class SimulatedRun(VirtualRun):
     """One run of a plan in the simulator."""
 
-    def carry_out(self) -> tuple[Trust, dict[str, Any]]:
+    def carry_out(self) -> Trust:
         """Simulate. Nothing can be late or starved where there is no clock."""
         with self.progress.step("simulate") as step:
             with self.progress.watching(self.plan, self.folder / "telemetry.lp"):
-                facts = simulate(self.folder, self.program)
+                facts = self.provenance["simulation"] = simulate(self.folder, self.binaries["ncp-sim"])
             ratio = facts["virtual_s"] / max(facts["cpu_s"], 1e-9)
             step.note = f"{facts['virtual_s']:.1f} virtual s in {facts['cpu_s']:.2f} s of CPU ({ratio:.0f} × real time)"
-        return Trust(trusted=True, reasons=[]), {"simulation": facts}
+        return Trust(trusted=True, reasons=[])

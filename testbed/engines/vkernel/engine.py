@@ -1,7 +1,6 @@
 """A whole run on real packets in a kernel of its own, whose clock leaps over idle time; without root."""
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from testbed.engines.engine import Engine, Options, Programs
@@ -18,7 +17,6 @@ from testbed.plan.model import Plan
 from testbed.plan.trigger import trigger
 from testbed.planning.resolve import Choices
 from testbed.runtime.progress import Progress
-from testbed.scenario.load import LoadedScenario
 
 OF_THE_CPU = ("host_cpu",)
 """Series of the machine and not of the network."""
@@ -28,6 +26,7 @@ class GuestKernel(Engine):
     """Runs each in a User-Mode Linux guest; the same bytes each time if its kernel is the one with virtual time."""
 
     name = "vkernel"
+    run_of = GuestRun
     sources = (*SOURCES, *checkout.SOURCES)
 
     def needs(self, runtime: str = "docker") -> frozenset[Need]:
@@ -99,11 +98,6 @@ class GuestKernel(Engine):
         time = "virtual" if chosen.exact else "real"
         lines = ["links by netem", f"guest kernel in {time} time ({chosen.program}); {MODEL_OF_A_GUEST}"]
         return lines if chosen.exact else [*lines, WHAT_STOCK_COSTS]
-
-    def run(
-        self, plan: Plan, loaded: LoadedScenario, programs: Programs, progress: Progress, results: Path | None = None
-    ) -> GuestRun:
-        return GuestRun(plan, loaded, kernel.chosen(), progress, results)
 
 
 ENGINE = GuestKernel()

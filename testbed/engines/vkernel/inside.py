@@ -15,7 +15,6 @@ from testbed import paths
 from testbed.documents import read_json, write_json
 from testbed.engines.mininet.lifecycle import EmulatedRun
 from testbed.errors import TestbedError, Unsupported
-from testbed.judge.checks.result import Trust
 from testbed.machine import build
 from testbed.machine.kernel import kernel_facts
 from testbed.plan.model import Plan
@@ -50,7 +49,6 @@ def main() -> int:
     try:
         document["trust"] = run.measure().model_dump()
     except Exception as error:
-        document["untrusted"] = Trust.of(getattr(error, "reasons", [])).model_dump()
         if not isinstance(error, TestbedError):
             document["error"] = f"{type(error).__name__}: {error}"
             raise

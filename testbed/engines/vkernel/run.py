@@ -2,6 +2,7 @@
 
 import json
 import os
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from testbed.engines.virtual_run import VirtualRun
 from testbed.engines.vkernel import checkout, guest
 from testbed.errors import RunFailed, Unsupported
 from testbed.judge.checks.result import Trust
+from testbed.machine import guest_kernel
 from testbed.machine.guest_kernel import Kernel
 from testbed.message import Message
 from testbed.plan.duration import expected_transfer_s
@@ -40,21 +42,21 @@ def run_id(plan: Plan, kernel: Kernel) -> str:
     return virtual_run.run_id("vk", plan, sources + kernel.identity().encode())
 
 
-class GuestRun(VirtualRun[Kernel]):
+class GuestRun(VirtualRun):
     """One run of a plan in a guest kernel."""
 
     _spins = 0
 
-    @property
+    @cached_property
     def kernel(self) -> Kernel:
         """The guest's kernel."""
-        return self.program
+        return guest_kernel.chosen()
 
     @property
     def repeatable(self) -> bool:
         return self.kernel.exact and not self._spins
 
-    def carry_out(self) -> tuple[Trust, dict[str, Any]]:
+    def carry_out(self) -> Trust:
         """Boot, run and collect the results. In virtual time nothing is late, and the CPU is never busy."""
         job = self.folder / "logs" / "guest"
         job.mkdir()
@@ -79,7 +81,7 @@ class GuestRun(VirtualRun[Kernel]):
             self.progress.say(
                 f"  a program span without system calls {ended.spins} times, so this run does not count as repeatable"
             )
-        facts = {
+        self.provenance |= {
             "engine": {
                 "model": MODEL_OF_A_GUEST,
                 "kernel": str(self.kernel.program),
@@ -93,7 +95,7 @@ class GuestRun(VirtualRun[Kernel]):
             },
             "guest": {"kernel": account["kernel"], "seconds": account["seconds"], **account["provenance"]},
         }
-        return Trust(**account["trust"]), facts
+        return Trust(**account["trust"])
 
     def _account(self, job: Path, code: int) -> dict[str, Any]:
         """The guest's account of the run; raises its :class:`RunFailed` or :class:`Unsupported` if there was none."""
@@ -109,9 +111,7 @@ class GuestRun(VirtualRun[Kernel]):
         if document.get("unsupported"):
             raise Unsupported.of(message)
         if "trust" not in document:
-            error = RunFailed.of(message, f"Its log: {job}")
-            error.reasons = Trust(**document.get("untrusted", {"trusted": True})).said  # type: ignore[attr-defined]
-            raise error
+            raise RunFailed.of(message, f"Its log: {job}")
         return document
 
 
