@@ -28,7 +28,7 @@ from testbed.remote.telemetry import FetchedTelemetry
 from testbed.remote.underlay_paths import VXLAN_BYTES, UnderlayPath
 from testbed.runtime.agents import AgentPlace, ContainerAgent
 from testbed.runtime.collectors import spools_of, watch_list
-from testbed.runtime.network import HostsTcp, RemoteHosts, relay_emulator
+from testbed.runtime.network import HostsTcp, relay_emulator
 from testbed.runtime.processes import AGENT_UID
 from testbed.runtime.site import Site
 from topologies import shaper
@@ -45,10 +45,8 @@ MTUS = (1550, 1500, 1460, 1450, 1400)
 """Packet sizes that are tried on an underlay path, the largest first."""
 
 
-class InventoryHosts(RemoteHosts):
-    """The hosts of one run that are on machines of an inventory."""
-
-    samples: list[underlay.Sample]
+class InventoryHosts:
+    """The hosts of one run that are on machines of an inventory; perhaps none."""
 
     def __init__(self, site: Site, inventory: Mapping[str, Mapping[str, Any]], own: Path) -> None:
         """``inventory`` has the variables of each machine; ``own`` is the run's folder of sockets."""
@@ -65,10 +63,14 @@ class InventoryHosts(RemoteHosts):
             for one, other in underlay.ways_of(self.plan)
         }
         self.names = self.place.keys()
+        """The hosts' names."""
         self.absent = {end["middle_interface"] for link, end in self._ends() if self._emulated_at(link) != HERE}
-        self.samples = []
+        """The interfaces of link emulators that are on other machines."""
+        self.samples: list[underlay.Sample] = []
+        """The samples of the underlay paths to their machines."""
         self.underlays: dict[Way, underlay.Underlay] = {}
         self.tunnels: dict[str, Tunnel] = {}
+        """The tunnels of links that cross machines, by the interface of a host or of a link emulator here."""
         self._tunnels: dict[str, Tunnel] = {}
         self._relays: dict[str, RemoteRelay] = {}
         self._pids: dict[str, int] = {}
@@ -226,18 +228,22 @@ class InventoryHosts(RemoteHosts):
         }
 
     def qdiscs(self) -> list[dict[str, Any]]:
+        """The counters of the hosts' queues, as :meth:`Network.qdiscs`."""
         return [queue for machine in self.machines.values() for queue in machine.answer("GET", "/queues")]
 
     def probes(self) -> list[str]:
+        """Options with which the probe measures links from these hosts."""
         there = ((host, self.machines[at]) for host, at in self.place.items())
         options = (("--far", f"{host}={machine.own / SOCKET},{machine.ahead_ns}") for host, machine in there)
         return list(chain.from_iterable(options))
 
     def start_program(self, host: str, name: str, command: Sequence[str], at_unix_ns: int, log: Path) -> RemoteProgram:
+        """Start a program at a host, at a time or at once if that has passed; ``log`` gets its errors."""
         return RemoteProgram(self.machines[self.place[host]], host, name, command, at_unix_ns, log)
 
     def change_rate(self, link: Link, direction: str, rate_bps: float, at_unix_ns: int) -> list[Future[int]]:
-        """Change the rate at remote ends; the helper of each keeps the time itself."""
+        """Change the rate at those ends of a link that send in a direction, if they are remote; gives the time (Unix
+        nanoseconds) at which each did. The helper of each keeps the time itself."""
         return [
             self._change(self._at(end), end, at_unix_ns, shaping=_shaping(link, rate_bps))
             for name, end in (("ab", link["a"]), ("ba", link["b"]))
@@ -245,8 +251,8 @@ class InventoryHosts(RemoteHosts):
         ]
 
     def set_link_up(self, link: Link, at_unix_ns: int, namespaces: Mapping[str, str], *, up: bool) -> list[Future[int]]:
-        """Take up or down a link that crosses machines. A tunnel does not tell one end that the other is down, so each
-        is changed."""
+        """Take up or down a link that crosses machines; ``namespaces`` are those of the hosts here. A tunnel does not
+        tell one end that the other is down, so each is changed."""
         emulated_at, done = self._emulated_at(link), []
         for end in (link["a"], link["b"]):
             at = self._at(end)
@@ -272,7 +278,7 @@ class InventoryHosts(RemoteHosts):
         return self._changes.submit(lambda: int(there.answer("POST", path, body)["applied_unix_ns"]) - there.ahead_ns)
 
     def emulated(self, link: Link, properties: Mapping[str, Any]) -> dict[str, Any]:
-        """The properties with a delay that is less by the underlay below the link."""
+        """The properties that a link's emulator must have, so that with the underlay below it the link has these."""
         found = dict(properties)
         if "delay_ms" in found:
             below = ways_below(link, self.place, self._emulated_at(link))
@@ -324,9 +330,11 @@ class InventoryHosts(RemoteHosts):
         return files | {f"collected/{name}": self.site.spools / f"{machine.name}-{name}" for name in names}
 
     def pushed_spools(self, places: Sequence[AgentPlace]) -> list[Path]:
+        """Telemetry that comes from the agents there, and that nobody pushes there."""
         return [path for machine in self.machines.values() for path in self._spool_files(machine, places).values()]
 
     def failure(self) -> Message | None:
+        """The failure of a machine, or of a process that watches it; None while all is well."""
         watching: list[Machine | UnderlayPath | FetchedTelemetry]
         watching = [*self.machines.values(), *self._paths.values(), *self._fetching]
         return next((said for one in watching if (said := one.failure())), None)
@@ -343,7 +351,8 @@ class InventoryHosts(RemoteHosts):
         for path in self._paths.values():
             path.stop()
             self.samples += path.samples()
-        underlay.write(self.samples, self.site.folder / underlay.FILE)
+        if self.machines:
+            underlay.write(self.samples, self.site.folder / underlay.FILE)
         return cost
 
     def clocks(self) -> dict[str, float]:

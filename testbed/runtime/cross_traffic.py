@@ -21,7 +21,7 @@ from testbed.series.series import Point
 from topologies.commands import dies_with_us, in_namespace
 
 if TYPE_CHECKING:
-    from testbed.runtime.network import Program, RemoteHosts
+    from testbed.runtime.network import Program
 
 INTERVAL_S = 0.5
 END_S = 15.0
@@ -77,11 +77,12 @@ class Iperf3(Background):
         namespaces: Mapping[str, str],
         folder: Path,
         started_unix_ns: Callable[[], int | None],
-        remote: RemoteHosts | None = None,
+        start_elsewhere: Callable[[str, str, Sequence[str], int, Path], Program] | None = None,
     ) -> None:
-        """``namespaces`` are paths by host; other hosts are ``remote``."""
+        """``namespaces`` are paths by host; ``start_elsewhere`` starts a program at another host: by that, a name for
+        it, the command, the time (Unix nanoseconds; at once if it has passed) and the log of its errors."""
         super().__init__(f"iperf3-{flow['number']}", started_unix_ns)
-        self._flow, self._namespaces, self._remote = flow, namespaces, remote
+        self._flow, self._namespaces, self._start_elsewhere = flow, namespaces, start_elsewhere
         self._json = folder / f"{self.name}.json"
         self._log = folder / "logs" / f"{self.name}.log"
         self._spool = folder / "spools" / f"{self.name}.lp"
@@ -100,8 +101,8 @@ class Iperf3(Background):
         host = self._flow[role]
         if host in self._namespaces:
             return _LocalProgram(command, self._namespaces[host], self._log, file)
-        assert self._remote is not None
-        return self._remote.start_program(host, f"{self.name}-{role}", command, at_unix_ns, self._log)
+        assert self._start_elsewhere is not None
+        return self._start_elsewhere(host, f"{self.name}-{role}", command, at_unix_ns, self._log)
 
     def run(self) -> None:
         """Carry out the flow, from the transfer's start to the end of its own time."""

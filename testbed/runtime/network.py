@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from testbed.judge.trust.machine import FABRIC
-from testbed.message import Message
 from testbed.plan.model import Plan
 from testbed.runtime.parts import Ending
 from testbed.runtime.site import Site
 from topologies.commands import in_namespace, run
-from topologies.fabric import Fabric, Tunnel, namespace_of
-from topologies.link import Link
+from topologies.fabric import Fabric, namespace_of
 from topologies.middle import Middle, NetemMiddle, RelayMiddle
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
-    from contextlib import ExitStack
-
-    from testbed.judge.trust.underlay import Sample
-    from testbed.runtime.agents import AgentPlace
 
 log = logging.getLogger(__name__)
 
@@ -56,68 +46,6 @@ class Program(Protocol):
         """Leave its output in a file, once it has ended."""
 
 
-class RemoteHosts:
-    """The hosts of a run that are on other machines; here none. :mod:`testbed.remote.hosts` has those of a run with
-    some."""
-
-    samples: list[Sample] | None = None
-    """The samples of the underlay paths to their machines."""
-
-    names: Collection[str] = ()
-    """The hosts' names."""
-    tunnels: Mapping[str, Tunnel] = MappingProxyType({})
-    """The tunnels of links that cross machines, by the interface of a host or of a link emulator here."""
-    absent: Collection[str] = ()
-    """The interfaces of link emulators that are on other machines."""
-
-    def build(self, tcp: HostsTcp) -> None:
-        """Make the hosts' ends of links; the tunnels' ends are here already."""
-
-    def qdiscs(self) -> list[dict[str, Any]]:
-        """The counters of the hosts' queues, as :meth:`Network.qdiscs`."""
-        return []
-
-    def probes(self) -> list[str]:
-        """Options with which the probe measures links from these hosts."""
-        return []
-
-    def emulated(self, link: Link, properties: Mapping[str, Any]) -> dict[str, Any]:
-        """The properties that a link's emulator must have, so that with the underlay below it the link has these."""
-        return dict(properties)
-
-    def start_program(self, host: str, name: str, command: Sequence[str], at_unix_ns: int, log: Path) -> Program:
-        """Start a program at a host, at a time or at once if that has passed; ``log`` gets its errors."""
-        raise NotImplementedError
-
-    def change_rate(self, link: Link, direction: str, rate_bps: float, at_unix_ns: int) -> Sequence[Future[int]]:
-        """Change the rate at those ends of a link that send in a direction; gives the time (Unix nanoseconds) at which
-        each did."""
-        return []
-
-    def set_link_up(
-        self, link: Link, at_unix_ns: int, namespaces: Mapping[str, str], *, up: bool
-    ) -> Sequence[Future[int]]:
-        """Take a link up or down where its emulator here can't; ``namespaces`` are those of the hosts here."""
-        return []
-
-    def failure(self) -> Message | None:
-        """The failure of a machine, or of a process that watches it; None while all is well."""
-        return None
-
-    def pushed_spools(self, places: Sequence[AgentPlace]) -> list[Path]:
-        """Telemetry that comes from the agents there, and that nobody pushes there."""
-        return []
-
-    def start_watching(
-        self, parts: ExitStack, places: Sequence[AgentPlace], sockets: Sequence[Mapping[str, str]]
-    ) -> None:
-        """Sample the hosts and the underlay paths all through the run."""
-
-    def stop_sampling(self) -> dict[str, Any]:
-        """Fetch the last samples; returns what each collector did and cost."""
-        return {}
-
-
 class RelayedLinks(Middle, Ending, Protocol):
     """A link emulator that is one relay or several."""
 
@@ -125,11 +53,11 @@ class RelayedLinks(Middle, Ending, Protocol):
 class Network:
     """The network that Mininet built for one run."""
 
-    def __init__(self, plan: Plan, relay: RelayedLinks | None, tcp: HostsTcp, remote: RemoteHosts) -> None:
-        self.plan, self.links, self.remote = plan, plan["links"], remote
-        self._tcp, self._relay = tcp, relay
-        self.fabric = Fabric(plan["namespace"], tcp.congestion_control, tcp.sysctls, remote.tunnels, remote.absent)
-        self.emulator: Middle = relay or NetemMiddle(self.fabric)
+    def __init__(self, plan: Plan, fabric: Fabric, relay: RelayedLinks | None, elsewhere: Collection[str]) -> None:
+        """``elsewhere``: the hosts on other machines."""
+        self.plan, self.links, self.fabric = plan, plan["links"], fabric
+        self._relay, self._elsewhere = relay, elsewhere
+        self.emulator: Middle = relay or NetemMiddle(fabric)
         self.net: Any = None
 
     def build(self, container_pids: Mapping[str, int]) -> None:
@@ -147,7 +75,6 @@ class Network:
         self.fabric.add_management(
             {self.pid(h["name"]): h["management_address"] for h in self.plan["hosts"] if h["name"] in here}
         )
-        self.remote.build(self._tcp)
 
     def _node_options(self, container_pids: Mapping[str, int]) -> dict[str, dict[str, Any]]:
         from topologies.hosts import ContainerHost, RoutedHost
@@ -155,7 +82,7 @@ class Network:
         options: dict[str, dict[str, Any]] = {}
         for node in (*self.plan["hosts"], *self.plan["nodes"]):
             name = node["name"]
-            here = name not in self.remote.names  # a remote host stands in Mininet's topology and has nothing here
+            here = name not in self._elsewhere  # a remote host stands in Mininet's topology and has nothing here
             options[name] = {
                 "cls": RoutedHost,
                 "routes": [route for route in self.plan["routes"] if route["host"] == name and here],
@@ -173,7 +100,7 @@ class Network:
     def namespaces(self) -> dict[str, str]:
         """Path of the network namespace of each host and further node that is on this machine, by its name."""
         names = [node["name"] for node in (*self.plan["hosts"], *self.plan["nodes"])]
-        return {name: namespace_of(self.pid(name)) for name in names if name not in self.remote.names}
+        return {name: namespace_of(self.pid(name)) for name in names if name not in self._elsewhere}
 
     def qdiscs(self) -> list[dict[str, Any]]:
         """``tc -s -j qdisc`` of every interface on the links, with the host (or the fabric) it is on."""
@@ -182,7 +109,7 @@ class Network:
             for place, path in {**self.namespaces(), FABRIC: self.fabric.path}.items()
             for entry in json.loads(run(in_namespace(path, ["tc", "-s", "-j", "qdisc", "show"])))
             if entry.get("dev") != "lo"
-        ] + self.remote.qdiscs()
+        ]
 
     def offloads(self) -> dict[str, list[str]]:
         """Offload features that are still on, per link interface (none is expected that matters)."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from collectors.host_load import clock_step_s
 from testbed import traffic
@@ -28,11 +28,12 @@ from testbed.judge.trust.machine import HOST_LOAD, write_spans
 from testbed.machine import build
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
+from testbed.remote.hosts import InventoryHosts
 from testbed.runtime import agents, live
 from testbed.runtime.collectors import Collectors
 from testbed.runtime.cross_traffic import Iperf3
 from testbed.runtime.interrupts import Interrupted, interruptible, uninterruptible
-from testbed.runtime.network import Network, RelayedLinks, RemoteHosts, relay_emulator
+from testbed.runtime.network import Network, RelayedLinks, relay_emulator
 from testbed.runtime.parts import end_together
 from testbed.runtime.processes import AGENT_UID
 from testbed.runtime.progress import Progress
@@ -44,9 +45,7 @@ from testbed.services.influx import server
 from testbed.services.influx.client import Client, NoAnswer, QueryFailed
 from testbed.services.influx.endpoint import Endpoint
 from testbed.services.influx.reader import FromInflux
-
-if TYPE_CHECKING:
-    from testbed.remote.hosts import InventoryHosts
+from topologies.fabric import Fabric
 
 
 class EmulatedRun(Run):
@@ -62,7 +61,6 @@ class EmulatedRun(Run):
         self.endpoint: Endpoint | None = None
         self.inventory: Mapping[str, Mapping[str, Any]] = {}
         """The variables of the machines that have hosts, by name."""
-        self._machines: InventoryHosts | None = None
         self.site = Site(plan, self.folder, binaries, progress, self.provenance)
         self.traffic = traffic.of(plan)(self.site)
 
@@ -136,14 +134,17 @@ class EmulatedRun(Run):
     ) -> tuple[Trust, telemetry.Counts]:
         sent, spools = self.traffic, self.site.spools
         places = self.places = sent.places(own, credentials)
-        if self.plan.get("place"):
-            self._reach_machines(parts, places, own)
+        remote = InventoryHosts(self.site, self.inventory, own)
+        if remote.names:
+            with self.progress.step("machines") as step:
+                remote.connect(parts, places)
+                self.provenance["machines"] = remote.facts()
+                step.note = remote.summary()
         with self.progress.step("network") as step:
-            network, started = self._build_network(parts, places, credentials)
+            network, started = self._build_network(parts, places, credentials, remote)
             step.note = (
                 f"{len(network.links)} links, emulated by {network.emulator.name}, namespace {network.fabric.name}"
             )
-        remote = network.remote
         failures = [network.emulator.failed]
         if endpoint is not None:
             gateway = telemetry.Gateway(network.fabric, endpoint.url, own, self.site.logs)
@@ -153,7 +154,7 @@ class EmulatedRun(Run):
         parts.callback(lambda: end_together([*started, *network.programs()]))
         with self.progress.step("calibrate links") as step:
             network.emulator.start(network.links)  # from here on frames cross the links
-            step.note = calibration.summary(self._calibrate(network, endpoint))
+            step.note = calibration.summary(self._calibrate(network, endpoint, remote.probes()))
         with self.progress.step("agents ready"):
             if not started:
                 limited = engine_of(self.plan).limits_processes
@@ -167,7 +168,9 @@ class EmulatedRun(Run):
 
         flows = []
         for planned in self.plan["cross_traffic"]:
-            flows.append(Iperf3(self.plan, planned, network.namespaces(), self.folder, started_unix_ns, remote))
+            flows.append(
+                Iperf3(self.plan, planned, network.namespaces(), self.folder, started_unix_ns, remote.start_program)
+            )
             parts.callback(flows[-1].stop)
             flows[-1].start()
         sockets = list(sent.sockets(self.plan))
@@ -180,7 +183,7 @@ class EmulatedRun(Run):
 
             captures = LinkCaptures(self.site, network.namespaces())
             parts.callback(captures.stop)
-        events = Timeline(self.plan, LiveTarget(network, started), started_unix_ns, spools / "events.lp")
+        events = Timeline(self.plan, LiveTarget(network, started, remote), started_unix_ns, spools / "events.lp")
         parts.callback(events.stop)
         events.start()
         with self.progress.step("transfer") as step:
@@ -197,24 +200,22 @@ class EmulatedRun(Run):
                 self.provenance.setdefault("frames_not_captured", {}).update(captures.end())
             events.stop()
         with self.progress.step("drain") as step:
-            trust, counts = self._drain(network, collectors, endpoint)
+            trust, counts = self._drain(network, collectors, endpoint, remote)
             step.note = f"{counts.in_file} points in the file"
             if counts.in_database is not None:
                 step.note += f", {counts.in_database} in the database"
         return trust, counts
 
     def _drain(
-        self, network: Network, collectors: Collectors, endpoint: Endpoint | None
+        self, network: Network, collectors: Collectors, endpoint: Endpoint | None, remote: InventoryHosts
     ) -> tuple[Trust, telemetry.Counts]:
         """Stop sampling, merge all telemetry and say whether the run can be trusted."""
-        qdiscs = self.provenance["qdiscs_after"] = network.qdiscs()
+        qdiscs = self.provenance["qdiscs_after"] = network.qdiscs() + remote.qdiscs()
         collectors.stop_sampling()
         network.emulator.stop()
-        remote_cost = network.remote.stop_sampling()
-        if self._machines:
-            clocks = self._machines.clocks()
-            for facts in self.provenance["machines"]:
-                facts["clock_uncertainty_ms"] = clocks[facts["machine"]]
+        remote_cost, clocks = remote.stop_sampling(), remote.clocks()
+        for facts in self.provenance.get("machines", ()):
+            facts["clock_uncertainty_ms"] = clocks[facts["machine"]]
         collectors.stop_pushing()
         self.provenance["collectors"] = collectors.cost() | remote_cost
         load = collectors.host_load
@@ -222,8 +223,7 @@ class EmulatedRun(Run):
         if step_s := clock_step_s(load.clocks):
             self.provenance["clock_step_s"] = step_s
         points = self._merge_spools()
-        underlay = network.remote.samples
-        happened = FromFile(self.folder / "telemetry.lp", {"event"}).events() if underlay is not None else []
+        happened = FromFile(self.folder / "telemetry.lp", {"event"}).events() if remote.names else []
         trust = of_measurements(
             self.plan,
             links=self.folder / "links.csv",
@@ -231,7 +231,7 @@ class EmulatedRun(Run):
             qdiscs=qdiscs,
             host_load=load.spans,
             clock_step_s=step_s,
-            underlay_samples=underlay,
+            underlay_samples=remote.samples,
             events=happened,
         )
         if endpoint is None:
@@ -240,9 +240,8 @@ class EmulatedRun(Run):
             return trust, telemetry.Counts(points, FromInflux(reader, self.plan["run"]).count_points())
 
     def _build_network(
-        self, parts: ExitStack, places: Sequence[agents.AgentPlace], credentials: Path | None
+        self, parts: ExitStack, places: Sequence[agents.AgentPlace], credentials: Path | None, remote: InventoryHosts
     ) -> tuple[Network, list[agents.Agent]]:
-        remote = self._machines or RemoteHosts()
         started: list[agents.Agent] = []
         pids: dict[str, int] = {}
         if self.plan["runtime"] == "docker":
@@ -254,8 +253,8 @@ class EmulatedRun(Run):
             image = self.provenance["agent_image"] = build.build_image(client, program)
             first: dict[str, agents.ContainerAgent] = {}
             for place in places:
-                if self._machines and place.host in remote.names:
-                    container: agents.ContainerAgent = self._machines.start_agent(program, place, first.get(place.host))
+                if place.host in remote.names:
+                    container: agents.ContainerAgent = remote.start_agent(program, place, first.get(place.host))
                 else:
                     container = agents.ContainerAgent(client, image, self.plan, place, first.get(place.host))
                 parts.callback(container.stop)
@@ -266,26 +265,31 @@ class EmulatedRun(Run):
         if self.plan["middle"] == "relay":
             own = self.site.spools / "relay"
             own.mkdir()
-            if self._machines:
-                relay = self._machines.relays(own, credentials)
+            if remote.names:
+                relay = remote.relays(own, credentials)
             else:
                 relay = relay_emulator(self.site, self.site.plan_file, own, credentials)
-        network = Network(self.plan, relay, self.traffic.hosts_tcp(self.plan), remote)
+        tcp = self.traffic.hosts_tcp(self.plan)
+        fabric = Fabric(self.plan["namespace"], tcp.congestion_control, tcp.sysctls, remote.tunnels, remote.absent)
+        network = Network(self.plan, fabric, relay, remote.names)
         parts.callback(network.tear_down)
         for agent in started:
             if agent.exit_code() is not None:  # there is no namespace to build in
                 raise RunFailed.of(agents.why_it_ended(agent))
         network.build(pids)
+        remote.build(tcp)
         self.provenance |= {
             "sysctls": provenance.sysctls(network.namespaces()),
             "middle": network.emulator.facts(),
-            "qdiscs_before": network.qdiscs(),
+            "qdiscs_before": network.qdiscs() + remote.qdiscs(),
             "offloads_on": network.offloads(),
         }
         self.traffic.set_hosts(network)
         return network, started
 
-    def _calibrate(self, network: Network, endpoint: Endpoint | None) -> list[calibration.LinkReading]:
+    def _calibrate(
+        self, network: Network, endpoint: Endpoint | None, options: Sequence[str]
+    ) -> list[calibration.LinkReading]:
         def note(readings: list[calibration.LinkReading], attempt: int) -> None:
             if endpoint is not None:  # links.csv has them all
                 with suppress(QueryFailed), Client(endpoint, "admin") as writer:
@@ -293,17 +297,8 @@ class EmulatedRun(Run):
             self.provenance["calibration"] = [asdict(reading) for reading in readings]
             self.provenance["calibration_attempts"] = attempt
 
-        probe, options = self.binaries["ncp-link"], network.remote.probes()
+        probe = self.binaries["ncp-link"]
         return calibration.calibrate(self.plan, self.folder, probe, network.namespaces(), note, options)
-
-    def _reach_machines(self, parts: ExitStack, places: Sequence[agents.AgentPlace], own: Path) -> None:
-        from testbed.remote.hosts import InventoryHosts
-
-        with self.progress.step("machines") as step:
-            machines = self._machines = InventoryHosts(self.site, self.inventory, own)
-            machines.connect(parts, places)
-            self.provenance["machines"] = machines.facts()
-            step.note = machines.summary()
 
     def _merge_spools(self) -> int:
         """Writes all samples and events into the folder; returns the number of points."""

@@ -24,6 +24,8 @@ from topologies.live_change import wait_until
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from testbed.remote.hosts import InventoryHosts
+
 AHEAD_S = 0.05
 """The lead with which an action is requested, so that whoever carries it out is ready and keeps the time."""
 
@@ -73,8 +75,8 @@ class LiveTarget:
     emulator, readers at agents. Each is made at a time, or at once if that has passed, and returns when it took effect.
     Times are in Unix nanoseconds."""
 
-    def __init__(self, network: Network, agents: Sequence[Agent]) -> None:
-        self._network, self._agents, self._remote = network, agents, network.remote
+    def __init__(self, network: Network, agents: Sequence[Agent], remote: InventoryHosts) -> None:
+        self._network, self._agents, self._remote = network, agents, remote
         self._links = {link["name"]: link for link in network.links}
         self._rates: HostRates | None = None
 
