@@ -1,10 +1,11 @@
 """Errors that end a command with one clear message and a defined exit code."""
 
 import errno
+from collections.abc import Collection
 from typing import Any, TypeVar
 
 from testbed.exit_codes import Exit
-from testbed.message import Message
+from testbed.message import Message, unknown
 
 Error = TypeVar("Error", bound="TestbedError")
 
@@ -63,6 +64,13 @@ class BadInput(TestbedError):
     """Something the user wrote is wrong: names file, field, value and what would be right."""
 
     exit_code = Exit.BAD_INPUT
+
+
+def refuse_unknown(code: str, kind: str, name: object, known: Collection[object], place: str = "", /) -> None:
+    """Raise :class:`BadInput` where a ``name`` at a ``place`` (a file, an option) is none of those that are known; with
+    the arguments of :func:`testbed.message.unknown`."""
+    if name not in known:
+        raise BadInput.of(unknown(code, kind, name, known).at(place))
 
 
 class CannotRun(TestbedError):

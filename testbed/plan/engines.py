@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from testbed.errors import BadInput
-from testbed.message import unknown
+from testbed.errors import refuse_unknown
 
 DEFAULT = "mininet"
 """Engine of ``table`` and ``all``, and of documents that name none."""
@@ -72,8 +71,7 @@ ENGINES: Mapping[str, EngineFacts] = {
 
 def named(name: str) -> EngineFacts:
     """Raises :class:`BadInput` where there is no such engine."""
-    if name not in ENGINES:
-        raise BadInput.of(unknown("engine.unknown", "engine", name, ENGINES))
+    refuse_unknown("engine.unknown", "engine", name, ENGINES)
     return ENGINES[name]
 
 

@@ -9,8 +9,7 @@ between machines once.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
-from testbed.errors import BadInput
-from testbed.message import unknown
+from testbed.errors import refuse_unknown
 from topologies.link import Link, rate_pps
 
 HERE = ""
@@ -33,12 +32,9 @@ def placed(
         BadInput: ``requested`` (the scenario ``file``'s ``place``) names a host or a machine that does not exist.
     """
     for host, machine in requested.items():
-        if host not in hosts:
-            said = unknown("place.no-such-host", "sending or receiving host", host, hosts)
-            raise BadInput.of(said.at(f"{file}: place.{host}"))
-        if machine not in machines:
-            said = unknown("place.no-such-machine", "inventory machine", machine, machines)
-            raise BadInput.of(said.at(f"{file}: place.{host}"))
+        where = f"{file}: place.{host}"
+        refuse_unknown("place.no-such-host", "sending or receiving host", host, hosts, where)
+        refuse_unknown("place.no-such-machine", "inventory machine", machine, machines, where)
     sends = {host: float(sum(link["rate_bps"] for link in links if host in ends_of(link))) for host in hosts}
     found = dict(requested)
     load = {machine: sum(sends[host] for host, at in found.items() if at == machine) for machine in machines}
@@ -61,7 +57,8 @@ def _cut_where_it_is_long(
     own = {host: [link for link in links if host in ends_of(link)] for host in free}
     most = LARGER * max(load.values())
     while True:
-        best, gain = {}, 1e-9  # less is rounding
+        best: tuple[dict[str, str], dict[str, float]] | None = None
+        gain = 1e-9  # less is rounding
         for change in _changes(found, free, load):
             after = dict(load)
             for host, machine in change.items():
@@ -72,13 +69,11 @@ def _cut_where_it_is_long(
             touched = {link["name"]: link for host in change for link in own[host]}.values()
             gained = _cut(touched, found) - _cut(touched, {**found, **change})
             if gained > gain:
-                best, gain = change, gained
-        if not best:
+                best, gain = (change, after), gained
+        if best is None:
             return
-        for host, machine in best.items():
-            load[found[host]] -= sends[host]
-            load[machine] += sends[host]
-            found[host] = machine
+        found |= best[0]
+        load |= best[1]
 
 
 def _changes(found: Mapping[str, str], free: Sequence[str], machines: Mapping[str, object]) -> Iterator[dict[str, str]]:

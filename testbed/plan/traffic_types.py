@@ -6,8 +6,7 @@ How it is sent is in its own file, ``testbed/traffic/<name>.py``, which only run
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from testbed.errors import BadInput
-from testbed.message import unknown
+from testbed.errors import refuse_unknown
 from testbed.plan.model import Plan
 
 
@@ -60,6 +59,5 @@ def sent_by(plan: Plan) -> TrafficFacts:
 
 def named(name: str) -> TrafficFacts:
     """Raises :class:`BadInput` where there is no such traffic."""
-    if name not in TRAFFIC:
-        raise BadInput.of(unknown("traffic.unknown", "traffic", name, TRAFFIC))
+    refuse_unknown("traffic.unknown", "traffic", name, TRAFFIC)
     return TRAFFIC[name]

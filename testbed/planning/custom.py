@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 from testbed import confine, paths, unprivileged
 from testbed.errors import BadInput, CannotRun
 from testbed.message import InvalidValue, Message, unknown
-from testbed.planning.resolved import Resolver, Topology, queued_in_the_middle
+from testbed.planning.resolved import Resolver, Topology
 from testbed.scenario.files import read
 from testbed.scenario.links import Link
 from testbed.scenario.model import Scenario
@@ -45,7 +45,7 @@ def custom(scenario: Scenario, resolver: Resolver) -> Topology:
         sessions, others = _paths(scenario, graph, edges)
         paths = [path for own in sessions for path in own] + others
         layout = _layout(scenario, graph, edges, paths)
-        requested = [_link(link, paths, layout, resolver.file) for link in scenario.links]
+        requested = [_link(link, paths, layout, resolver) for link in scenario.links]
         layout.routes()
     except Unfit as error:
         raise BadInput.of(error.said.at(f"{resolver.file}")) from error
@@ -213,7 +213,7 @@ def _layout(scenario: Scenario, graph: Graph, edges: tuple[Edge, ...], paths: li
     )
 
 
-def _link(link: Link, paths: Sequence[Path], layout: Layout, file: FilePath) -> Link:
+def _link(link: Link, paths: Sequence[Path], layout: Layout, resolver: Resolver) -> Link:
     crossing = [path for path in paths if link.name in path.edges]
     if not crossing:
         raise Unfit(
@@ -229,4 +229,4 @@ def _link(link: Link, paths: Sequence[Path], layout: Layout, file: FilePath) -> 
                 "only other nodes pass packets on",
             )
     at_senders = all(path.edges[0] == link.name for path in crossing)
-    return link if at_senders else queued_in_the_middle(link, f"{file}: links.{link.name}")
+    return link if at_senders else resolver.queued_in_the_middle(link)

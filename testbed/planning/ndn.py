@@ -2,14 +2,15 @@
 
 import math
 from collections.abc import Iterator
+from typing import cast
 
 from testbed.plan import model
 from testbed.plan.model import Face, NdnNode, Plan, Session
 from testbed.planning.resolved import Topology
 from testbed.planning.sessions import connection_of, session_over
-from testbed.scenario.model import Scenario
 from testbed.scenario.ndn import Ndn
-from topologies.link import Link, LinkEnd
+from testbed.scenario.sessions import Session as Entry
+from topologies.link import Link
 
 PORT = 6363
 """NDN's, for UDP and TCP (registered with IANA)."""
@@ -36,10 +37,8 @@ def wire_bytes(segment_bytes: int, transport: str) -> float:
     return data_bytes * (MTU_BYTES + ETHERNET_BYTES) / per_segment_bytes
 
 
-def session_of(scenario: Scenario, topology: Topology) -> Session:
+def session_of(ndn: Ndn, entry: Entry, topology: Topology) -> Session:
     """The plan's one session: the producer sends, the consumer receives."""
-    ndn = scenario.ndn
-    assert ndn is not None
     path = topology.sessions[0][0]
     connection = connection_of(topology, path, 1, (PORT, PORT))
     bottleneck = next(link for link in topology.links if link["name"] == connection["link"])
@@ -50,7 +49,7 @@ def session_of(scenario: Scenario, topology: Topology) -> Session:
     reaction = "ignores marks" if ndn.consumer.ignore_marks else "reacts to marks"
     rule = f"{ndn.consumer.algorithm.upper()} by Interests in flight, {reaction}"
     policy: model.Policy = {"name": ndn.policy, "rule": rule}
-    session = session_over(topology, scenario.each_session[0], [path], policy, ndn.transport, [connection])
+    session = session_over(topology, entry, [path], policy, ndn.transport, [connection])
     return {
         **session,
         "transfer_bytes": ndn.object_bytes,
@@ -73,7 +72,7 @@ def section_of(ndn: Ndn, topology: Topology) -> model.Ndn:
         faces = list(_faces(ndn, topology.links, place))
         node: NdnNode = {"host": host, "role": "forwarder", "faces": faces}
         if place == 0:
-            node |= {"role": "consumer", "consumer": _consumer(ndn)}
+            node |= {"role": "consumer", "consumer": cast(model.Consumer, ndn.consumer.model_dump())}
         elif place == len(hosts) - 1:
             node["role"] = "producer"
         else:
@@ -96,18 +95,15 @@ def section_of(ndn: Ndn, topology: Topology) -> model.Ndn:
 def _faces(ndn: Ndn, links: list[Link], place: int) -> Iterator[Face]:
     """Faces of the host at ``place``: to the host before it, then to the one after it. The side that Data comes from
     listens, so that the kernel's choices for accepted connections are those for Data."""
-    sides: list[tuple[LinkEnd, LinkEnd, bool]] = []
-    if place:
-        sides.append((links[place - 1]["b"], links[place - 1]["a"], True))
-    if place < len(links):
-        sides.append((links[place]["a"], links[place]["b"], False))
+    before = [(link["b"], link["a"], True) for link in links[:place][-1:]]
+    after = [(link["a"], link["b"], False) for link in links[place : place + 1]]
     # The kernel doubles what a program asks for.
     buffers: model.Buffers = {}
     if ndn.send_buffer_bytes is not None:
         buffers["send_buffer_bytes"] = ndn.send_buffer_bytes // 2
     if ndn.send_queue_bytes is not None:
         buffers["send_queue_bytes"] = ndn.send_queue_bytes
-    for here, there, listens in sides:
+    for here, there, listens in before + after:
         yield {
             "name": f"{here['host']}-{there['host']}",
             "transport": ndn.transport,
@@ -117,18 +113,6 @@ def _faces(ndn: Ndn, links: list[Link], place: int) -> Iterator[Face]:
             "mtu_bytes": FACE_MTU_BYTES,
             **buffers,
         }
-
-
-def _consumer(ndn: Ndn) -> model.Consumer:
-    requested = ndn.consumer
-    return {
-        "algorithm": requested.algorithm,
-        "ignore_marks": requested.ignore_marks,
-        "rto_min_ms": requested.rto_min_ms,
-        "initial_cwnd": requested.initial_window,
-        "aimd_step": requested.step,
-        "aimd_beta": requested.beta,
-    }
 
 
 def _marking(ndn: Ndn) -> model.Marking:

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -13,8 +13,8 @@ from testbed.plan import model
 from testbed.plan.model import Plan, Policy, Session
 from testbed.planning.resolved import Topology
 from testbed.planning.sessions import FIRST_PORT, connections_of, session_over
-from testbed.scenario.load import LoadedScenario
 from testbed.scenario.program import Program
+from testbed.scenario.sessions import Session as Entry
 
 ETHERNET_BYTES, MTU_BYTES = 14, 1500
 PAYLOAD_BYTES = {"udp": MTU_BYTES - 20 - 8, "tcp": MTU_BYTES - 20 - 32}
@@ -31,17 +31,15 @@ NOT_BUILT = ""
 PASSED_OVER = frozenset({"__pycache__", ".git"})
 
 
-def section_of(loaded: LoadedScenario) -> model.Program:
-    """The program of both ends. Raises :class:`BadInput` for a folder that can't be the program's, or a command that is
-    not in it."""
-    requested = loaded.scenario.program
-    assert requested is not None
-    confine.program(f"{loaded.path}: program")
+def section_of(requested: Program, file: Path) -> model.Program:
+    """The program of both ends, as the scenario ``file`` has it. Raises :class:`BadInput` for a folder that can't be
+    the program's, or a command that is not in it."""
+    confine.program(f"{file}: program")
     if requested.image is not None:
-        return _of_image(requested, requested.image, str(loaded.path))
+        return _of_image(requested, requested.image, str(file))
     assert requested.command is not None
-    where = f"{loaded.path}: program.folder"
-    folder = (loaded.path.parent / requested.folder).resolve()
+    where = f"{file}: program.folder"
+    folder = (file.parent / requested.folder).resolve()
     awaited = not folder.is_dir() and PEERS in folder.parents
     if not folder.is_dir() and not awaited:
         raise BadInput(
@@ -53,7 +51,7 @@ def section_of(loaded: LoadedScenario) -> model.Program:
         )
     first = requested.command[0]
     if not awaited and "/" in first and not (folder / first).is_file():
-        raise BadInput("program.no-command", f"{loaded.path}: program.command: there is no {first!r} in {folder}")
+        raise BadInput("program.no-command", f"{file}: program.command: there is no {first!r} in {folder}")
     return {
         "name": name_of(requested),
         "command": requested.command,
@@ -124,14 +122,11 @@ def name_of(program: Program) -> str:
     return re.sub(r"[^a-z0-9]+", "-", own.lower()).strip("-")[:32] or "program"
 
 
-def sessions_of(loaded: LoadedScenario, topology: Topology, seed: int) -> list[Session]:
+def sessions_of(requested: Program, entries: Sequence[Entry], topology: Topology, seed: int) -> list[Session]:
     """A session for each that shares the network; each with a payload and ports of its own."""
-    scenario = loaded.scenario
-    requested = scenario.program
-    assert requested is not None
     port, found = FIRST_PORT, []
     policy: Policy = {"name": name_of(requested), "rule": "the program's own"}
-    for place, (entry, paths) in enumerate(zip(scenario.each_session, topology.sessions, strict=True)):
+    for place, (entry, paths) in enumerate(zip(entries, topology.sessions, strict=True)):
         connections = connections_of(topology, paths, port)
         session = session_over(topology, entry, paths, policy, requested.transport, connections)
         session["segment_bytes"] = PAYLOAD_BYTES[requested.transport]

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from testbed import confine
-from testbed.errors import BadInput
-from testbed.message import unknown
+from testbed.errors import BadInput, refuse_unknown
 from testbed.plan import model
 from testbed.plan.duration import at_full_rate_s
 from testbed.plan.engines import DEFAULT
@@ -20,7 +19,7 @@ from testbed.plan.traffic_types import traffic_of
 from testbed.planning import traffic
 from testbed.planning.resolved import Topology
 from testbed.planning.sessions import PolicyFacts, cross_traffic_of
-from testbed.planning.timeline import NoSuchTarget, unfold
+from testbed.planning.timeline import unfold
 from testbed.planning.topology import resolve_topology
 from testbed.scenario.load import LoadedScenario
 from testbed.scenario.model import Scenario
@@ -150,8 +149,7 @@ def _traces(requested: Traces, plan: Plan) -> Traces:
         )
     names = [link["name"] for link in plan["links"]]
     for name in requested["pcap"]:
-        if name not in (*names, ALL):
-            raise BadInput.of(unknown("run.pcap-no-such-link", "link", name, [*names, ALL]).at("--pcap"))
+        refuse_unknown("run.pcap-no-such-link", "link", name, [*names, ALL], "--pcap")
     return {"qlog": requested["qlog"], "pcap": [name for name in names if {name, ALL} & set(requested["pcap"])]}
 
 
@@ -172,9 +170,8 @@ def _refuse_checks_of_nothing(loaded: LoadedScenario, known: Mapping[str, Sequen
         for key, names in check.model_dump(include={"policy", "session", "sessions", "late", "link"}).items():
             kind = key if key in known else "session"
             for name in [names] if isinstance(names, str) else names or []:
-                if name not in known[kind]:
-                    said = unknown("check.no-such-target", kind, name, known[kind])
-                    raise BadInput.of(said.at(f"{loaded.path}: checks.{check.name}.{key}"))
+                where = f"{loaded.path}: checks.{check.name}.{key}"
+                refuse_unknown("check.no-such-target", kind, name, known[kind], where)
 
 
 def _topology(loaded: LoadedScenario) -> model.Topology:
@@ -187,9 +184,9 @@ def _topology(loaded: LoadedScenario) -> model.Topology:
 
 def _timeline(loaded: LoadedScenario, topology: Topology, connections: int) -> list[Action]:
     try:
-        return unfold(loaded.scenario.timeline, topology.named, hops=topology.hops, connections=connections)
-    except NoSuchTarget as error:
-        raise BadInput.of(error.said.at(f"{loaded.path}")) from error
+        return unfold(loaded.scenario.timeline, topology.named, topology.hops, connections)
+    except BadInput as error:
+        raise error.at(f"{loaded.path}") from error
 
 
 def transfer_limit_s(scenario: Scenario, sessions: Sequence[Session], links: Sequence[Link]) -> float:

@@ -71,15 +71,14 @@ class Resolver:
             self.link(link, place, edge) for place, (link, edge) in enumerate(zip(links, edges, strict=True), start=1)
         ]
 
-
-def queued_in_the_middle(link: Link, where: str) -> Link:
-    """A link from a router: drop-tail by default."""
-    if link.queue.mode != "backpressure":
-        return link
-    if "mode" in link.queue.model_fields_set:
-        raise BadInput(
-            "link.backpressure-at-router",
-            f"{where}.queue.mode: 'backpressure' is a sender's own queue, and a router can't hold back the senders; "
-            "use droptail, drophead or codel",
-        )
-    return link.model_copy(update={"queue": link.queue.model_copy(update={"mode": "droptail"})})
+    def queued_in_the_middle(self, link: Link) -> Link:
+        """A link from a router: drop-tail by default."""
+        if link.queue.mode != "backpressure":
+            return link
+        if "mode" in link.queue.model_fields_set:
+            raise BadInput(
+                "link.backpressure-at-router",
+                f"{self.file}: links.{link.name}.queue.mode: 'backpressure' is a sender's own queue, and a router "
+                "can't hold back the senders; use droptail, drophead or codel",
+            )
+        return link.model_copy(update={"queue": link.queue.model_copy(update={"mode": "droptail"})})

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal, cast
 
-from testbed.errors import BadInput
-from testbed.message import unknown
+from testbed.errors import refuse_unknown
 from testbed.plan import model
 from testbed.plan.model import Connection, Policy
 from testbed.planning.resolved import Topology
@@ -28,13 +27,14 @@ OWN = ("policy", "transfer_bytes", "send_window_bytes", "initial_windows")
 
 def sessions_of(loaded: LoadedScenario, topology: Topology, policies: PolicyFacts, seed: int) -> list[model.Session]:
     """The plan's sessions; raises :class:`BadInput` for an unknown policy."""
-    assert loaded.scenario.ncp is not None
+    requested = loaded.scenario.ncp
+    assert requested is not None
     port = FIRST_PORT
     sessions: list[model.Session] = []
     for place, (entry, paths) in enumerate(zip(loaded.scenario.each_session, topology.sessions, strict=True)):
-        facts = _policy(loaded, entry, policies)
+        facts = _policy(loaded, entry, requested.policy, policies)
         own = {key: value for key in OWN if (value := getattr(entry, key)) is not None}
-        ncp = loaded.scenario.ncp.model_copy(update=own)
+        ncp = requested.model_copy(update=own)
         own = {key: getattr(ncp, key) for key in PARAMETERS if key != "congestion_control" or ncp.transport == "tcp"}
         # Not another session's bytes, which could be taken for its own.
         own["payload_seed"] = (seed + place) % 2**63
@@ -89,15 +89,12 @@ def cross_traffic_of(scenario: Scenario, topology: Topology) -> list[model.Cross
     return found
 
 
-def _policy(loaded: LoadedScenario, entry: Session, policies: PolicyFacts) -> Policy:
-    ncp = loaded.scenario.ncp
-    assert ncp is not None
-    name = entry.policy or ncp.policy
+def _policy(loaded: LoadedScenario, entry: Session, default: str, policies: PolicyFacts) -> Policy:
+    name = entry.policy or default
     field = f"sessions.{entry.name}.policy" if entry.policy else "ncp.policy"
-    if name not in policies:
-        override = next((f"--set {o}" for o in loaded.overrides if o.startswith(f"{field}=")), None)
-        said = unknown("scenario.no-such-policy", "policy", name, sorted(policies))
-        raise BadInput.of(said.at(f"{override or loaded.path}: {field}"))
+    override = next((f"--set {o}" for o in loaded.overrides if o.startswith(f"{field}=")), None)
+    where = f"{override or loaded.path}: {field}"
+    refuse_unknown("scenario.no-such-policy", "policy", name, sorted(policies), where)
     return policies[name]
 
 

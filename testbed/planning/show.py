@@ -10,10 +10,11 @@ from topologies.link import Link, rate_pps
 
 def plan_text(plan: Plan) -> str:
     """A description of a run's network, traffic and checks, a line each."""
+    pairs = [f"{session['sender_host']} → {session['receiver_host']}" for session in plan["sessions"]]
     lines = [
         f"{plan['scenario']}: {plan['title']}",
         *([f"  source     {plan['source']}"] if plan["source"] else []),
-        f"  topology   {plan['topology']['name']}: {_pairs(plan)}, "
+        f"  topology   {plan['topology']['name']}: {', '.join(pairs)}, "
         f"middle of the links by {plan['middle']}, agents by {plan['runtime']}",
     ]
     lines += [f"  link {link['index']:<5} {_link(plan, link)}" for link in plan["links"]]
@@ -35,10 +36,6 @@ def plan_text(plan: Plan) -> str:
     if plan["overrides"]:
         lines.append(f"  changed    {', '.join(plan['overrides'])}")
     return "\n".join(lines)
-
-
-def _pairs(plan: Plan) -> str:
-    return ", ".join(f"{session['sender_host']} → {session['receiver_host']}" for session in plan["sessions"])
 
 
 def _placed(plan: Plan) -> list[str]:

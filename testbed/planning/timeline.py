@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeVar, cast
 
-from testbed.message import InvalidValue, unknown
+from testbed.errors import BadInput, refuse_unknown
 from testbed.plan.intervals import at, link_intervals
 from testbed.plan.model import DIRECTIONS, Action, CarrierAction, Directions, Properties, SetAction
 from testbed.scenario.timeline import Blackhole, Carrier, Flap, PauseRead, Ramp, SetLink, TimelineEvent
@@ -22,46 +22,38 @@ _AS_ASKED = ("delay_ms", "jitter_ms", "loss", *NUMBERS)
 """Properties that a plan has as the event does."""
 
 
-class NoSuchTarget(InvalidValue):
-    """An event names a link or connection that there is none of, or what its link can't change."""
-
-
 def unfold(
-    timeline: Sequence[TimelineEvent],
-    links: Sequence[Link],
-    *,
-    hops: Mapping[str, Sequence[Link]] | None = None,
-    connections: int | None = None,
+    timeline: Sequence[TimelineEvent], links: Sequence[Link], hops: Mapping[str, Sequence[Link]], connections: int
 ) -> list[Action]:
-    """All actions in time order; raises :class:`NoSuchTarget`.
+    """All actions in time order.
 
     ``hops`` are the links that a link consists of, where it is a path of several. ``connections`` is how many
-    the first session has; without it one per link.
+    the first session has.
+
+    Raises:
+        BadInput: an event names a link or connection that there is none of, or what its link can't change.
     """
-    connections = len(links) if connections is None else connections
     by_name = {link["name"]: link for link in links}
     actions: list[Action] = []
     for number, event in sorted(enumerate(timeline, start=1), key=lambda item: item[1].at_s):
         where = f"timeline.{number} ({event.do})"
         link = None
         if not isinstance(event, PauseRead):
-            if event.link not in by_name:
-                raise NoSuchTarget.of(unknown("timeline.no-such-link", "link", event.link, by_name).at(f"{where}.link"))
+            refuse_unknown("timeline.no-such-link", "link", event.link, by_name, f"{where}.link")
             link = by_name[event.link]
             if isinstance(event, SetLink) and event.jitter_ms is not None and link.get("jitter") == "samples":
-                raise NoSuchTarget(
+                raise BadInput(
                     "timeline.jitter-from-file",
                     f"{where}.jitter: link {event.link!r} has its jitter from a file, which no event changes; give "
                     "the link jitter: {uniform: 5ms} or {normal: 5ms} instead",
                 )
-        elif event.connection > connections:
+        else:
             known = range(1, connections + 1)
-            said = unknown("timeline.no-such-connection", "connection", event.connection, known)
-            raise NoSuchTarget.of(said.at(f"{where}.connection"))
+            refuse_unknown("timeline.no-such-connection", "connection", event.connection, known, f"{where}.connection")
         actions += _actions(event, link, actions)
     # A sort that keeps the file's order at equal times.
     ordered = sorted(actions, key=lambda action: action["at_s"])
-    return [each for action in ordered for each in _over_hops(action, hops or {})]
+    return [each for action in ordered for each in _over_hops(action, hops)]
 
 
 def _actions(event: TimelineEvent, link: Link | None, before: Sequence[Action]) -> Iterable[Action]:

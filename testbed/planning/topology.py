@@ -5,7 +5,7 @@ from pathlib import Path as FilePath
 
 from testbed.errors import BadInput
 from testbed.planning.custom import custom
-from testbed.planning.resolved import Resolver, Topology, queued_in_the_middle
+from testbed.planning.resolved import Resolver, Topology
 from testbed.scenario.links import Link as AskedLink
 from testbed.scenario.links import Queue
 from testbed.scenario.model import Scenario
@@ -35,10 +35,7 @@ def _shaped(scenario: Scenario, resolver: Resolver) -> Topology:
     assert shape.layout is not None, f"topology {scenario.topology.kind} needs a maker"
     layout = shape.layout([link.name for link in scenario.links])
     at_senders = {path.edges[0] for path in layout.paths} - {edge for path in layout.paths for edge in path.edges[1:]}
-    requested = [
-        link if link.name in at_senders else queued_in_the_middle(link, f"{resolver.file}: links.{link.name}")
-        for link in scenario.links
-    ]
+    requested = [link if link.name in at_senders else resolver.queued_in_the_middle(link) for link in scenario.links]
     links = resolver.links(requested, layout.edges)
     return Topology(layout, links, links, {}, [list(layout.paths)])
 
@@ -71,15 +68,15 @@ def _relays(scenario: Scenario, resolver: Resolver) -> Topology:
 
 def _dumbbell(scenario: Scenario, resolver: Resolver) -> Topology:
     bottleneck = scenario.links[0]
-    where = f"{resolver.file}: links.{bottleneck.name}"
     if bottleneck.name.startswith("access-"):
         raise BadInput(
             "topology.reserved-link-name",
-            f"{where}.name: access- begins the access links' names; use another, like core",
+            f"{resolver.file}: links.{bottleneck.name}.name: access- begins the access links' names; use another, like "
+            "core",
         )
     sessions = len(scenario.sessions) or 1
     shape = dumbbell(bottleneck.name, sessions, len(scenario.cross_traffic))
-    core = resolver.link(queued_in_the_middle(bottleneck, where), 1, shape.edges[0])
+    core = resolver.link(resolver.queued_in_the_middle(bottleneck), 1, shape.edges[0])
     links = [core, *_access(scenario, resolver, core, shape)]
     return _of_paths(scenario, shape, links)
 
@@ -109,7 +106,7 @@ def _star(scenario: Scenario, resolver: Resolver) -> Topology:
     sessions = [(str(entry.sender), str(entry.receiver)) for entry in scenario.sessions] or [("h1", "h2")]
     others = [(str(entry.sender), str(entry.receiver)) for entry in scenario.cross_traffic]
     shape = star([link.name for link in scenario.links], [*sessions, *others])
-    requested = [queued_in_the_middle(link, f"{resolver.file}: links.{link.name}") for link in scenario.links]
+    requested = [resolver.queued_in_the_middle(link) for link in scenario.links]
     links = resolver.links(requested, shape.edges)
     return _of_paths(scenario, shape, links)
 

@@ -8,7 +8,8 @@ from testbed.planning.resolved import Topology
 from testbed.planning.sessions import PolicyFacts, connection_of, session_over, sessions_of
 from testbed.scenario.load import LoadedScenario
 from testbed.scenario.model import Scenario
-from topologies.layout import Path
+from testbed.scenario.sessions import Session
+from testbed.scenario.tcp import TcpSection
 from topologies.link import ncp_frame_bytes
 
 TCP_FRAME_BYTES = 14 + 1500
@@ -30,12 +31,13 @@ def runtime_of(scenario: Scenario, requested: Runtime) -> Runtime:
 
 def plan_sessions(loaded: LoadedScenario, topology: Topology, policies: PolicyFacts, seed: int) -> list[model.Session]:
     """The plan's ``sessions``; raises :class:`BadInput` for an unknown policy."""
-    if loaded.scenario.tcp is not None:
-        return [_tcp_session(loaded.scenario, topology)]
-    if loaded.scenario.ndn is not None:
-        return [ndn_plan.session_of(loaded.scenario, topology)]
-    if loaded.scenario.program is not None:
-        return program_plan.sessions_of(loaded, topology, seed)
+    scenario = loaded.scenario
+    if scenario.tcp is not None:
+        return [_tcp_session(scenario.tcp, scenario.each_session[0], topology)]
+    if scenario.ndn is not None:
+        return [ndn_plan.session_of(scenario.ndn, scenario.each_session[0], topology)]
+    if scenario.program is not None:
+        return program_plan.sessions_of(scenario.program, scenario.each_session, topology, seed)
     return sessions_of(loaded, topology, policies, seed)
 
 
@@ -46,17 +48,15 @@ def section_of(loaded: LoadedScenario, topology: Topology) -> Sections:
     if scenario.ndn is not None:
         return {"ndn": ndn_plan.section_of(scenario.ndn, topology)}
     if scenario.program is not None:
-        return {"program": program_plan.section_of(loaded)}
+        return {"program": program_plan.section_of(scenario.program, loaded.path)}
     if scenario.tcp is None:
         return {}
     tcp: model.Tcp = scenario.tcp.model_dump(mode="json")  # type: ignore[assignment]  # as the plan's validation finds
     return {"tcp": tcp}
 
 
-def _tcp_session(scenario: Scenario, topology: Topology) -> model.Session:
-    tcp, entry = scenario.tcp, scenario.each_session[0]
-    assert tcp is not None
-    path: Path = topology.sessions[0][0]
+def _tcp_session(tcp: TcpSection, entry: Session, topology: Topology) -> model.Session:
+    path = topology.sessions[0][0]
     connection = connection_of(topology, path, 1, (tcp.sender_port, tcp.receiver_port))
     links = {link["name"]: link for link in topology.links}
     rtt_s = 2 * sum(links[name]["delay_ms"] for name in path.edges) / 1000

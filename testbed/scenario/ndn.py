@@ -23,11 +23,11 @@ class Consumer(Section):
     ignore_marks: bool = False
     """Whether congestion marks change nothing; losses cut the window all the same."""
     rto_min_ms: DelayMilliseconds = Field(200.0, alias="rto_min", gt=0)
-    initial_window: float = Field(1.0, ge=1)
+    initial_cwnd: float = Field(1.0, alias="initial_window", ge=1)
     """Interests."""
-    step: float = Field(1.0, gt=0)
+    aimd_step: float = Field(1.0, alias="step", gt=0)
     """AIMD's growth per round trip, in Interests."""
-    beta: float = Field(0.5, gt=0, lt=1)
+    aimd_beta: float = Field(0.5, alias="beta", gt=0, lt=1)
     """Part of the window that AIMD's cut leaves."""
 
 

@@ -69,9 +69,9 @@ def read(modules: dict[str, ast.Module]) -> tuple[list[Entry], list[str]]:
     entries: list[Entry] = []
     for file, module in modules.items():
         constants = _constants(module)
-        for call in _calls(module, names | {"unknown", "add_message"}):
+        for call in _calls(module, names | {"unknown", "refuse_unknown", "add_message"}):
             place = f"{file}:{call.lineno}"
-            if _name(call.func) == "unknown":
+            if _name(call.func) in ("unknown", "refuse_unknown"):
                 entries += _unknown_names(call, place, constants)
                 continue
             if any(keyword.arg is None for keyword in call.keywords):
@@ -91,7 +91,7 @@ def read(modules: dict[str, ast.Module]) -> tuple[list[Entry], list[str]]:
 
 
 def _unknown_names(call: ast.Call, place: str, constants: dict[str, str]) -> Iterator[Entry]:
-    """The entry of a call of :func:`testbed.message.unknown`, whose text is the same for all."""
+    """The entry of a call of :func:`testbed.message.unknown` or ``refuse_unknown``, whose text is the same for all."""
     code, kind = (_text(argument, constants) for argument in call.args[:2])
     if code is not None:
         yield Entry(code, f"there is no {kind or '{kind}'} {{name!r}}{{guess}}", "", place)

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from testbed import paths
-from testbed.errors import BadInput
-from testbed.message import unknown
+from testbed.errors import BadInput, refuse_unknown
 from testbed.plan.model import Plan, Role
 from testbed.scenario.load import LoadedScenario, load
 from topologies.units import UnitError, parse_fraction
@@ -74,8 +73,7 @@ def matrix(
 def peers_of(texts: Sequence[str]) -> list[str]:
     """The peers named on the command line, all without any; raises :class:`BadInput` for one that there is not."""
     for text in texts:
-        if text not in PEERS:
-            raise BadInput.of(unknown("interop.no-such-peer", "peer", text, PEERS).at("--peer"))
+        refuse_unknown("interop.no-such-peer", "peer", text, PEERS, "--peer")
     return list(dict.fromkeys(texts)) or list(PEERS)
 
 
