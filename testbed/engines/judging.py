@@ -13,7 +13,7 @@ from testbed.errors import TestbedError, Unsupported
 from testbed.judge import expected_failures
 from testbed.judge.checks.derived import broken_lines, derived_lines, history_lines, marks, write_windows_csv
 from testbed.judge.checks.evidence import agent_results
-from testbed.judge.checks.result import CheckResult, Named, Trust, Verdict
+from testbed.judge.checks.result import CheckResult, Trust, Verdict
 from testbed.judge.judge import judge
 from testbed.judge.status import Status
 from testbed.judge.trust.machine import lateness_lines
@@ -113,7 +113,7 @@ def write_broken(
     known = error if isinstance(error, TestbedError) else None
     message = known.message if known else f"{type(error).__name__}: {error}"
     said = Message("check.not-judged", f"Not judged: {message}")
-    checks = [CheckResult.of(Named(check["name"], check["judge"]), Status.ERROR, said) for check in plan["checks"]]
+    checks = [CheckResult.of(check["name"], check["judge"], Status.ERROR, said) for check in plan["checks"]]
     verdict = Verdict(
         scenario=plan["scenario"],
         run=plan["run"],

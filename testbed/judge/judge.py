@@ -68,10 +68,11 @@ def judge_one(parameters: CheckParameters, evidence: Evidence) -> CheckResult:
                 "check.of-other-policies",
                 f"Skipped for {', '.join(sorted(policies))}: the check is about {', '.join(parameters.policy)}.",
             )
-            return CheckResult.of(parameters, Status.SKIPPED, said)
+            return CheckResult.of(parameters.name, parameters.judge, Status.SKIPPED, said)
         return parameters.result(evidence)
     except CannotJudge as error:
-        return CheckResult.of(parameters, Status.ERROR, error.said.because("Can't be judged"))
+        said = error.said.because("Can't be judged")
+        return CheckResult.of(parameters.name, parameters.judge, Status.ERROR, said)
 
 
 def _policies(parameters: CheckParameters, plan: Plan) -> set[str]:

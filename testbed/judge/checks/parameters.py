@@ -146,15 +146,8 @@ class CheckParameters(BaseModel):
     ) -> CheckResult:
         """The result that a run gives, for the reason ``said``; ``holds`` may be a status. Fractions are rounded."""
         status = holds if isinstance(holds, Status) else Status.PASS if holds else Status.FAIL
-        return CheckResult.of(
-            self,
-            status,
-            said,
-            measured=_rounded(measured),
-            expected=expected,
-            tolerance=tolerance,
-            figures=_rounded(figures),
-        )
+        values = {"measured": _rounded(measured), "expected": expected, "tolerance": tolerance}
+        return CheckResult.of(self.name, self.judge, status, said, figures=_rounded(figures), **values)
 
     def unfit(self, section: Any) -> str | None:
         """The reason why the check has no data in the traffic of the scenario's section; None if it has."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr, SerializerFunctionWrapHandler, model_serializer
 
@@ -17,25 +17,6 @@ SCHEMA: Literal[2] = 2
 """Schema of ``verdict.json``: since 2 its statuses are those of :class:`Status`."""
 SEE = "the source's figures, docs/verdicts.md"
 """The note on expected failures at the end of a last line."""
-
-
-class Check(Protocol):
-    """The check of a result."""
-
-    @property
-    def name(self) -> str:
-        """The check's name in the plan or the table."""
-
-    @property
-    def judge(self) -> str:
-        """The name of the check's function."""
-
-
-class Named(NamedTuple):
-    """A check that has no parameters of its own."""
-
-    name: str
-    judge: str
 
 
 class CheckResult(BaseModel):
@@ -79,28 +60,9 @@ class CheckResult(BaseModel):
         return {key: value for key, value in found.items() if value is not None or key not in ("outcome", "xfail")}
 
     @classmethod
-    def of(
-        cls,
-        check: Check,
-        status: Status,
-        said: Message,
-        *,
-        measured: float | str | None = None,
-        expected: float | str | None = None,
-        tolerance: float | None = None,
-        figures: dict[str, Any] | None = None,
-    ) -> CheckResult:
-        """The outcome of ``check``; ``said`` is its reason."""
-        return cls(
-            name=check.name,
-            judge=check.judge,
-            status=status,
-            measured=measured,
-            expected=expected,
-            tolerance=tolerance,
-            reason=str(said),
-            figures=figures or {},
-        ).saying(said)
+    def of(cls, name: str, judge: str, status: Status, said: Message, **values: Any) -> CheckResult:
+        """The outcome of the check ``name``, of the function ``judge``, for the reason ``said``."""
+        return cls(name=name, judge=judge, status=status, reason=str(said), **values).saying(said)
 
     def saying(self, said: Message, **update: Any) -> CheckResult:
         """The same result with another reason, and other values of what else is given."""
@@ -182,29 +144,22 @@ class Trust(BaseModel):
     reasons: list[str] = []
     codes: list[str] = []
     """Codes of the reasons, one each; empty in files without codes."""
-    _said: tuple[Message, ...] = PrivateAttr()
-
-    def model_post_init(self, context: Any, /) -> None:
-        """The reasons; of results that were read they have only codes and texts."""
-        codes = self.codes or [""] * len(self.reasons)
-        self._said = tuple(Message(code, text) for code, text in zip(codes, self.reasons, strict=False))
 
     @classmethod
     def of(cls, said: Iterable[Message], *, trusted: bool = True) -> Trust:
         """``said`` are the reasons not to trust it: without any it is as ``trusted`` says."""
         reasons = tuple(said)
-        trust = cls(
+        return cls(
             trusted=trusted and not reasons,
             reasons=[str(reason) for reason in reasons],
             codes=[reason.code for reason in reasons],
         )
-        trust._said = reasons
-        return trust
 
     @property
     def said(self) -> tuple[Message, ...]:
-        """The reasons, with their codes and the values in them."""
-        return self._said
+        """The reasons with their codes."""
+        codes = self.codes or [""] * len(self.reasons)
+        return tuple(Message(code, text) for code, text in zip(codes, self.reasons, strict=False))
 
     def also(self, reasons: Sequence[Message]) -> Trust:
         """The same with these reasons as well, in place of those that it has with their codes."""

@@ -154,7 +154,8 @@ def _result(
     numbers = sum(_is_number(result.get("measured")) for result in results)
     first = next(iter(results), {})
     return CheckResult.of(
-        check,
+        check.name,
+        check.judge,
         status,
         said,
         measured=measured,

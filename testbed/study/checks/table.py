@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 
 from testbed.judge import intervals
 from testbed.judge.checks.parameters import CheckName
-from testbed.judge.checks.result import CheckResult, Named, Trust, Verdict, rounded
+from testbed.judge.checks.result import CheckResult, Trust, Verdict, rounded
 from testbed.judge.expected_failures import ExpectedFailure
 from testbed.judge.figures import unit_of, with_unit
 from testbed.judge.intervals import Interval
@@ -320,7 +320,7 @@ def judge_one(
             f"Skipped for a network-only model (--engine {engine}: one core, CPU free): the known values contain the "
             "CPU time of the machine that they are from.",
         )
-        return CheckResult.of(check, Status.SKIPPED, said)
+        return CheckResult.of(check.name, check.judge, Status.SKIPPED, said)
     mine = cells_of(check, cells)
     if isinstance(check, EachRunCheck):
         return judge_each_run(check, mine, expected)
@@ -396,9 +396,8 @@ def _judge_places(check: RowCheck | RowRatioCheck, rows: Sequence[RowSummary], f
         each = [found.text for found in there.values()]
         measured = rounded(next(iter(there.values())).value) if len(there) == 1 else ", ".join(each) or None
         expected = f"{check.min:g} to {check.max:g}" if check.max is not None else f"at least {check.min:g}"
-    return CheckResult.of(
-        check, status, said[0].followed_by(*said[1:]), measured=measured, expected=expected, figures=figures
-    ).failing_at(decided)
+    whole, values = said[0].followed_by(*said[1:]), {"measured": measured, "expected": expected}
+    return CheckResult.of(check.name, check.judge, status, whole, figures=figures, **values).failing_at(decided)
 
 
 def _told(found: Status, places: str, which: str) -> Message:
@@ -470,11 +469,12 @@ def _judge_slope(check: SlopeCheck, rows: Sequence[RowSummary], figure: str) -> 
             "slope.too-few-cells",
             f"Not decided: a line takes {LEAST_POINTS} cells with values, of different {check.x}.",
         )
-        return CheckResult.of(check, Status.INSUFFICIENT_DATA, said, expected=wanted)
+        return CheckResult.of(check.name, check.judge, Status.INSUFFICIENT_DATA, said, expected=wanted)
     line, points = fitted
     inside = check.min <= line.slope <= check.max and line.r2 >= check.least_r2
     return CheckResult.of(
-        check,
+        check.name,
+        check.judge,
         Status.PASS if inside else Status.FAIL,
         Message(
             "slope.fitted",
@@ -514,7 +514,8 @@ def _judge_rises(check: RisesCheck, rows: Sequence[RowSummary], figure: str) -> 
     elif len(reported) < LEAST_POINTS:
         said = said.followed_by(Message("rises.too-few-rows", f"A rise takes {LEAST_POINTS} rows."))
     return CheckResult.of(
-        check,
+        check.name,
+        check.judge,
         status,
         said,
         measured=", ".join(f"{value:.4g}" for _, value in reported) or None,
@@ -540,4 +541,4 @@ def judge_runs(
     if more > 0:
         said = said.followed_by(Message("runs.and-more", f"And {more} more."))
     status: Status = worst(cell.standing for cell in requested) if requested else Status.UNSUPPORTED
-    return CheckResult.of(Named(name, judge), status, said, measured=held, expected=len(requested))
+    return CheckResult.of(name, judge, status, said, measured=held, expected=len(requested))

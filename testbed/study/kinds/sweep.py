@@ -22,7 +22,7 @@ from testbed.engines import Engine, Options, Programs, provenance
 from testbed.engines.sim.run import simulate
 from testbed.errors import BadInput, RunFailed, TestbedError
 from testbed.judge.checks.evidence import CannotJudge
-from testbed.judge.checks.result import CheckResult, Named, Verdict, rounded
+from testbed.judge.checks.result import CheckResult, Verdict, rounded
 from testbed.judge.ncp_figures import measure, rules
 from testbed.judge.status import Status, current_run
 from testbed.judge.verify import read_verdict
@@ -207,16 +207,16 @@ def of_the_law(rows: Sequence[Row], requested: LawLine) -> list[Row]:
 def judge_law(rows: Sequence[Row], requested: LawLine) -> CheckResult:
     """Whether the slope that is fitted to a sweep's runs is the law's."""
     found, runs = fit_of(rows, requested), len(of_the_law(rows, requested))
-    check = Named(requested.check, "law_slope")
     if found is None:
         said = Message(
             "slope.too-few-settled", "Not decided: too few runs settled within their transfer to fit a line."
         )
-        return CheckResult.of(check, Status.INSUFFICIENT_DATA, said)
+        return CheckResult.of(requested.check, "law_slope", Status.INSUFFICIENT_DATA, said)
     line, law = found.measured, found.expected.slope
     off = line.slope / law - 1
     return CheckResult.of(
-        check,
+        requested.check,
+        "law_slope",
         Status.PASS if abs(off) <= requested.tolerance else Status.FAIL,
         Message(
             "slope.of-the-law",
