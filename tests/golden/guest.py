@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from testbed.documents import read_json
+from testbed.judge.status import Status
 from testbed.machine import guest_kernel as kernel
 from testbed.runtime.progress import QuietProgress
 from testbed.scenario.load import load
@@ -39,9 +40,9 @@ def figures(folder: Path) -> Figures:
 
 def _figures(folder: Path) -> Iterator[tuple[str, float | str]]:
     verdict = read_json(folder / "verdict.json")
-    yield "verdict", verdict["verdict"]
+    yield "verdict", str(Status(verdict["verdict"]))  # an older result has other words
     for check in verdict["checks"]:
-        yield f"{check['name']}: status", check["status"]
+        yield f"{check['name']}: status", str(Status(check["status"]))
         told = {"measured": check["measured"], **check["figures"]}
         # Which connection is the worst of two that are alike is chance.
         yield from _numbers(f"{check['name']}: ", {k: v for k, v in told.items() if not k.startswith("worst_")})
