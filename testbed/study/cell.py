@@ -99,8 +99,8 @@ class Cell(ABC):
 
     @property
     def folder(self) -> Path:
-        """The folder of its runs, in the study's result folder."""
-        return self.place / folder_of(*self.at.values())
+        """The folder of its runs, in the study's result folder; without points they are the study's only ones."""
+        return self.place / folder_of(*self.at.values()) if self.at else self.place
 
     @abstractmethod
     def run(self, study: Path, progress: Progress) -> RunRecord:

@@ -21,7 +21,7 @@ from testbed.judge.expected_failures import ExpectedFailure
 from testbed.judge.status import Status
 from testbed.judge.verify import read_verdict
 from testbed.machine import Need
-from testbed.message import Message
+from testbed.message import Messages
 from testbed.plan.engines import DEFAULT, SWEEP
 from testbed.planning.traffic import runtime_of
 from testbed.runtime.interrupts import Interrupted
@@ -30,26 +30,10 @@ from testbed.scenario import load as scenarios
 from testbed.scenario.files import read
 from testbed.scenario.load import LoadedScenario
 from testbed.study.cell import Cell, ScenarioCell, ready, said_by
-from testbed.study.checks.claims import (
-    SCHEMA,
-    FalseAlarms,
-    Judged,
-    Made,
-    expected_of,
-    judge,
-    judged_in,
-    read_claims,
-    summary_of,
-    verdict_of,
-    write_csv,
-)
-from testbed.study.kinds import claims_file
-from testbed.study.kinds import sweep as sweep_run
-from testbed.study.kinds import sweep_file as sweeps
-from testbed.study.kinds import table as table_run
-from testbed.study.kinds import table_file as tables
+from testbed.study.checks import claims as checks
+from testbed.study.checks.claims import FalseAlarms, Judged, Made, read_claims, verdict_of
+from testbed.study.kinds import claims_file, sweep, sweep_file, table, table_file
 from testbed.study.kinds.claims_file import Claims, RunSpec, Source
-from testbed.study.kinds.table_file import repeated
 from testbed.study.ledger import LEDGER, Ledger, is_plain_name
 from testbed.study.record import CellResult
 from testbed.study.report import page
@@ -156,16 +140,6 @@ def list_runs(claims: Claims, request: Request) -> None:
     print(f"{len(claims.claims)} claims, {len(claims.runs)} runs, about {request.minutes(claims):.0f} min")
 
 
-@dataclass(frozen=True, eq=False)
-class _OneRun(ScenarioCell):
-    """The one run of a scenario, in the folder of the scenario's results."""
-
-    @property
-    def folder(self) -> Path:
-        """The folder of the part."""
-        return self.place
-
-
 @dataclass
 class Parts:
     """The runs of all claims in progress; ``folder`` is the result folder."""
@@ -259,15 +233,15 @@ class Parts:
         engine = engines.named(self.request.engine)
         options, quick = spec.options(engine.name, quick=self.request.quick), spec.shorter(quick=self.request.quick)
         if spec.kind == "sweep":
-            return sweep_run.begin(sweeps.load(spec.run, options.set, quick=quick), self._programs(SWEEP), home)
+            return sweep.begin(sweep_file.load(spec.run, options.set, quick=quick), self._programs(SWEEP), home)
         if spec.kind == "scenario" and (options.repeat or 1) == 1:
             return self._begin_run(scenarios.load(spec.run, options.set, quick=quick), quick, home)
         if spec.kind == "table":
-            loaded, repeat = tables.load(spec.run, options.set, quick=quick), options.repeat
+            loaded = table_file.load(spec.run, options.set, quick=quick)
         else:
-            loaded, repeat = repeated(spec.run, options.set, quick=quick, repeat=options.repeat or 1, seed=None), None
-        request = table_run.TableRequest(
-            repeat,
+            loaded = table_file.repeated(spec.run, options.set, quick=quick, repeat=options.repeat or 1, seed=None)
+        request = table.TableRequest(
+            options.repeat,
             ",".join(options.rows),
             ",".join(options.columns),
             link=self.request.link,
@@ -275,14 +249,14 @@ class Parts:
             quick=quick,
             resume="latest" if (home / loaded.table.name / "latest").exists() else "",
         )
-        programs = self._programs(engine.name, request.runtime, table_run.further_needs(loaded, engine))
-        return table_run.begin(loaded, request, programs, home)
+        programs = self._programs(engine.name, request.runtime, table.further_needs(loaded, engine))
+        return table.begin(loaded, request, programs, home)
 
     def _begin_run(self, loaded: LoadedScenario, quick: bool, home: Path) -> Begun:
         engine = engines.named(self.request.engine)
         choices = engine.choices(Options(link=self.request.link, quick=quick))
         programs = self._programs(engine.name, runtime_of(loaded.scenario, choices.runtime))
-        cell, name = _OneRun({}, loaded, choices, programs), loaded.scenario.name
+        cell, name = ScenarioCell({}, loaded, choices, programs), loaded.scenario.name
         engine.refuse(cell.plan)
 
         def finish(results: Mapping[str, CellResult]) -> Verdict:
@@ -331,10 +305,10 @@ def write(
     for name, claim in claims.claims.items():
         if complete or claim.run in made:
             one = made.get(claim.run) or Made(claim.run, "", Status.ERROR, "It was never made.")
-            found.append(judge(name, claim, one, folder, expected_of(name, claim, one, request.engine)))
+            found.append(checks.judge(name, claim, one, folder, checks.expected_of(name, claim, one, request.engine)))
     false_alarms = FalseAlarms.of(found)
     document: Document = {
-        "schema": SCHEMA,
+        "schema": checks.SCHEMA,
         "name": NAME,
         "run": folder.name,
         "engine": request.engine,
@@ -342,7 +316,7 @@ def write(
         "only": list(request.only),
         "complete": complete,
         "verdict": verdict_of(found, quick=request.quick),
-        "summary": summary_of(found),
+        "summary": checks.summary_of(found),
         "false_alarms": {**asdict(false_alarms), "text": false_alarms.text},
         "minutes": round(sum(one.seconds for one in made.values()) / 60, 1),
         "sources": {name: source.model_dump() for name, source in claims.sources.items()},
@@ -359,7 +333,7 @@ def write(
         "claims": [claim.as_json() for claim in found],
     }
     write_json(folder / "claims.json", document)
-    write_csv(found, folder / "claims.csv")
+    checks.write_csv(found, folder / "claims.csv")
     return found
 
 
@@ -374,18 +348,18 @@ def write_again(request: VerifyRequest) -> Verification:
     folder, document, known = request.folder, read_claims(request.folder), claims_file.load().claims
     claims: list[Judged] = []
     entries: list[Mapping[str, Any]] = []
-    found = Verification(f"claims {folder.resolve().name}", "", parts=[])
+    unchecked = Messages()
     for before in document["claims"]:
         name, judged, entry = before["id"], Judged(**before), before
         claim = known.get(name)
         if claim is None:
-            found.unchecked.append(Message("claims.unknown", f"{name}: this checkout has no such claim"))
+            unchecked.add_message("claims.unknown", f"{name}: this checkout has no such claim")
         else:
             made = Made(**document["runs"][claim.run])
             # Another checkout's list of expected failures is not this one's.
             recorded = ExpectedFailure(**judged.xfail) if judged.xfail else None
-            expected = expected_of(name, claim, made, document["engine"]) if request.same_code else recorded
-            judged = judge(name, claim, made, folder, expected)
+            expected = checks.expected_of(name, claim, made, document["engine"]) if request.same_code else recorded
+            judged = checks.judge(name, claim, made, folder, expected)
             again = judged.as_json()
             if request.same_code:
                 entry = {**again, "beside": before["beside"]}
@@ -394,20 +368,18 @@ def write_again(request: VerifyRequest) -> Verification:
         claims.append(judged)
         entries.append(entry)
     if document.get("beside"):
-        found.unchecked.append(
-            Message(
-                "claims.beside-other-results",
-                "what stands beside the claims is of other results, which are not in the folder",
-            )
+        unchecked.add_message(
+            "claims.beside-other-results",
+            "what stands beside the claims is of other results, which are not in the folder",
         )
     verdict = verdict_of(claims, quick=bool(document["quick"]))
-    summary = summary_of(claims) if request.same_code else document["summary"]
+    summary = checks.summary_of(claims) if request.same_code else document["summary"]
     write_json(request.into / "claims.json", {**document, "verdict": verdict, "summary": summary, "claims": entries})
     if request.same_code:
-        write_csv(judged_in(document), request.into / "claims.csv")
+        checks.write_csv(checks.judged_in(document), request.into / "claims.csv")
     runs = document["runs"].items()
     parts = [(name, confine.inside(folder, run["folder"])) for name, run in runs if run["folder"]]
-    return replace(found, verdict=verdict, parts=parts)
+    return Verification(f"claims {folder.resolve().name}", verdict, unchecked=unchecked, parts=parts)
 
 
 REFERENCES = paths.CHECKOUT / "data" / "reference"
@@ -450,7 +422,7 @@ def keep_reference(result: Path, place: Path) -> list[Path]:
     runs = [result]
     if of_all:
         runs = [confine.inside(result, run["folder"]) for run in document["runs"].values() if run["folder"]]
-        runs += [first for run in runs if (run / "table.json").is_file() and (first := tables.first_run(run))]
+        runs += [first for run in runs if (run / "table.json").is_file() and (first := table_file.first_run(run))]
     files = [result / name for name in OF_ALL if of_all] + [run / name for run in runs for name in OF_A_RUN]
     copies = []
     for path in filter(Path.is_file, files):

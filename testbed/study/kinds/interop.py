@@ -15,7 +15,6 @@ from testbed import engines, paths
 from testbed.documents import entry_of, read_json, write_json
 from testbed.engines import Options, Programs, provenance
 from testbed.engines.mininet.lifecycle import EmulatedRun
-from testbed.errors import TestbedError
 from testbed.judge.checks.result import Trust
 from testbed.judge.status import Status, verdict_of
 from testbed.lab.table import markdown_table
@@ -24,7 +23,7 @@ from testbed.message import Message
 from testbed.plan.engines import DEFAULT
 from testbed.planning.resolve import Choices
 from testbed.runtime.progress import Progress, Step
-from testbed.study.cell import CELLS, Cell, ScenarioCell, ready, when_free
+from testbed.study.cell import CELLS, Cell, ScenarioCell, ready, said_by, when_free
 from testbed.study.record import RunRecord
 from testbed.study.report import page
 from testbed.study.run import StudySpec, run_study
@@ -156,8 +155,7 @@ class Matrix:
         try:
             run_study(self.spec, self.folder, self.progress, describe=lambda one: one.record.reason)
         except Exception as error:
-            broken = error.message if isinstance(error, TestbedError) else f"{type(error).__name__}: {error}"
-            self._write(getattr(error, "reasons", ()), broken)
+            self._write(getattr(error, "reasons", ()), said_by(error)["reason"])
             raise
         return self._write((), "")
 
