@@ -20,7 +20,7 @@ from typing import Any
 import typer
 
 from testbed import paths
-from testbed.cli import terminal, wrong_usage
+from testbed.cli import wrong_usage
 from testbed.cli.terminal import printable
 from testbed.errors import CODE_FILE, BadInput, TestbedError, of_the_machine
 from testbed.exit_codes import Exit
@@ -81,7 +81,6 @@ VERBS = {
 
 def main() -> None:
     """Run the command line; ends the process with the exit code of docs/contracts.md."""
-    terminal.prepare()
     try:
         with interruptible():
             arguments = with_place(with_verb([renamed(argument) for argument in sys.argv[1:]]))

@@ -1,57 +1,17 @@
-"""Capabilities of a terminal: its width, colours, and whether its locale has more than ASCII."""
+"""Capabilities of a terminal: its width and colours."""
 
 from __future__ import annotations
 
-import codecs
-import os
 import re
 import shutil
 import sys
 import textwrap
-import unicodedata
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-ASCII = {
-    **dict.fromkeys("─━╌╴╶–—−", "-"),
-    **dict.fromkeys("│┃", "|"),
-    **dict.fromkeys("┌┐└┘├┤┬┴┼╭╮╰╯", "+"),
-    **dict.fromkeys("▏▎▍▌▋▊▉", "#"),
-    **dict(zip("▁▂▃▄▅▆▇█", "._-=+*%#", strict=True)),
-    **dict(zip("“”‘’·░→←×…●▸✓", "\"\"''-.><x.*>v", strict=True)),
-} | {"∞": "oo", "τ": "tau", "Σ": "sum", "≥": ">=", "≤": "<=", "±": "+/-"}
-"""Replacements of characters, where there is ASCII only; others lose their accents or become a question mark."""
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-AS_ASCII = "ncp-testbed"
-"""The name of that way to encode what is not ASCII."""
-
-
-def speaks_unicode(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether the locale's characters are those of Unicode."""
-    locale = next((value for key in ("LC_ALL", "LC_CTYPE", "LANG") if (value := environment.get(key))), "C")
-    return "utf-8" in locale.lower() or "utf8" in locale.lower()
-
-
-def _replace(error: UnicodeError) -> tuple[str, int]:
-    assert isinstance(error, UnicodeEncodeError)
-    wrong = error.object[error.start : error.end]
-    reported = (
-        ASCII.get(char) or unicodedata.normalize("NFKD", char).encode("ascii", "ignore").decode() for char in wrong
-    )
-    return "".join(text or "?" for text in reported), error.end
-
-
-codecs.register_error(AS_ASCII, _replace)
-
-
-def prepare() -> None:
-    """Have all that is printed to a terminal be what its locale shows. What goes to a file stays UTF-8."""
-    for stream in (sys.stdout, sys.stderr):
-        if stream.isatty() and not speaks_unicode() and hasattr(stream, "reconfigure"):
-            stream.reconfigure(encoding="ascii", errors=AS_ASCII)
 
 
 def printable(text: object) -> str:

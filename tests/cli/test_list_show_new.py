@@ -13,7 +13,7 @@ from testbed.cli.app import command_line
 from testbed.cli.list_scenarios import ago
 from testbed.cli.scenario_seconds import of_sweep, of_table
 from testbed.cli.scenario_seconds import seconds as seconds_by_plans
-from testbed.cli.terminal import AS_ASCII, fitted, speaks_unicode
+from testbed.cli.terminal import fitted
 from testbed.errors import BadInput
 from testbed.judge.checks.result import Verdict
 from testbed.plan.drawing import drawing
@@ -134,25 +134,6 @@ def test_every_link_of_a_shipped_scenario_is_drawn_once_within_80_columns(path: 
     assert sorted(names) == sorted(link["name"] for link in plan["links"])
     assert {host["name"] for host in plan["hosts"]} <= set(words)
     assert max(map(len, lines)) <= 78
-    assert all(len(line.encode("ascii", AS_ASCII)) == len(line) for line in lines)
-
-
-@pytest.mark.parametrize(
-    ("environment", "answer"),
-    [
-        ({}, False),
-        ({"LANG": "C.UTF-8"}, True),
-        ({"LANG": "de_DE.utf8"}, True),
-        ({"LANG": "en_GB.UTF-8", "LC_ALL": "C"}, False),
-        ({"LANG": "C", "LC_CTYPE": "C.UTF-8"}, True),
-    ],
-)
-def test_the_locale_says_whether_there_is_unicode(environment: dict[str, str], answer: bool) -> None:
-    assert speaks_unicode(environment) is answer
-
-
-def test_a_text_in_ascii_is_still_read() -> None:
-    assert "h1 ─┬─ 8 → 1, ±3 %, é, 漢".encode("ascii", AS_ASCII) == b"h1 -+- 8 > 1, +/-3 %, e, ?"
 
 
 def test_a_new_scenario_passes_as_it_is_and_is_not_overwritten(tmp_path: Path) -> None:
