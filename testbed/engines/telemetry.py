@@ -33,10 +33,8 @@ class Gateway:
         outside = ["socat", f"UNIX-LISTEN:{bridge},fork,mode=600", f"TCP:{target.hostname}:{port}"]
         inside = f"TCP-LISTEN:{GATEWAY_PORT},bind={MANAGEMENT_GATEWAY},reuseaddr,fork"
         self._ends = [
-            Supervised.start(
-                "telemetry gateway", ["socat", inside, f"UNIX-CONNECT:{bridge}"], log, namespace=fabric.path
-            ),
-            Supervised.start("telemetry gateway", outside, log),
+            Supervised("telemetry gateway", ["socat", inside, f"UNIX-CONNECT:{bridge}"], log, namespace=fabric.path),
+            Supervised("telemetry gateway", outside, log),
         ]
         self._ends[1].await_ready(bridge.exists, 5)
 
@@ -47,7 +45,7 @@ class Gateway:
     def stop(self) -> None:
         """End both ends."""
         for end in self._ends:
-            end.end_group()
+            end.end()
 
 
 class GrowingFiles:

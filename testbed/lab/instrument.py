@@ -75,13 +75,13 @@ def tcp_goodput_bps(between: Between, seconds: int) -> float:
     options = ("--time", str(seconds), "--omit", str(WARM_UP_S), "--congestion", "cubic", "--json")
     with tempfile.TemporaryDirectory(prefix="ncp-bench-") as folder:
         log = Path(folder) / "server.log"
-        server = Supervised.start("iperf3's server", iperf3.server(), log, namespace=between.b.namespace)
+        server = Supervised("iperf3's server", iperf3.server(), log, namespace=between.b.namespace)
         try:
             server.await_listening(between.b.namespace, iperf3.PORT)
             client = iperf3.client(between.b.address, iperf3.PORT, *options)
             found = json.loads(run(in_namespace(between.a.namespace, client), timeout_s=seconds + 20))
         finally:
-            server.end_group()
+            server.end()
     if "error" in found:
         raise RunFailed("iperf3.failed", f"iperf3: {found['error']}")
     return float(found["end"]["sum_received"]["bits_per_second"])

@@ -205,8 +205,7 @@ class _Agent(ProcessAgent):
         plan, log = folder / "plan.json", folder / f"{role}.log"
         self.place = AgentPlace(role, role, SESSION, plan, own, own, credentials=None, log=log)
         command = [str(binary), *self.place.arguments(plan, own, own, None)]
-        started = Supervised.start(f"the {role}", command, log, namespace=end.namespace)
-        Supervised.__init__(self, started.name, started.process, log)
+        Supervised.__init__(self, f"the {role}", command, log, namespace=end.namespace)
 
     def peak_bytes(self) -> int:
         """The largest resident memory so far; 0 when it has ended."""

@@ -149,12 +149,12 @@ def bare(bench: Bench, two: Hosts, links: Sequence[Link]) -> Passed:
     with tempfile.TemporaryDirectory(prefix="ncp-bench-") as folder:
         plan, log = links_only_plan(Path(folder), links), Path(folder) / "bare.log"
         command = [str(bench.binary), "bare", "--plan", str(plan)]
-        echo = Supervised.start("the bare echo", command, log, namespace=two.fabric.path)
+        echo = Supervised("the bare echo", command, log, namespace=two.fabric.path)
         try:
             echo.await_ready(lambda: bool(log.read_text()), READY_S)
             return Passed.of(_loaded(bench, two, plan))
         finally:
-            echo.end_group()
+            echo.end()
 
 
 def _loaded(bench: Bench, two: Hosts, plan: Path) -> dict[str, Any]:

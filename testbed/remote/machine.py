@@ -90,7 +90,7 @@ class Machine:
         command += ["-N", "-o", "ExitOnForwardFailure=yes", "-o", "StreamLocalBindUnlink=yes"]
         for local, remote in forwards.items():
             command += ["-L", f"{local}:{remote}"]
-        self._ssh = Supervised.start(f"SSH to {self.name}", [*command, address], self.log)
+        self._ssh = Supervised(f"SSH to {self.name}", [*command, address], self.log)
         try:
             self._ssh.await_ready(lambda: all(local.exists() for local in forwards), CONNECT_S)
         except RunFailed as error:

@@ -61,7 +61,7 @@ class RemoteProgram:
                 with contextlib.suppress(OSError, RunFailed), self._log.open("ab") as log:
                     log.write(self._machine.read_all(f"programs/{self._name}.err"))
                 return
-            last = self.ended()  # then there is no more than a last look finds
+            last = self.has_ended()  # then there is no more than a last look finds
             if not last:
                 self._over.wait(LOOK_S)
 
@@ -71,7 +71,7 @@ class RemoteProgram:
         except (OSError, RunFailed):
             return b""  # the run ends where its machine is gone
 
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether it runs no longer; False where nobody knows."""
         try:
             return bool(self._ask("GET", "/program")["ended"])
@@ -83,7 +83,7 @@ class RemoteProgram:
     def end(self) -> None:
         """End it, if its machine can be reached; the machine's tear-down ends it otherwise."""
         try:
-            if not self.ended():
+            if not self.has_ended():
                 self._ask("POST", "/program/end")
         except (OSError, RunFailed):
             self._over.set()

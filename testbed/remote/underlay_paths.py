@@ -80,7 +80,7 @@ class UnderlayPath:
             self.origin.ask("POST", "/watch", {**self._request(DURING_INTERVAL_MS), "file": self.file})
         else:
             command = self._command("--interval", f"{DURING_INTERVAL_MS}ms")
-            self._process = Supervised.start(f"underlay to {self.machine.name}", command, self.samples_file)
+            self._process = Supervised(f"underlay to {self.machine.name}", command, self.samples_file)
 
     def failure(self) -> Message | None:
         """The end of the measurement that nobody ended, or None."""

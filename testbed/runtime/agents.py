@@ -254,7 +254,7 @@ class ProcessAgent(Supervised):
         for source, target in bound.items():
             target.mkdir() if source.is_dir() else target.touch()
         arguments = place.arguments(seen / "plan.json", seen / "data", seen, place.credentials)
-        started = Supervised.start(
+        super().__init__(
             f"agent {place.name}",
             [*command(seen / program.name), *arguments],
             place.log,
@@ -263,7 +263,6 @@ class ProcessAgent(Supervised):
             bound=bound,
             limited=limited,
         )
-        super().__init__(started.name, started.process, started.log)
 
     def exit_code(self) -> int | None:
         """None while the process runs."""

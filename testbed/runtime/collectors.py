@@ -48,7 +48,7 @@ class Collectors:
         watch, collect = site.spools / "watch.json", site.binaries["ncp-collect"]
         write_json(watch, watch_list(site.plan, self._network.namespaces(), fabric, self._sockets))
         command = [str(collect), "--watch", str(watch), "--dir", str(site.spools)]
-        self._collect = Supervised.start("telemetry collectors", command, site.logs / "collect.log")
+        self._collect = Supervised("telemetry collectors", command, site.logs / "collect.log")
         parts.callback(_stop_quietly, self._collect)
         if credentials is None:
             return
@@ -56,7 +56,7 @@ class Collectors:
         pushed = [site.spools / name for name in (*OWN_SPOOLS, *spools_of(collect), *flows)]
         command = [str(site.binaries["ncp-push"]), "--plan", str(site.plan_file), "--credentials", str(credentials)]
         command += [part for spool in (*pushed, *self._further) for part in ("--spool", str(spool))]
-        self._push = Supervised.start("telemetry pusher", command, site.logs / "push.log", namespace=fabric)
+        self._push = Supervised("telemetry pusher", command, site.logs / "push.log", namespace=fabric)
         parts.callback(_stop_quietly, self._push)
 
     def failure(self) -> Message | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,12 +12,11 @@ from influxdb.line_protocol import make_lines
 
 from collectors.iperf3 import Iperf3Flow
 from testbed.errors import RunFailed
-from testbed.message import Message
 from testbed.plan.model import CrossTraffic, Plan
 from testbed.runtime import iperf3
 from testbed.runtime.parts import AHEAD_REMOTE_S, Background
+from testbed.runtime.processes import Supervised
 from testbed.series.series import Point
-from topologies.commands import dies_with_us, in_namespace
 
 if TYPE_CHECKING:
     from testbed.runtime.network import Program
@@ -28,37 +26,14 @@ END_S = 15.0
 """The time that iperf3 may take to end after its own: the queue has to drain, and the results to be exchanged."""
 
 
-class _LocalProgram:
-    """A program in the network namespace at a path; it prints to ``file``, or else its lines are read as they come."""
-
-    def __init__(self, command: Sequence[str], namespace: str, log: Path, file: Path | None) -> None:
-        with (file or log).open("ab") as output:
-            self._process: subprocess.Popen[Any] = subprocess.Popen(
-                in_namespace(namespace, dies_with_us(command)),
-                stdin=subprocess.DEVNULL,
-                stdout=output if file else subprocess.PIPE,
-                stderr=subprocess.STDOUT if file else output,
-                text=file is None,
-                start_new_session=file is not None,
-            )
+class _LocalProgram(Supervised):
+    """A program of this machine, whose lines can be read if it is ``piped``, and are in its log otherwise."""
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        assert self._process.stdout is not None
-        with self._process.stdout as printed:
+        assert self.process.stdout is not None
+        with self.process.stdout as printed:
             for line in printed:
                 yield time.time_ns(), line
-
-    def ended(self) -> bool:
-        return self._process.poll() is not None
-
-    def end(self) -> None:
-        if not self.ended():
-            self._process.terminate()
-        try:
-            self._process.wait(5)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
 
     def keep(self, file: Path) -> None:
         """Nothing: it wrote there itself."""
@@ -87,7 +62,6 @@ class Iperf3(Background):
         self._log = folder / "logs" / f"{self.name}.log"
         self._spool = folder / "spools" / f"{self.name}.lp"
         self._points = Iperf3Flow(plan, flow)
-        self._client: Program | None = None
         shown = ("--interval", str(INTERVAL_S), "--format", "k", "--forceflush")
         self._server = self._start("server_host", iperf3.server(server_port(flow), "--bind", flow["server"], *shown))
 
@@ -100,7 +74,8 @@ class Iperf3(Background):
     ) -> Program:
         host = self._flow[role]
         if host in self._namespaces:
-            return _LocalProgram(command, self._namespaces[host], self._log, file)
+            path = self._namespaces[host]
+            return _LocalProgram(self.name, command, file or self._log, namespace=path, piped=file is None)
         assert self._start_elsewhere is not None
         return self._start_elsewhere(host, f"{self.name}-{role}", command, at_unix_ns, self._log)
 
@@ -108,16 +83,15 @@ class Iperf3(Background):
         """Carry out the flow, from the transfer's start to the end of its own time."""
         reader = threading.Thread(target=self._read_server, name=f"{self.name}-goodput", daemon=True)
         reader.start()
-        if (at_unix_ns := self._wait_for_its_time()) is not None:
-            try:
-                # As root: others may choose among few congestion controls.
-                self._client = self._start("client_host", _client_command(self._flow), at_unix_ns, self._json)
-                self._await_client(self._client, at_unix_ns / 1e9 + self._flow["for_s"] + END_S)
-            except RunFailed as error:
-                self._error = error.said
+        result = None
+        try:
+            if (at_unix_ns := self._wait_for_its_time()) is not None:
+                result = self._carry_out(at_unix_ns)
+        except RunFailed as error:
+            self._error = error.said
         self._server.end()
         reader.join()
-        if self._client and not self._error and (whole := self._whole()):
+        if result and (whole := self._points.whole(result, time.time_ns())):
             with self._spool.open("ab", buffering=0) as spool:
                 _append(spool, whole)
 
@@ -141,28 +115,25 @@ class Iperf3(Background):
         ahead_s = 0.0 if self._flow["client_host"] in self._namespaces else AHEAD_REMOTE_S
         return None if self._stopped.wait(max(0.0, at_unix_ns / 1e9 - time.time() - ahead_s)) else at_unix_ns
 
-    def _await_client(self, client: Program, deadline_s: float) -> None:
-        while not client.ended() and time.time() < deadline_s and not self._stopped.wait(0.05):
+    def _carry_out(self, at_unix_ns: int) -> dict[str, Any] | None:
+        """The client's result of the whole flow; None where it was stopped so hard that it left none."""
+        # As root: others may choose among few congestion controls.
+        client = self._start("client_host", _client_command(self._flow), at_unix_ns, self._json)
+        deadline_s = at_unix_ns / 1e9 + self._flow["for_s"] + END_S
+        while not client.has_ended() and time.time() < deadline_s and not self._stopped.wait(0.05):
             continue
-        if not client.ended():
+        if came_to_its_end := client.has_ended():
+            client.keep(self._json)
+        else:
             client.end()
             if not self._stopped.is_set():
                 name, log = self.name, self._json
-                self._error = Message(
-                    "cross-traffic.timeout", f"{name} did not end {END_S:g} s after its time; see {log}"
-                )
-            return
-        client.keep(self._json)
+                raise RunFailed("cross-traffic.timeout", f"{name} did not end {END_S:g} s after its time; see {log}")
         try:
-            iperf3.read_result(self._json, self.name)
+            return iperf3.read_result(self._json, self.name)
         except RunFailed as error:
-            self._error = Message("cross-traffic.failed", f"{error.said} and {self._log}")
-
-    def _whole(self) -> Point | None:
-        """The client's result of the whole flow; None where it was stopped so hard that it left none."""
-        try:
-            return self._points.whole(iperf3.read_result(self._json, self.name), time.time_ns())
-        except RunFailed:
+            if came_to_its_end:
+                raise RunFailed("cross-traffic.failed", f"{error.said} and {self._log}") from error
             return None
 
     def _read_server(self) -> None:

@@ -35,7 +35,7 @@ class Program(Protocol):
         """The lines that it prints, to its end, each with the time (Unix nanoseconds) at which it came."""
         ...
 
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether it runs no longer."""
         ...
 

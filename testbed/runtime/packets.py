@@ -43,7 +43,7 @@ class Capture:
         where = ["-i", interface] if interface else ["-i", "any", "-y", "LINUX_SLL2"]
         command = ["tcpdump", *where, "-n", "--immediate-mode", *(["--packet-buffered"] if at_once else [])]
         command += ["-s", str(frame_bytes), "-B", str(BUFFER_KIB), "-Z", "root", "-w", str(file), expression]
-        self._process = Supervised.start(f"capture {name}", command, log, namespace=namespace)
+        self._process = Supervised(f"capture {name}", command, log, namespace=namespace)
 
     def await_ready(self) -> None:
         """Wait until frames are captured; raises :class:`RunFailed`."""

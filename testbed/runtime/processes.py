@@ -1,7 +1,5 @@
 """Helper processes of a run: started with a log, ended by the process that started them, or with it."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import resource
@@ -10,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from testbed.errors import RunFailed
 from testbed.message import Message
@@ -41,12 +40,8 @@ def with_mounts(command: Sequence[str], bound: Mapping[Path, Path], *, read_only
 class Supervised:
     """A running helper process; stderr and stdout go to its log."""
 
-    def __init__(self, name: str, process: subprocess.Popen[bytes], log: Path) -> None:
-        self.name, self.process, self.log = name, process, log
-
-    @classmethod
-    def start(
-        cls,
+    def __init__(
+        self,
         name: str,
         command: Sequence[str],
         log: Path,
@@ -56,9 +51,11 @@ class Supervised:
         bound: Mapping[Path, Path] | None = None,
         limited: bool = False,
         read_only: bool = False,
-    ) -> Supervised:
+        piped: bool = False,
+    ) -> None:
         """Start ``command``, perhaps in a network namespace (by path) and as the unprivileged user.
 
+        Where ``piped``, its stdout is left to whoever reads it, as text, and only stderr goes to the log.
         ``bound`` are files and folders that it sees at another place (existing target, of the same kind); where
         ``limited``, it has no more than :data:`LIMITS`; where ``read_only``, it can write to bound paths alone.
         """
@@ -67,15 +64,20 @@ class Supervised:
             full = with_mounts(full, bound, read_only=read_only)
         if namespace:
             full = in_namespace(namespace, full)
+        self.name, self.log = name, log
         with log.open("ab") as output:
-            process = subprocess.Popen(
-                full, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            self.process: subprocess.Popen[Any] = subprocess.Popen(
+                full,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE if piped else output,
+                stderr=output,
+                text=piped,
+                start_new_session=True,
             )
         if limited:
             for kind, most in LIMITS:
                 with contextlib.suppress(ProcessLookupError):  # it has ended
-                    resource.prlimit(process.pid, kind, (most, most))
-        return Supervised(name, process, log)
+                    resource.prlimit(self.process.pid, kind, (most, most))
 
     def await_ready(self, ready: Callable[[], bool], timeout_s: float) -> None:
         """Wait until the process is ready; raises :class:`RunFailed` where it ends or takes too long."""
@@ -128,22 +130,14 @@ class Supervised:
             name, said = self.name, last_words(self.log)
             raise RunFailed("process.ended-early", f"{name} ended with {already} in the run{said}")
 
-    def end_whatever_it_does(self, *, timeout_s: float = 2.0) -> None:
-        """SIGTERM to the process and all that it forked, then SIGKILL: a program of somebody else's may take no notice
-        of the first. Safe to repeat."""
+    def end(self, *, timeout_s: float = 2.0) -> None:
+        """End the process and all that it forked (socat forks for each connection), whatever it is doing: SIGTERM, then
+        SIGKILL, as a program of somebody else's may take no notice of the first. Safe to repeat."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, number)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(timeout_s)
-
-    def end_group(self) -> None:
-        """SIGTERM to the process and all that it forked (socat forks for each connection). Safe to repeat."""
-        if self.has_ended():
-            return
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGTERM)
-        self.process.wait()
 
 
 def last_words(log: Path) -> str:

@@ -120,7 +120,7 @@ class Mptcp(Traffic):
         server_json, client_json = (self.site.folder / f"iperf3-{end}.json" for end in ("server", "client"))
         # The addresses are IPv4's; a kernel may have MPTCP without IPv6.
         command = iperf3.server(iperf3.PORT, "--version4", "--interval", "0.1", "--json")
-        listening = Supervised.start("iperf3 server", [*BY_MPTCP, *command], server_json, namespace=server)
+        listening = Supervised("iperf3 server", [*BY_MPTCP, *command], server_json, namespace=server)
         sending = None
         subflows: dict[str, dict[str, Any]] = {}
         try:
@@ -137,7 +137,7 @@ class Mptcp(Traffic):
                 "--json",
                 *(("--congestion", chosen) if chosen else ()),
             )
-            sending = Supervised.start("iperf3 client", [*BY_MPTCP, *command], client_json, namespace=client)
+            sending = Supervised("iperf3 client", [*BY_MPTCP, *command], client_json, namespace=client)
             both = (sending, listening)
             watch_until(
                 lambda: all(process.has_ended() for process in both),
@@ -152,7 +152,7 @@ class Mptcp(Traffic):
         finally:
             for process in (sending, listening):
                 if process is not None:
-                    process.end_group()
+                    process.end()
         iperf3.read_result(client_json)  # what went wrong there says more than the server's
         return iperf3.read_result(server_json), subflows, started_ns
 

@@ -84,7 +84,7 @@ def test_it_is_over_where_its_machine_is_gone(tmp_path: Path) -> None:
     there = There(b"15 a\n")
     program = begun(there, tmp_path)
     there.gone = True
-    assert not program.ended(), "nobody knows"
+    assert not program.has_ended(), "nobody knows"
     program.end()
     assert list(program.lines()) == []
     with raises(RunFailed, "program.does-not-answer", program="p", machine="m1", error=Containing("no route")):

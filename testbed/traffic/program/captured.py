@@ -161,7 +161,7 @@ class RoundTrips:
         self._plan, self._session = plan, session
         links = {link["name"]: link for link in plan["links"]}
         self._pings = [
-            Supervised.start(
+            Supervised(
                 "ping",
                 _command(connection, links[connection["link"]]),
                 logs / f"ping-{session['name']}-{connection['index']}.log",
@@ -173,7 +173,7 @@ class RoundTrips:
     def stop(self) -> None:
         """Safe to repeat."""
         for ping in self._pings:
-            ping.end_group()
+            ping.end()
 
     def points(self, span_ns: tuple[int, int]) -> list[Point]:
         """Samples of the time from start to end, as the sender's."""

@@ -145,7 +145,7 @@ class End:
             bound |= {given: seen / "in", self.out: outside}
             for target in (seen / "in", outside):
                 target.mkdir()
-        self._process = Supervised.start(
+        self._process = Supervised(
             f"program {self.name}",
             _command(plan, root, environment_of(plan, self._task)),
             log,
@@ -193,7 +193,7 @@ class End:
 
     def stop(self) -> None:
         """End it and all that it started, whatever it does about it."""
-        self._process.end_whatever_it_does()
+        self._process.end()
 
 
 def _command(plan: Plan, root: Path, environment: dict[str, str]) -> list[str]:

@@ -62,10 +62,10 @@ class Tcp(Traffic):
                 watched.callback(capture.stop)
             with ExitStack() as ends:
                 server = kind.start_server()
-                ends.callback(server.end_group)
+                ends.callback(server.end)
                 kind.client_started_unix_ns = time.time_ns()
                 client = kind.start_client()
-                ends.callback(client.end_group)
+                ends.callback(client.end)
                 self._watch(client, server, failures, step)
                 kind.end_server(server)
             if captures:

@@ -98,7 +98,7 @@ class Kind(ABC):
             seen.touch()
             bound, command = {program: seen}, [str(seen), *command[1:]]
         namespace = self.namespaces[role]
-        started = Supervised.start(name, command, output, namespace=namespace, unprivileged=unprivileged, bound=bound)
+        started = Supervised(name, command, output, namespace=namespace, unprivileged=unprivileged, bound=bound)
         if listens_at is not None:
             started.await_listening(namespace, listens_at)
         return started
@@ -119,7 +119,7 @@ class Kind(ABC):
         """End the server after the client, if it does not by itself in time."""
         with suppress(subprocess.TimeoutExpired):
             server.process.wait(self.server_end_s)
-        server.end_group()
+        server.end()
 
     @abstractmethod
     def measured(self) -> Measured:
