@@ -82,7 +82,7 @@ def fit() -> list[tuple[Packed, float]]:
 def executor_of(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[dask.DaskExecutor, FakeClient]]:
     """Makes an executor with a job; ``answers`` are those of its worker."""
     monkeypatch.setattr(dask, "LOOK_S", 0.0)
-    monkeypatch.setattr(dask.DaskExecutor, "_fingerprint", lambda _: {})
+    monkeypatch.setattr(dask, "_own_fingerprint", lambda _: {})
 
     def with_answers(**answers: Callable[[], Any]) -> tuple[dask.DaskExecutor, FakeClient]:
         executor = dask.DaskExecutor(lambda: dask.Site("tls://nowhere:1", Security(), 1, 0, patience_s=0.0))

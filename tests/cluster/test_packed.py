@@ -1,6 +1,7 @@
 """What goes over the network: paths by name, folders whole, damage noticed."""
 
 import io
+import pickle
 import tarfile
 from dataclasses import replace
 from pathlib import Path
@@ -8,17 +9,21 @@ from pathlib import Path
 import pytest
 
 from testbed import paths
-from testbed.study.hosts.transfer import Damaged, Packed, dumps, loads, pack, unpack
+from testbed.study.hosts.transfer import Damaged, Packed, dumps, pack, unpack
 
 
 def test_paths_are_those_of_the_other_side(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "CHECKOUT", Path("/a"))
-    sent = dumps(
-        [Path("/a/results/t/1"), Path("/a/.build/bin/ncp-sim"), Path("/etc/hosts"), "/a/results"], Path("/a/results")
-    )
+    monkeypatch.setenv("NCP_TESTBED_RESULTS", "/a/results")
+    sent = dumps([Path("/a/results/t/1"), Path("/a/.build/bin/ncp-sim"), Path("/etc/hosts"), "/a/results"])
     monkeypatch.setattr(paths, "CHECKOUT", Path("/opt/y"))
-    found = loads(sent, Path("/tmp/x"))
-    assert found == [Path("/tmp/x/t/1"), Path("/opt/y/.build/bin/ncp-sim"), Path("/etc/hosts"), "/a/results"]
+    monkeypatch.setenv("NCP_TESTBED_RESULTS", "/tmp/x")
+    assert pickle.loads(sent) == [
+        Path("/tmp/x/t/1"),
+        Path("/opt/y/.build/bin/ncp-sim"),
+        Path("/etc/hosts"),
+        "/a/results",
+    ]
 
 
 def test_one_bit_is_noticed() -> None:

@@ -7,14 +7,15 @@ import asyncio
 import concurrent.futures
 import json
 import logging
+import pickle
 import tempfile
 import time
-import traceback
 import uuid
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -30,7 +31,7 @@ from testbed.study.cell import Done, Job, Target
 from testbed.study.executors import Executor
 from testbed.study.hosts import cluster, worker
 from testbed.study.hosts.fitness import add_measurement, fingerprint, mismatches
-from testbed.study.hosts.transfer import Damaged, dumps, loads, unpack
+from testbed.study.hosts.transfer import Damaged, dumps, unpack
 from testbed.study.hosts.worker import Answer, Failed
 from testbed.study.pool import InJob
 from testbed.study.record import RunRecord
@@ -144,10 +145,8 @@ class Host:
     address: str
     cores: int
     real_packets: bool
-    state: str = "new"
-    """``new``, ``testing``, ``fit`` or ``unfit``."""
-    why: str = ""
-    """The reason why it is unfit."""
+    unfit: list[str] | None = None
+    """The reasons why it is left out, none of a fit one; None while it is tested."""
 
 
 @dataclass
@@ -166,7 +165,6 @@ class DaskExecutor(Executor):
 
     def __init__(self, find: Callable[[], Site]) -> None:
         self.find, self.site = find, find()
-        self._fingerprints: dict[frozenset[Target], Mapping[str, Any]] = {}
         self._begin()
 
     def _begin(self) -> None:
@@ -192,10 +190,7 @@ class DaskExecutor(Executor):
         if job.cell.target not in self.targets:
             self.targets.add(job.cell.target)
             self.hosts.clear()  # to be tested again, with the new target
-        if first:
-            self.queue.requeue([job])
-        else:
-            self.queue.jobs.append(job)
+        self.queue.jobs.insert(0 if first else len(self.queue.jobs), job)
 
     def left(self) -> int:
         """The number of jobs in the queue and on workers."""
@@ -208,7 +203,7 @@ class DaskExecutor(Executor):
 
     def where(self) -> str:
         """Fit hosts, and their rate."""
-        fit = sorted(host.name for host in self.hosts.values() if host.state == "fit")
+        fit = sorted(host.name for host in self._fit())
         rate = self.runs_by_host.total() / (time.monotonic() - self.begun_s)
         hosts = ", ".join(fit) if len(fit) <= 4 else f"{', '.join(fit[:3])}, …"
         return f"{len(fit)} hosts ({hosts}), {rate:.1f} runs/s"
@@ -227,7 +222,7 @@ class DaskExecutor(Executor):
             time.sleep(POLL_S)
         for future in ready:
             if task := self.tasks.get(future):  # else its jobs went to another host
-                yield from self._arrived(task, self._fetch(future, task))
+                yield from self._arrived(future, task)
 
     def close(self) -> None:
         """End runs in progress on workers."""
@@ -270,16 +265,12 @@ class DaskExecutor(Executor):
         workers = self._workers(self.client)
         for host in [host for address, host in self.hosts.items() if address not in workers]:
             self._lose(host)
-        for address, facts in workers.items():
-            name, resources = str(facts["name"]), facts["resources"]
-            cores, real_packets = int(resources.get(cluster.CORE, 1)), cluster.REAL_PACKETS in resources
-            host = self.hosts.setdefault(address, Host(name, address, cores, real_packets))
-            if host.state == "new" and self.lost_tests[name] >= ALLOWED_FAILURES:
-                self._judged(host, [f"its small run was lost {ALLOWED_FAILURES} times"])
-        if any(host.state != "unfit" for host in self.hosts.values()):
+        for address in [address for address in workers if address not in self.hosts]:
+            self._test(address, **workers[address])
+        if any(not host.unfit for host in self.hosts.values()):
             self.waiting_for = ""
         elif self.hosts:
-            reasons = "\n".join(sorted(f"{host.name}: {host.why}" for host in self.hosts.values()))
+            reasons = "\n".join(sorted(f"{host.name}: {'; '.join(host.unfit or ())}" for host in self.hosts.values()))
             raise CannotRun(
                 "cluster.no-fit-host",
                 f"no host of the cluster is fit for this study\n{reasons}",
@@ -309,7 +300,7 @@ class DaskExecutor(Executor):
         """Queue a host's jobs again; jobs that it had not begun don't count as failed."""
         self.hosts.pop(host.address, None)
         self.progress.say(f"  {host.name} is lost; other workers get its runs")
-        self.lost_tests[host.name] += host.state == "testing"
+        self.lost_tests[host.name] += host.unfit is None
         mine = [future for future, task in self.tasks.items() if task.host is host]
         for position, future in enumerate(mine):
             jobs = self.tasks.pop(future).jobs
@@ -319,18 +310,27 @@ class DaskExecutor(Executor):
                 self.repeated["were lost with their worker"] += 1
                 self.queue.failed(job, host.name, "its worker was lost")
 
+    def _test(self, address: str, name: str, resources: Mapping[str, float], **_: Any) -> None:
+        """Test a host that has come, unless its tests were lost again and again."""
+        host = Host(str(name), address, int(resources.get(cluster.CORE, 1)), cluster.REAL_PACKETS in resources)
+        self.hosts[address] = host
+        if self.lost_tests[host.name] >= ALLOWED_FAILURES:
+            self._judged(host, [f"its small run was lost {ALLOWED_FAILURES} times"])
+            return
+        middle = min(self._middles(), default=None) if host.real_packets else None  # one for all cells
+        self._submit(Task(host, ()), worker.examine, sorted(self.targets), middle, alone=middle is not None)
+
+    def _fit(self) -> list[Host]:
+        return [host for host in self.hosts.values() if host.unfit == []]
+
     def _submit_next(self) -> None:
-        """Test new hosts, and give jobs to fit ones."""
-        cores = {host.name: host.cores for host in self.hosts.values() if host.state == "fit"}
+        """Give jobs to fit hosts."""
+        cores = {host.name: host.cores for host in self._fit()}
         ahead = Counter(task.host for task in self.tasks.values())
-        for host in self.hosts.values():
-            if host.state == "new":
-                host.state = "testing"
-                middle = min(self._middles(), default=None) if host.real_packets else None  # one for all cells
-                self._submit(Task(host, ()), worker.examine, sorted(self.targets), middle, alone=middle is not None)
-            while host.state == "fit" and (chunk := self.queue.chunk(host.name, cores, ahead[host])):
-                packed = [dumps(job, paths.results()) for job in chunk]
-                self._submit(Task(host, chunk), worker.runs, packed, alone=_needs_host(chunk[0]))
+        for host in self._fit():
+            while chunk := self.queue.chunk(host.name, cores, ahead[host]):
+                jobs = [dumps(job) for job in chunk]
+                self._submit(Task(host, chunk), worker.runs, jobs, alone=_needs_host(chunk[0]))
                 ahead[host] += 1
 
     def _middles(self) -> list[Middle]:
@@ -343,78 +343,60 @@ class DaskExecutor(Executor):
             do,
             *given,
             self.submitter,
-            key=f"{do.__name__}-{self.submitter}-{uuid.uuid4().hex}",
             workers=[task.host.address],
-            allow_other_workers=False,
             resources={cluster.REAL_PACKETS: 1, cluster.CORE: task.host.cores} if alone else {cluster.CORE: 1},
             pure=False,
         )
         self.tasks[future] = task
 
-    def _fetch(self, future: Future, task: Task) -> Sequence[tuple[Answer, float]]:
-        """Returns the answers of a task, none if it is lost and its jobs are queued again. An answer that can't be
-        read, though the scheduler is there, is a failure of its host."""
-        answers: Sequence[tuple[Answer, float]]
+    def _arrived(self, future: Future, task: Task) -> Iterator[Done]:
+        """Jobs that are done of a task that has ended; none of a lost one, whose jobs are queued again. An answer that
+        can't be read, though the scheduler is there, is a failure of its host."""
         try:
             answers = future.result(timeout=FETCH_S)
         except (KilledWorker, TimeoutError):
             self._lose(task.host)
-            return ()
+            return
         except _CANCELLED:
-            return ()  # with the connection
+            return  # with the connection
         except Exception as error:
             try:
                 self._workers(future.client)
             except _AWAY:
-                return ()
-            answers = [(Failed(error, traceback.format_exc(), of_the_host=True), 0.0)] * max(1, len(task.jobs))
+                return
+            answers = [(Failed(error, "", of_the_host=True), 0.0)] * max(1, len(task.jobs))
         del self.tasks[future]
-        return answers
-
-    def _arrived(self, task: Task, answers: Sequence[tuple[Answer, float]]) -> Iterator[Done]:
-        if answers and not task.jobs:
-            self._judge(task.host, answers[0][0])
+        if not task.jobs:
+            self._judged(task.host, self._reasons_against(task.host, answers[0][0]))
         for job, (answer, seconds) in zip(task.jobs, answers, strict=False):
             if (record := self._record(task.host, job, answer)) is not None:
                 self.queue.took(seconds)
                 self.runs_by_host[task.host.name] += 1
                 yield Done(job, record, seconds)
 
-    def _judge(self, host: Host, answer: Answer) -> None:
+    def _reasons_against(self, host: Host, answer: Answer) -> list[str]:
         """Compare a host's environment and small runs with this machine's, and its links with the limits."""
         self.lost_tests[host.name] = 0
         if isinstance(answer, Failed):
-            self._judged(host, [str(answer.error)])
-            return
+            return [str(answer.error)]
         try:
             found = json.loads(answer.checked())
         except Damaged as error:
-            self._judged(host, [f"its small run arrived damaged: {error}"])
-            return
-        why = mismatches(self._fingerprint(), found["fingerprint"])
+            return [f"its small run arrived damaged: {error}"]
+        why = mismatches(_own_fingerprint(frozenset(self.targets)), found["fingerprint"])
         if self._middles() and not host.real_packets:
             why.append("it makes no runs on real packets")
-        if not why and found["links"]:
-            links = HostLinks.model_validate_json(found["links"])
-            why = links.off()
-            self.progress.say(f"  {host.name}: links measured: {links.text()}")
-            add_measurement(self.study, host.name, links)
-        self._judged(host, why)
+        if why or not found["links"]:
+            return why
+        links = HostLinks.model_validate_json(found["links"])
+        self.progress.say(f"  {host.name}: links measured: {links.text()}")
+        add_measurement(self.study, host.name, links)
+        return links.off()
 
-    def _fingerprint(self) -> Mapping[str, Any]:
-        """Returns this machine's fingerprint for the study's targets."""
-        targets = frozenset(self.targets)
-        if targets not in self._fingerprints:
-            paths.results().mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=paths.results(), prefix=".canary-") as folder:
-                self._fingerprints[targets] = fingerprint(sorted(targets), Path(folder))
-        return self._fingerprints[targets]
-
-    def _judged(self, host: Host, why: Sequence[str], since: str = "") -> None:
-        """Set the state of a host: fit, or left out."""
-        host.state, host.why = ("unfit" if why else "fit"), "; ".join(why)
-        if why:
-            self.progress.say(f"  {host.name} is left out{since}: {host.why}")
+    def _judged(self, host: Host, unfit: list[str], since: str = "") -> None:
+        host.unfit = unfit
+        if unfit:
+            self.progress.say(f"  {host.name} is left out{since}: {'; '.join(unfit)}")
 
     def _record(self, host: Host, job: Job, answer: Answer) -> RunRecord | None:
         """Place the files of a job and return its record; returns None if it is queued again."""
@@ -422,11 +404,11 @@ class DaskExecutor(Executor):
             if not answer.of_the_host:
                 raise answer.error from InJob(answer.trace)
             why = str(answer.error)
-            if host.state == "fit":
+            if host.unfit == []:
                 self._judged(host, [why], " from here on")
         else:
             try:
-                record, files = loads(answer.checked(), paths.results())
+                record, files = pickle.loads(answer.checked())
                 unpack(files, paths.results())
                 return record  # type: ignore[no-any-return]
             except Damaged as error:
@@ -436,6 +418,14 @@ class DaskExecutor(Executor):
         self.queue.requeue([job])
         self.queue.failed(job, host.name, why)
         return None
+
+
+@cache
+def _own_fingerprint(targets: frozenset[Target]) -> Mapping[str, Any]:
+    """This machine's fingerprint for a study's targets."""
+    paths.results().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=paths.results(), prefix=".canary-") as folder:
+        return fingerprint(sorted(targets), Path(folder))
 
 
 def _needs_host(job: Job) -> bool:

@@ -8,7 +8,6 @@ import pickle
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,37 +19,26 @@ RUN = "plan.json"
 
 
 class _Pickler(pickle.Pickler):
-    roots: Mapping[str, Path]
-
-    def persistent_id(self, obj: Any) -> tuple[str, str] | None:
-        if isinstance(obj, Path):
-            for name, root in self.roots.items():
-                if obj.is_relative_to(root):
-                    return name, str(obj.relative_to(root))
-        return None
+    def reducer_override(self, obj: Any) -> Any:
+        for name, root in _roots().items() if isinstance(obj, Path) else ():
+            if obj.is_relative_to(root):
+                return _path, (name, str(obj.relative_to(root)))
+        return NotImplemented
 
 
-class _Unpickler(pickle.Unpickler):
-    roots: Mapping[str, Path]
-
-    def persistent_load(self, pid: tuple[str, str]) -> Path:
-        return self.roots[pid[0]] / pid[1]
+def _roots() -> dict[str, Path]:
+    return {"results": paths.results(), "checkout": paths.CHECKOUT}
 
 
-def dumps(value: Any, results: Path) -> bytes:
-    """Pickle a value, with paths relative to results and checkout."""
+def _path(root: str, relative: str) -> Path:
+    return _roots()[root] / relative
+
+
+def dumps(value: Any) -> bytes:
+    """Pickle a value; ``pickle.loads`` puts its paths in the results and the checkout of the process that calls it."""
     file = io.BytesIO()
-    pickler = _Pickler(file, protocol=pickle.HIGHEST_PROTOCOL)
-    pickler.roots = {"results": results, "checkout": paths.CHECKOUT}
-    pickler.dump(value)
+    _Pickler(file, protocol=pickle.HIGHEST_PROTOCOL).dump(value)
     return file.getvalue()
-
-
-def loads(data: bytes, results: Path) -> Any:
-    """Unpickle a value, with paths in the results and the checkout of this process."""
-    unpickler = _Unpickler(io.BytesIO(data))
-    unpickler.roots = {"results": results, "checkout": paths.CHECKOUT}
-    return unpickler.load()
 
 
 class Damaged(Exception):

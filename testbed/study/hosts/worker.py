@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import pickle
 import shutil
 import signal
 import sys
@@ -30,7 +31,7 @@ from testbed.runtime.progress import QuietProgress
 from testbed.study.cell import Target, when_free
 from testbed.study.hosts.cluster import configure_dask
 from testbed.study.hosts.fitness import POSSIBLE, fingerprint
-from testbed.study.hosts.transfer import Packed, dumps, loads, pack
+from testbed.study.hosts.transfer import Packed, dumps, pack
 from testbed.study.pool import Child, InJob
 
 if TYPE_CHECKING:
@@ -165,11 +166,11 @@ def _run(job: bytes, host: str) -> bytes:
     """Do a job; returns its record and files."""
     results = Path(os.environ["NCP_TESTBED_RESULTS"])
     provenance.worker = host  # before there is a page, which shows it
-    record = loads(job, results).run(QuietProgress())
+    record = pickle.loads(job).run(QuietProgress())
     for file in results.rglob("provenance.json"):  # of runs without pages, that of machine and code is the submitter's
         if (document := read_json(file)).get("worker") != host:
             write_json(file, {**document, "worker": host})
-    return dumps((record, pack(results)), results)
+    return dumps((record, pack(results)))
 
 
 def _examine(targets: Sequence[Target], middle: Middle | None) -> bytes:
