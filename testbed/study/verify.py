@@ -86,7 +86,7 @@ def verify(request: VerifyRequest) -> Verification:
     for name, read in kind.DOCUMENTS.items():
         found.differences.extend(_of_document(name, read, request))
     found.differences.extend(ledger.differences_of(request.folder))
-    found.differences.extend(fitness.verify_measurements(request.folder, list(_made_on(request.folder))))
+    found.differences.extend(fitness.verify_measurements(request.folder, _made_on(request.folder)))
     (found.differences if request.same_code else found.unchecked).extend(found.unlisted)
     return found
 
@@ -118,9 +118,7 @@ def _of_document(name: str, read: Callable[[Path], Any], request: VerifyRequest)
         yield from differences("" if name == "verdict.json" else name, recorded, made)
 
 
-def _made_on(folder: Path) -> Iterator[dict[str, str]]:
+def _made_on(folder: Path) -> set[str]:
     """The hosts of a cluster that made its runs in real time."""
-    for path in sorted(folder.glob("cells/**/provenance.json")):
-        made = read_json(path)
-        if made.get("worker") and not is_exact(made):
-            yield {"host": made["worker"]}
+    made = map(read_json, sorted(folder.glob("cells/**/provenance.json")))
+    return {run["worker"] for run in made if run.get("worker") and not is_exact(run)}

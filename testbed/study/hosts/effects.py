@@ -2,9 +2,8 @@
 
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from testbed.judge.status import Status
 
@@ -16,8 +15,7 @@ LEAST_N = 3
 Outcomes = Sequence[Mapping[str, Any]]
 
 
-@dataclass(frozen=True)
-class Effect:
+class Effect(NamedTuple):
     """Effect on a figure. ``p`` is adjusted for the number of figures; ``shifts`` has, by host, the median of its runs'
     relative distances from the median of their cell."""
 
@@ -39,30 +37,27 @@ def effects(outcomes: Outcomes, figures: Sequence[str]) -> list[Effect]:
     """
     from scipy import stats  # slow to import; a table of one machine does without
 
-    found = []
-    for figure in figures:
-        by_host = defaultdict[str, list[float]](list)
-        for host, distance in _distances(outcomes, figure):
-            by_host[host].append(distance)
-        groups = {host: values for host, values in sorted(by_host.items()) if len(values) >= LEAST_N}
-        if len(groups) < 2:
-            continue
-        alike = len({value for values in groups.values() for value in values}) == 1
-        p = 1.0 if alike else float(stats.kruskal(*groups.values()).pvalue)
-        found.append(Effect(figure, p, {host: statistics.median(values) for host, values in groups.items()}))
-    adjusted = stats.false_discovery_control([effect.p for effect in found]) if found else ()
-    return [Effect(one.figure, float(p), one.shifts) for one, p in zip(found, adjusted, strict=True)]
+    tested = {figure: groups for figure in figures if len(groups := _distances(outcomes, figure)) > 1}
+    alike = {figure for figure, groups in tested.items() if len(set().union(*groups.values())) == 1}
+    ps = [1.0 if figure in alike else stats.kruskal(*groups.values()).pvalue for figure, groups in tested.items()]
+    return [
+        Effect(figure, float(p), {host: statistics.median(values) for host, values in groups.items()})
+        for (figure, groups), p in zip(tested.items(), stats.false_discovery_control(ps), strict=True)
+    ]
 
 
-def _distances(outcomes: Outcomes, figure: str) -> Iterator[tuple[str, float]]:
+def _distances(outcomes: Outcomes, figure: str) -> dict[str, list[float]]:
+    """The distances by host, of hosts with enough."""
     cells = defaultdict[tuple[str, str], list[tuple[str, float]]](list)
     for one in outcomes:
         if one.get("host") and one["verdict"] == Status.PASS and one["figures"].get(figure) is not None:
             cells[one["row"], one["column"]].append((one["host"], one["figures"][figure]))
+    found = defaultdict[str, list[float]](list)
     for runs in cells.values():
         median = statistics.median(value for _, value in runs)
-        if median and len({host for host, _ in runs}) > 1:
-            yield from ((host, value / median - 1) for host, value in runs)
+        for host, value in runs if median and len({host for host, _ in runs}) > 1 else ():
+            found[host].append(value / median - 1)
+    return {host: values for host, values in sorted(found.items()) if len(values) >= LEAST_N}
 
 
 def describe(outcomes: Outcomes, figures: Sequence[str]) -> list[str]:
@@ -72,13 +67,12 @@ def describe(outcomes: Outcomes, figures: Sequence[str]) -> list[str]:
         return []
     said = [f"Runs by host: {', '.join(f'{host} {count}' for host, count in sorted(runs.items()))}."]
     found = effects(outcomes, figures)
-    for one in found:
-        if one.shows:
-            shifts = ", ".join(f"{host} {shift:+.1%}" for host, shift in one.shifts.items())
-            said.append(
-                f"The host shows in {one.figure} (p = {one.p:.2g}): medians of the distance from the cell's median: "
-                f"{shifts}. What is compared between cells may be the hosts' difference."
-            )
+    for one in (one for one in found if one.shows):
+        shifts = ", ".join(f"{host} {shift:+.1%}" for host, shift in one.shifts.items())
+        said.append(
+            f"The host shows in {one.figure} (p = {one.p:.2g}): medians of the distance from the cell's median: "
+            f"{shifts}. What is compared between cells may be the hosts' difference."
+        )
     if not found:
         said.append(f"Too few runs to tell whether the host matters: it takes {LEAST_N} of two hosts in shared cells.")
     elif not any(one.shows for one in found):

@@ -186,17 +186,16 @@ def measurements(folder: Path) -> Measurements:
         ) from error
 
 
-def verify_measurements(folder: Path, outcomes: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
-    """Yields derived values that don't follow from the measurements, and hosts that made runs (``host`` of
-    ``outcomes``) without a measurement that finds them fit; raises :class:`BadInput` where the file is damaged."""
+def verify_measurements(folder: Path, made_runs: set[str]) -> Iterator[Message]:
+    """Yields derived values that don't follow from the measurements, and hosts that ``made_runs`` without a measurement
+    that finds them fit; raises :class:`BadInput` where the file is damaged."""
     recorded = measurements(folder)
     again = Measurements(limits=LIMITS, hosts=[Measurement.of(one.host, one.links) for one in recorded.hosts])
     # Fractions compare as texts: both come from the same arithmetic.
     yield from differences(
         HOSTS_FILE, *(json.loads(one.model_dump_json(), parse_float=str) for one in (recorded, again))
     )
-    fit = {one.host for one in again.hosts if not one.off}
-    for host in sorted({str(found["host"]) for found in outcomes if found.get("host")} - fit):
+    for host in sorted(made_runs - {one.host for one in again.hosts if not one.off}):
         yield Message(
             "hosts.not-measured",
             f"{HOSTS_FILE}: {host} made runs, and no measurement there says that its links were fit for them",
