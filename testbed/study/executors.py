@@ -1,12 +1,11 @@
 """Executors of a study's attempts: here, one after the other or in parallel, or one part of many."""
 
 import hashlib
-import time
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
+from typing import Protocol
 
 from testbed.engines import Engine
 from testbed.runtime.progress import Progress, QuietProgress
@@ -15,34 +14,28 @@ from testbed.study.pool import Pool
 from testbed.study.record import RunRecord
 
 
-class Executor(ABC):
+class Executor(Protocol):
     """Makes jobs. Those that are submitted at a time have engines of which the same number go at once."""
 
     progress: Progress = QuietProgress()
     """The study's."""
 
-    @abstractmethod
     def slots(self, engine: Engine) -> int:
         """The number of parallel runs."""
 
-    @abstractmethod
     def submit(self, job: Job, *, first: bool = False) -> None:
         """Make it when those before it have begun; ``first``: before all that wait."""
 
-    @abstractmethod
     def wait(self, timeout_s: float) -> Iterator[Done]:
         """Jobs that are done since the last call; none where none is before the timeout. Raises the error of a job that
         ends the study."""
 
-    @abstractmethod
     def left(self) -> int:
         """The number of jobs that are not done."""
 
-    @abstractmethod
     def running(self) -> dict[str, float]:
         """The jobs that run, by the labels of their cells, with their seconds so far."""
 
-    @abstractmethod
     def close(self) -> None:
         """Cancel whatever there is, and wait for its teardown."""
 
@@ -50,15 +43,16 @@ class Executor(ABC):
         """Description of the place, if not this machine."""
         return ""
 
-    def check_complete(self) -> None:  # noqa: B027 (most make all)
+    def check_complete(self) -> None:
         """Raise where not all cells are made here; called when all that were submitted are done."""
+        return
 
 
 class Local(Executor):
     """Runs on this machine: in this process where one goes at a time, else each in a process of its own."""
 
     def __init__(self) -> None:
-        self._pool = Pool[Job, RunRecord](partial(Job.run, progress=QuietProgress()))
+        self._pool = Pool[Job, RunRecord](partial(Job.run, progress=QuietProgress()), here=self._run)
 
     def slots(self, engine: Engine) -> int:
         """The engine's width: the number of cores, where time is virtual."""
@@ -66,19 +60,11 @@ class Local(Executor):
 
     def submit(self, job: Job, *, first: bool = False) -> None:
         """Wait for its turn."""
-        if first:
-            self._pool.waiting.appendleft(job)
-        else:
-            self._pool.waiting.append(job)
+        self._pool.waiting.insert(0 if first else len(self._pool.waiting), job)
 
     def wait(self, timeout_s: float) -> Iterator[Done]:
         """One that runs in this process is done then, whatever the time."""
-        waiting = self._pool.waiting
-        if self._is_next_in_process():
-            job, begun_s = waiting.popleft(), time.monotonic()
-            yield Done(job, job.run(self.progress), time.monotonic() - begun_s)
-            return
-        for found in self._pool.wait(self.slots(waiting[0].cell.engine) if waiting else 0, timeout_s):
+        for found in self._pool.wait(self._width(), timeout_s):
             yield Done(*found)
 
     def left(self) -> int:
@@ -87,19 +73,18 @@ class Local(Executor):
 
     def running(self) -> dict[str, float]:
         """The running jobs; the next one, where it runs in this process."""
-        if self._is_next_in_process():
-            return {self._pool.waiting[0].cell.label: 0.0}
-        return {job.cell.label: seconds for job, seconds in self._pool.running().items()}
+        return {job.cell.label: seconds for job, seconds in self._pool.running(self._width()).items()}
 
     def close(self) -> None:
         """End the processes."""
         self._pool.end()
 
-    def _is_next_in_process(self) -> bool:
+    def _width(self) -> int:
         waiting = self._pool.waiting
-        if not waiting or len(self._pool) > len(waiting):
-            return False
-        return len(waiting) == 1 or self.slots(waiting[0].cell.engine) == 1
+        return self.slots(waiting[0].cell.engine) if waiting and len(self._pool) > 1 else 1
+
+    def _run(self, job: Job) -> RunRecord:
+        return job.run(self.progress)
 
 
 class PartMade(Exception):

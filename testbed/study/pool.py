@@ -88,10 +88,13 @@ class Child(Generic[Found]):
 
 class Pool(Generic[Job, Found]):
     """Jobs that wait or are in progress; ``do`` is called with each, and must be picklable. ``ProcessPoolExecutor``
-    can't interrupt one process, and breaks when one dies."""
+    can't interrupt one process, and breaks when one dies. Where one goes at a time this process does it, by ``here`` if
+    that is given."""
 
-    def __init__(self, do: Callable[[Job], Found], jobs: Iterable[Job] = ()) -> None:
-        self.do, self.waiting = do, deque(jobs)
+    def __init__(
+        self, do: Callable[[Job], Found], jobs: Iterable[Job] = (), here: Callable[[Job], Found] | None = None
+    ) -> None:
+        self.do, self.here, self.waiting = do, here or do, deque(jobs)
         self._running: dict[Connection, tuple[Job, Child[Found]]] = {}
 
     def __len__(self) -> int:
@@ -101,6 +104,10 @@ class Pool(Generic[Job, Found]):
     def wait(self, width: int, timeout_s: float) -> Iterator[tuple[Job, Found, float]]:
         """Begin jobs, in order, until ``width`` are in progress; jobs that are done, with their results and seconds.
         Raises the error of a job."""
+        if self._is_next_here(width):
+            job, begun_s = self.waiting.popleft(), time.monotonic()
+            yield job, self.here(job), time.monotonic() - begun_s
+            return
         while self.waiting and len(self._running) < width:
             job = self.waiting.popleft()
             child = Child(job, self.do, job)
@@ -110,8 +117,10 @@ class Pool(Generic[Job, Found]):
             job, child = self._running.pop(ready)  # type: ignore[call-overload]
             yield job, child.found(), time.monotonic() - child.begun_s
 
-    def running(self) -> dict[Job, float]:
-        """The jobs in progress, with their seconds so far."""
+    def running(self, width: int) -> dict[Job, float]:
+        """The jobs in progress, with their seconds so far; the next one, if this process does it."""
+        if self._is_next_here(width):
+            return {self.waiting[0]: 0.0}
         now_s = time.monotonic()
         return {job: now_s - child.begun_s for job, child in self._running.values()}
 
@@ -125,6 +134,9 @@ class Pool(Generic[Job, Found]):
                 child.join()
             self._running.clear()
 
+    def _is_next_here(self, width: int) -> bool:
+        return width == 1 and bool(self.waiting) and not self._running
+
 
 def side_by_side(
     jobs: Iterable[Job], do: Callable[[Job], Found], done: Callable[[Job, Found, float], object], *, width: int
@@ -134,11 +146,7 @@ def side_by_side(
     A width of one uses this process. An error of a job, and Ctrl-C, end all others and are raised.
     """
     pool = Pool[Job, Found](do, jobs)
-    if min(width, len(pool)) <= 1:
-        for job in pool.waiting:
-            begun_s = time.monotonic()
-            done(job, do(job), time.monotonic() - begun_s)
-        return
+    width = min(width, len(pool))
     with interruptible():
         try:
             while len(pool):

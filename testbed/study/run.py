@@ -72,23 +72,16 @@ def should_retry(record: RunRecord, attempts: int, engine: Engine) -> bool:
 
 
 def run_study(
-    spec: StudySpec,
-    folder: Path,
-    progress: Progress,
-    *,
-    resume_by: str = "",
-    ledger: Path | None = None,
-    describe: Describe = lambda _result: "",
-    each: Each | None = None,
+    spec: StudySpec, folder: Path, progress: Progress, *, resume_by: str = "", **more: Any
 ) -> dict[str, CellResult]:
     """All cells' results by their ids, in order, from its beginning to its end; where it is stopped, the user is shown
-    how to resume it by ``resume_by``, usually with ``--resume``. All else as :func:`run_cells` has it."""
+    how to resume it by ``resume_by``, usually with ``--resume``. ``more`` is what :func:`run_cells` has."""
     engine = spec.engine or spec.cells[0].engine.name
     progress.begun(spec.name, folder.name, engine, folder, len(spec.cells), spec.expected_s)
     how = f", {spec.how}" if spec.how else ""
     progress.say(f"{spec.name} {folder.name}: {len(spec.cells)} runs{how}, results in {folder}")
     try:
-        return run_cells(spec.cells, folder, progress, ledger=ledger, describe=describe, each=each)
+        return run_cells(spec.cells, folder, progress, **more)
     except PartMade:
         raise
     except BaseException:

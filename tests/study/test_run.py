@@ -60,7 +60,7 @@ def words(**to_come: list[Status]) -> tuple[list[Word], list[str]]:
 def one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Engine, "width", lambda engine: 2 if engine.deterministic() else 1)
     ticks = itertools.count()
-    monkeypatch.setattr("testbed.study.executors.time.monotonic", lambda: float(next(ticks)))
+    monkeypatch.setattr("testbed.study.pool.time.monotonic", lambda: float(next(ticks)))
 
 
 def test_an_untrusted_cell_is_run_three_times_and_in_virtual_time_once(tmp_path: Path) -> None:
