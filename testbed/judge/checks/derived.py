@@ -6,15 +6,15 @@ expected windows: the law with its tolerance, and the expected ratio. They are o
 ``windows.csv``: the sender's connections over time.
 """
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from testbed.documents import write_csv
 from testbed.judge.checks import planned
-from testbed.judge.checks.evidence import CannotJudge, Evidence
+from testbed.judge.checks.evidence import CannotJudge, Evidence, Timed
 from testbed.judge.checks.in_range import Ratio, Settles
 from testbed.judge.checks.law import FollowsLaw, Law, law_by_plan, law_for
 from testbed.judge.checks.parameters import CheckParameters
@@ -25,7 +25,7 @@ from testbed.plan.duration import shown_s
 from testbed.plan.model import Plan, Session
 from testbed.series import Reader, named
 from testbed.series.one_clock import PREFIX, ZERO_NS
-from testbed.series.reader import NANOSECONDS, end_of, group_order, start_of
+from testbed.series.reader import end_of, group_order, start_of
 from testbed.series.series import Point, line_protocol, point
 from testbed.series.tables import AFTER_MS, BEFORE_MS
 
@@ -260,24 +260,19 @@ def write_windows_csv(reader: Reader, sessions: list[str], path: Path) -> int:
     not sampled is left empty.
     """
     events = reader.events()
-    rows: dict[tuple[str, int, str], dict[str, str]] = {}
+    rows: dict[tuple[str, float, tuple[float, str]], dict[str, str]] = {}
     for session in sessions:
-        start = start_of(events, session)
-        if start is None:
+        start_ns = start_of(events, session)
+        if start_ns is None:
             continue
         for column, (series, decimals) in _SERIES.items():
             for connection, samples in reader.read(named(series), {"session": session}).items():
-                for t_ns, value in zip(samples.t_ns.tolist(), samples.values.tolist(), strict=True):
-                    elapsed = t_ns - start
-                    if elapsed >= 0:
-                        rows.setdefault((session, elapsed, connection), {})[column] = f"{value:.{decimals}f}"
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        for session, elapsed, connection in sorted(rows, key=lambda key: (key[0], key[1], group_order(key[2]))):
-            row = rows[session, elapsed, connection]
-            values = [row.get(column, "") for column in _SERIES]
-            writer.writerow([f"{elapsed / NANOSECONDS:.3f}", connection, *values, session])
+                found = Timed.of(samples, start_ns, None)
+                for t_s, value in zip(found.t_s.tolist(), found.values.tolist(), strict=True):
+                    row = rows.setdefault((session, t_s, group_order(connection)), {})
+                    row |= {"t_s": f"{t_s:.3f}", "connection": connection, "session": session}
+                    row[column] = f"{value:.{decimals}f}"
+    write_csv(path, [row for _, row in sorted(rows.items())], COLUMNS, "\n")
     return len(rows)
 
 

@@ -1,6 +1,5 @@
 """Whether the machine, the relay and the queues were good enough for a run's result to mean anything."""
 
-import csv
 import json
 import statistics
 from collections.abc import Collection, Mapping, Sequence
@@ -8,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from collectors.host_load import BUSY, idle_shares, longest_busy_s
-from testbed.documents import read_csv
+from testbed.documents import read_csv, write_csv
 from testbed.message import Message, Messages
 from testbed.plan.intervals import both_ways
 from testbed.plan.model import Plan
@@ -109,22 +108,16 @@ def lateness_lines(plan: Plan, relay_file: Path, at_ns: int) -> list[str]:
     limits, run = plan["limits"], {"run": plan["run"], "scenario": plan["scenario"]}
     points = []
     for link in json.loads(relay_file.read_text()).get("links", []):
-        fields = {
-            "p99_ms": link["lateness_us"]["p99"] / 1000,
-            "p99_limit_ms": float(limits["lateness_p99_ms"]),
-            "max_ms": link["lateness_us"]["max"] / 1000,
-            "max_limit_ms": float(limits["lateness_max_ms"]),
-        }
+        late_us = link["lateness_us"]
+        fields = {f"{of}_ms": late_us[of] / 1000 for of in ("p99", "max")}
+        fields |= {"p99_limit_ms": float(limits["lateness_p99_ms"]), "max_limit_ms": float(limits["lateness_max_ms"])}
         points.append(point("lateness", {**run, "link": link["link"], "direction": link["direction"]}, fields, at_ns))
     return line_protocol(points).splitlines()
 
 
 def write_spans(spans: Spans, path: Path) -> None:
     """``host_load.csv``: a row per sample, with all of each number's digits."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["seconds", "idle"])
-        writer.writerows(spans)
+    write_csv(path, [{"seconds": seconds, "idle": idle} for seconds, idle in spans], ("seconds", "idle"), "\n")
 
 
 def read_spans(path: Path) -> list[tuple[float, float]]:
