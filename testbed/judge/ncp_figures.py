@@ -15,7 +15,7 @@ from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence, agent_results
 from testbed.judge.checks.goodput import goodput_bps
 from testbed.judge.checks.in_range import TOLERANCE, settled_s
-from testbed.judge.checks.law import law_for
+from testbed.judge.checks.law import law_of, rates_by_plan
 from testbed.judge.checks.registry import parameters_in_plan
 from testbed.judge.checks.result import CheckResult, rounded
 from testbed.judge.status import Status
@@ -102,7 +102,7 @@ def measure(plan: Plan, folder: Path) -> dict[str, Any]:
 def _settled(evidence: Evidence, session: Session, duration_s: float) -> dict[str, float | None]:
     """The time until the first connection's window is in the links' ratio to each other one's, measured and by the
     law."""
-    law = law_for(evidence, session, 0.0, "plan")
+    law = law_of(session, rates_by_plan(evidence.plan, session))
     found: dict[str, float | None] = {"settled_s": None, "tau_s": rounded(law.time_constant_s), "law_settled_s": None}
     to_s = JUDGED_PART * duration_s
     first, *others = planned.connections(session)

@@ -111,6 +111,13 @@ def small_session(name: str = "s1", **changes: Any) -> Any:
     }
 
 
+def with_windows(window_packets: float, *initial: float) -> Any:
+    """A session with so large a window, and the initial windows of its connections."""
+    connections = [{"index": index, "link": "fast"} for index in range(1, len(initial) + 1)]
+    windows: Any = {"send_window_bytes": window_packets, "mtu_bytes": 1, "initial_windows": list(initial)}
+    return small_session(connections=connections, **windows)
+
+
 def evidence_of(
     plan: Any,
     samples: Mapping[str | tuple[str, Where], Mapping[str, Samples]],

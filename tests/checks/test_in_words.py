@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from testbed.errors import BadInput
 from testbed.judge.checks import Check, planned
 from testbed.judge.checks.evidence import CannotJudge
-from testbed.judge.checks.law import rate_changes
+from testbed.judge.checks.law import rates_by_plan
 from testbed.judge.checks.parameters import CheckParameters
 from testbed.judge.checks.registry import FACTS, parameters_in_plan
 from testbed.judge.checks.result import CheckResult, Trust, Verdict, rounded
@@ -293,17 +293,19 @@ def loss(at_s: float, link: str = "slow", direction: str = "both", **properties:
 )
 def test_what_a_timeline_makes_of_the_rates(timeline: list[dict[str, Any]], second: list[tuple[float, float]]) -> None:
     plan = small_plan(timeline=timeline)
-    found = rate_changes(plan, plan["sessions"][0])
+    found = rates_by_plan(plan, plan["sessions"][0])
     told = [(at_s, rates["2"]) for at_s, rates in found]
     assert [pair for i, pair in enumerate(told) if pair[1] != (told[i - 1][1] if i else 250.0)] == second
     assert all(rates.keys() == {"1", "2"} for _, rates in found)
     without: Any = {key: value for key, value in plan.items() if key != "timeline"}
-    assert rate_changes(without, plan["sessions"][0]) == []
+    assert rates_by_plan(without, plan["sessions"][0]) == found[:1]
 
 
 def test_a_change_on_a_path_is_one_of_every_connection_over_it() -> None:
     plan = small_plan(timeline=[loss(1, link="fast", rate_bps=800_000)])
-    assert rate_changes(plan, small_session(connections=PATHS)) == [(1.0, {"1": 50.0, "2": 50.0, "3": 125.0})]
+    before, after = rates_by_plan(plan, small_session(connections=PATHS))
+    assert before == (0.0, planned.rates_pps(plan, small_session(connections=PATHS)))
+    assert after == (1.0, {"1": 50.0, "2": 50.0, "3": 125.0})
 
 
 def test_figures_are_flat_and_of_other_sessions_by_name() -> None:

@@ -15,13 +15,13 @@ from pydantic import TypeAdapter, ValidationError
 from testbed.errors import BadInput
 from testbed.judge.checks import Check, CheckResult, Trust, Verdict
 from testbed.judge.checks.explain import acknowledged_pps
-from testbed.judge.checks.law import FollowsLaw, law_for, law_of
+from testbed.judge.checks.law import FollowsLaw, law_of, rates_acknowledged
 from testbed.judge.checks.parameters import CheckParameters
 from testbed.judge.expected_failures import ExpectedFailure
 from testbed.judge.judge import judge
 from testbed.series import FromFile
 from tests.checks.generate import make_plan, telemetry, write_result
-from tests.checks.in_memory import at, evidence_of, small_plan, small_session
+from tests.checks.in_memory import at, evidence_of, small_plan, small_session, with_windows
 from tests.raises import Containing, raises
 from tests.said import Saying, has, sentences
 
@@ -81,7 +81,8 @@ def test_two_counts_of_acknowledgements_make_a_rate():
 
 def test_a_count_at_the_very_start_is_no_rate_of_its_own():
     acked = {"1": at([0.0, 1.0, 2.0], [0.0, 800.0, 1600.0]), "2": at([0.0, 1.0, 2.0], [0.0, 200.0, 400.0])}
-    law = law_for(evidence_of(small_plan(), {"acked": acked}), small_session(), 0.0, "acknowledged")
+    session = small_session()
+    law = law_of(session, rates_acknowledged(evidence_of(small_plan(), {"acked": acked}), session))
     assert law.share("1", np.array([0.0, 1000.0])) == pytest.approx([0.5, 0.8])
 
 
@@ -239,8 +240,7 @@ def test_a_broken_plan_names_the_check(tmp_path):
 @given(rates=st.lists(st.floats(1, 1e5), min_size=1, max_size=8), window=st.floats(64, 1e5), elapsed=st.floats(0, 1e3))
 def test_shares_by_the_law_sum_to_one_and_go_to_the_rates(rates, window, elapsed):
     by_index = {str(i): rate for i, rate in enumerate(rates, start=1)}
-    start = dict.fromkeys(by_index, window / len(rates))
-    law = law_of(window, start, by_index)
+    law = law_of(with_windows(window, *[window / len(rates)] * len(rates)), [(0.0, by_index)])
     shares = {c: float(law.share(c, elapsed)) for c in by_index}
     assert sum(shares.values()) == pytest.approx(1)
     for c, rate in by_index.items():
@@ -251,7 +251,7 @@ def test_shares_by_the_law_sum_to_one_and_go_to_the_rates(rates, window, elapsed
 def test_the_law_is_what_the_rule_does_packet_by_packet():
     """+1 per ACK, then all windows scaled back to W: 1024 and 128 ACKs per second, one at a time."""
     windows = np.array([2048.0, 2048.0])
-    law = law_of(4096, {"1": 2048, "2": 2048}, {"1": 1024, "2": 128})
+    law = law_of(with_windows(4096, 2048, 2048), [(0.0, {"1": 1024, "2": 128})])
     for second in range(1, 21):
         for _ in range(128):
             for connection in (0,) * 8 + (1,):

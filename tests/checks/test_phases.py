@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.judge.checks import CheckResult, Trust
-from testbed.judge.checks.law import law_of, rate_changes
+from testbed.judge.checks.law import law_of, rates_by_plan
 from testbed.judge.judge import judge
 from testbed.judge.status import verdict_of
 from testbed.series import FromFile
 from tests.checks.generate import START_NS, make_plan, write_result
+from tests.checks.in_memory import with_windows
 from tests.said import Saying
 
 RATES = {"1": 1024.0, "2": 1024.0}
@@ -71,7 +72,7 @@ def judged(folder: Path, plan: Any, samples: list[Any], *checks: dict[str, Any])
 
 
 def test_the_case_of_the_proposal() -> None:
-    law = law_of(4096, {"1": 2048, "2": 2048}, RATES, changes=[(5, {"1": 1024, "2": 0}), (6, RATES)])
+    law = law_of(with_windows(4096, 2048, 2048), [(0, RATES), (5, {"1": 1024, "2": 0}), (6, RATES)])
     assert float(law.share("1", 4.9)) == pytest.approx(0.5)
     assert float(law.share("1", 6)) == pytest.approx(0.611, abs=5e-4)
     assert float(law.share("1", 7.9)) == pytest.approx(0.543, abs=5e-4)
@@ -79,13 +80,14 @@ def test_the_case_of_the_proposal() -> None:
 
 @given(start=st.floats(0.5, 6), lasts=st.floats(0.1, 3))
 def test_the_law_with_a_break_is_what_the_rule_does_packet_by_packet(start: float, lasts: float) -> None:
-    law = law_of(4096, {"1": 2048, "2": 2048}, RATES, changes=[(start, {"1": 1024, "2": 0}), (start + lasts, RATES)])
+    rates: Any = [(0, RATES), (start, {"1": 1024, "2": 0}), (start + lasts, RATES)]
+    law = law_of(with_windows(4096, 2048, 2048), rates)
     for t_s, windows, _ in rule(start + lasts + 2, (start, start + lasts)):
         assert windows[0] / 4096 == pytest.approx(float(law.share("1", t_s)), abs=2e-3)
 
 
 def test_nothing_acknowledged_moves_nothing() -> None:
-    law = law_of(4096, {"1": 1024, "2": 3072}, {"1": 0, "2": 0}, changes=[(2, RATES)])
+    law = law_of(with_windows(4096, 1024, 3072), [(0, {"1": 0, "2": 0}), (2, RATES)])
     assert float(law.share("1", 1.9)) == 0.25
     assert 0.25 < float(law.share("1", 3)) < 0.5
 
@@ -120,8 +122,8 @@ def test_nothing_acknowledged_moves_nothing() -> None:
 )
 def test_the_timeline_tells_the_rates(timeline: list[dict[str, Any]], changes: list[tuple[float, float]]) -> None:
     plan = equal_plan(timeline)
-    found = rate_changes(plan, plan["sessions"][0])
-    assert [(at_s, rates["2"]) for at_s, rates in found] == changes
+    found = rates_by_plan(plan, plan["sessions"][0])
+    assert [(at_s, rates["2"]) for at_s, rates in found] == [(0.0, 1024.0), *changes]
     assert all(rates["1"] == 1024 for _, rates in found)
 
 

@@ -16,7 +16,7 @@ from testbed.documents import write_csv
 from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence, Timed
 from testbed.judge.checks.in_range import Ratio, Settles
-from testbed.judge.checks.law import FollowsLaw, Law, law_by_plan, law_for
+from testbed.judge.checks.law import FollowsLaw, Law, law_of, rates_by_plan
 from testbed.judge.checks.parameters import CheckParameters
 from testbed.judge.checks.registry import parameters_in_plan
 from testbed.judge.checks.result import CheckResult, Verdict
@@ -74,7 +74,7 @@ def _law_points(plan: Plan, evidence: Evidence, end_ns: int) -> list[Point]:
             continue
         try:
             start_ns = evidence.start_ns(session["name"])
-            law = law_for(evidence, session, check.start_s, check.rates)
+            law = check.law(evidence, session)
         except CannotJudge:
             continue  # the verdict says so
         found = evidence.reader.read(named(check.series), {"session": session["name"]})
@@ -321,7 +321,7 @@ def _is_about(check: CheckParameters, plan: Plan, session: Session) -> bool:
 def _laws(plan: Plan, session: Session, checks: Sequence[CheckParameters]) -> list[tuple[FollowsLaw, Law]]:
     """The checks of a session by the law of the plan, in the order of their starts."""
     mine = [c for c in checks if isinstance(c, FollowsLaw) and c.rates == "plan" and _is_about(c, plan, session)]
-    return [(c, law_by_plan(plan, session, c.start_s)) for c in sorted(mine, key=lambda c: c.from_s)]
+    return [(c, law_of(session, rates_by_plan(plan, session), c.start_s)) for c in sorted(mine, key=lambda c: c.from_s)]
 
 
 def _law_at(laws: Sequence[tuple[FollowsLaw, Law]], t_s: float) -> tuple[FollowsLaw, Law]:

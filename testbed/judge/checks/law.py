@@ -75,77 +75,50 @@ class Law:
         return self.phases[0].time_constant_s
 
 
-def law_of(
-    session_window_packets: float,
-    initial_windows: Mapping[str, float],
-    rates_pps: Mapping[str, float],
-    start_s: float = 0.0,
-    changes: Sequence[tuple[float, Mapping[str, float]]] = (),
-) -> Law:
-    """The law for a session's window W (packets), initial windows (packets) and acknowledged packets/s.
+def law_of(session: Session, rates: Sequence[tuple[float, Rates]], start_s: float = 0.0) -> Law:
+    """The law from the session's initial windows on, starting at ``start_s``.
 
-    All mappings are by connection index. ``changes`` are later times (seconds, in order) with the rates from
-    then on; those before ``start_s`` only tell the rates that it starts with.
+    ``rates`` are times (seconds, in order) with the rates from then on; those before ``start_s`` only tell the rates
+    that it starts with.
     """
-    total_window = sum(initial_windows.values())
-    shares: Rates = {c: w / total_window for c, w in initial_windows.items()}
-    before = [rates for at_s, rates in changes if at_s <= start_s]
+    window_packets, initial = planned.session_window_packets(session), planned.initial_windows(session)
+    shares: Rates = {c: window / sum(initial.values()) for c, window in initial.items()}
+    last_before = [each for at_s, each in rates if at_s <= start_s][-1]
     phases: list[Phase] = []
-    for at_s, rates in ((start_s, [rates_pps, *before][-1]), *(change for change in changes if change[0] > start_s)):
+    for at_s, each in ((start_s, last_before), *(change for change in rates if change[0] > start_s)):
         if phases:
-            shares = {c: float(phases[-1].share(c, at_s)) for c in initial_windows}
-        total_rate = sum(rates.values())
+            shares = {c: float(phases[-1].share(c, at_s)) for c in initial}
+        total_rate = sum(each.values())
         if total_rate > 0:
-            limit = {c: rate / total_rate for c, rate in rates.items()}
-            phases.append(Phase(at_s, shares, limit, session_window_packets / total_rate))
+            limit = {c: rate / total_rate for c, rate in each.items()}
+            phases.append(Phase(at_s, shares, limit, window_packets / total_rate))
         else:  # nothing is acknowledged, so nothing moves
             phases.append(Phase(at_s, shares, shares, math.inf))
     return Law(tuple(phases))
 
 
-def law_for(evidence: Evidence, session: Session, start_s: float, rates: RatesOf) -> Law:
-    """The law from the session's initial windows on, starting at ``start_s``.
+def rates_by_plan(plan: Plan, session: Session) -> list[tuple[float, Rates]]:
+    """What connections can have acknowledged by the plan alone, before anything was sent, in packets/s: from the start,
+    and from each time (s) at which the timeline changes it.
 
-    With ``plan`` nothing is fitted to what was measured: a busy link without loss acknowledges packets at its
-    rate, one that is stopped none. With ``acknowledged`` the rates are those that the sender's counters tell
-    between two samples: what the rule must do with the acknowledgements that it got; CannotJudge where a connection
-    has none.
-    """
-    if rates == "plan":
-        return law_by_plan(evidence.plan, session, start_s)
-    window, initial = planned.session_window_packets(session), planned.initial_windows(session)
-    return law_of(window, initial, {}, start_s, _acknowledged(evidence, session))
-
-
-def law_by_plan(plan: Plan, session: Session, start_s: float) -> Law:
-    """The law that the plan alone tells, before anything was sent."""
-    window, initial = planned.session_window_packets(session), planned.initial_windows(session)
-    return law_of(window, initial, planned.rates_pps(plan, session), start_s, rate_changes(plan, session))
-
-
-def rate_changes(plan: Plan, session: Session) -> list[tuple[float, Rates]]:
-    """The times (s) at which the plan's timeline changes what connections can have acknowledged, and each connection's
-    packets/s.
-
-    A connection is stopped while its reader is paused or a link of its path is down or loses everything.
+    Nothing is fitted to what was measured: a busy link without loss acknowledges packets at its rate. A connection is
+    stopped while its reader is paused or a link of its path is down or loses everything.
     A loss of less than all is not in the law.
     """
     timeline, over = plan.get("timeline", []), planned.connections_over(session)
     links = {link["name"]: list(link_intervals(link, timeline, "ab")) for link in plan["links"] if link["name"] in over}
     times = {float(action["at_s"]) for action in timeline}
     times |= {float(a["at_s"]) + float(a["for_s"]) for a in timeline if a["kind"] == "pause_read"}
-    changes: list[tuple[float, Rates]] = []
-    before: Rates = planned.rates_pps(plan, session)
+    found: list[tuple[float, Rates]] = [(0.0, planned.rates_pps(plan, session))]
     for at_s in sorted(times):
         brought = {name: _brought_pps(at(each, at_s)) / over[name] for name, each in links.items()}
         rates = {
             str(c["index"]): 0.0 if _is_paused(c, timeline, at_s) else min(brought[name] for name in planned.path_of(c))
             for c in session["connections"]
         }
-        if rates != before:
-            changes.append((at_s, rates))
-            before = rates
-    return changes
+        if rates != found[-1][1]:
+            found.append((at_s, rates))
+    return found
 
 
 def _brought_pps(interval: LinkInterval) -> float:
@@ -163,8 +136,9 @@ def _is_paused(connection: Connection, timeline: Sequence[Action], at_s: float) 
     )
 
 
-def _acknowledged(evidence: Evidence, session: Session) -> list[tuple[float, Rates]]:
-    """Rates between samples, each with the time that it starts at; the first from the transfer's start."""
+def rates_acknowledged(evidence: Evidence, session: Session) -> list[tuple[float, Rates]]:
+    """Those that the sender's counters tell between two samples, each with the time that it starts at; the first from
+    the transfer's start. CannotJudge where a connection has none."""
     samples = evidence.samples_of("acked", session["name"], planned.connections(session))
     ticks = np.concatenate(([0.0], next(iter(samples.values())).t_s))
     counts = {c: np.interp(ticks, [0.0, *s.t_s], [0.0, *s.values]) for c, s in samples.items()}
@@ -208,17 +182,28 @@ class FollowsLaw(CheckParameters):
             f"stays within ±{self.tolerance:g} of the convergence law{started}{rates}."
         )
 
+    def law(self, evidence: Evidence, session: Session) -> Law:
+        """The law of a run; with the rates that were acknowledged it is what the rule must do with them."""
+        by_plan = self.rates == "plan"
+        rates = rates_by_plan(evidence.plan, session) if by_plan else rates_acknowledged(evidence, session)
+        return law_of(session, rates, self.start_s)
+
     def result(self, evidence: Evidence) -> CheckResult:
         """Compares shares with the law at the sample times; nothing is interpolated."""
         session = planned.session_of(evidence.plan, self.session)
-        law = law_for(evidence, session, self.start_s, self.rates)
+        law = self.law(evidence, session)
         all_samples = evidence.samples(self.series, session["name"])
         if missing := [c for c in planned.connections(session) if c not in all_samples]:
             raise none_of(self.series, missing)
         samples = {c: all_samples[c] for c in planned.connections(session)}
         coverage = cover(evidence, samples, self.from_s, self.to_s, self.at_least_s)
         judged = {c: s.between(coverage.from_s, coverage.to_s) for c, s in samples.items()}
-        worst = _worst(law, judged)
+        compared = (
+            Compared(c, *values)
+            for c, s in judged.items()
+            for values in zip(s.t_s.tolist(), s.values.tolist(), law.share(c, s.t_s).tolist(), strict=True)
+        )
+        worst = max(compared, key=lambda sample: abs(sample.error), default=None)
         outside = worst is not None and abs(worst.error) > self.tolerance
         if worst is None or (coverage.gap and (evidence.plan.get("quick") or not outside)):
             status, said = Status.INSUFFICIENT_DATA, (coverage.gap or NO_SAMPLES).because("Not decided")
@@ -258,34 +243,24 @@ class FollowsLaw(CheckParameters):
         )
 
 
-class Worst(NamedTuple):
-    """The sample that is farthest from the law: its error is what was measured less the law."""
+class Compared(NamedTuple):
+    """A sample beside the law."""
 
     connection: str
-    error: float
     at_s: float
     share: float
     by_law: float
+
+    @property
+    def error(self) -> float:
+        """What was measured less the law."""
+        return self.share - self.by_law
 
     def __str__(self) -> str:
         return (
             f"the largest error is {self.error:+.3f}, of connection {self.connection} at {self.at_s:.1f} s "
             f"(share {self.share:.3f}, by the law {self.by_law:.3f})"
         )
-
-
-def _worst(law: Law, judged: dict[str, Timed]) -> Worst | None:
-    """None without samples; of several that are as far from the law, the first."""
-    found = []
-    for connection, samples in judged.items():
-        if samples.t_s.size:
-            by_law = law.share(connection, samples.t_s)
-            errors = samples.values - by_law
-            k = int(np.argmax(np.abs(errors)))
-            found.append(
-                Worst(connection, float(errors[k]), float(samples.t_s[k]), float(samples.values[k]), float(by_law[k]))
-            )
-    return max(found, key=lambda worst: abs(worst.error), default=None)
 
 
 def _at_marks(law: Law, samples: dict[str, Timed], interval_s: float) -> list[dict[str, float | str]]:

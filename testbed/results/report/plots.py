@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from testbed.documents import read_csv
 from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import Evidence, Timed
-from testbed.judge.checks.law import FollowsLaw, law_for
+from testbed.judge.checks.law import FollowsLaw
 from testbed.plan.model import Session
 from testbed.plan.traffic_types import traffic_of
 from testbed.results.report import style
@@ -93,7 +93,7 @@ def _is_of(check: FollowsLaw, session: Session) -> bool:
 def _draw_law(
     axes: Axes, evidence: Evidence, session: Session, check: FollowsLaw, samples: Mapping[str, Timed]
 ) -> None:
-    law = law_for(evidence, session, check.start_s, check.rates)
+    law = check.law(evidence, session)
     end = _end(samples) or 0.0
     t_s = np.linspace(0, end, 400)
     for number, connection in enumerate(samples):
