@@ -1,19 +1,22 @@
 """Packet captures (pcap), frame by frame: the one reader of all who look into packets."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import dpkt
 
-from testbed.message import InvalidValue
+from testbed.errors import RunFailed
 
 HEAD_BYTES = dpkt.pcap.FileHdr.__hdr_len__ + dpkt.pcap.PktHdr.__hdr_len__
 """Bytes of a file before its first frame."""
+_LINK_LAYERS = {dpkt.pcap.DLT_EN10MB: (12, 14), dpkt.pcap.DLT_LINUX_SLL: (14, 16), dpkt.pcap.DLT_LINUX_SLL2: (0, 20)}
+"""Offsets of the EtherType and the packet: of Ethernet, and of Linux "cooked" frames (v1, v2)."""
 
 
-class NotACapture(InvalidValue):
+class NotACapture(RunFailed):
     """A file that is no pcap, or has no frames that can be read; the message names it."""
 
 
@@ -48,3 +51,33 @@ def frames(path: Path) -> Iterator[Frame]:
                 yield Frame(time_s, data, reader.datalink())
         except dpkt.UnpackError as error:
             raise CutOff("capture.cut-off", f"{path} ends within a frame") from error
+
+
+def packets(path: Path) -> Iterator[tuple[Frame, Any]]:
+    """The IPv4 packets of a capture (as dpkt has them), each with its frame; raises :class:`NotACapture`.
+
+    Frames without one, or in which its header is not whole, are passed over; a file that ends within a frame (a capture
+    that was killed, or is still on) is read as far as it goes.
+    """
+    with suppress(CutOff):
+        for frame in frames(path):
+            if (layer := _LINK_LAYERS.get(frame.link_layer)) is None:
+                raise NotACapture(
+                    "capture.link-type",
+                    f"{path} is not a readable capture: its frames are of link type {frame.link_layer}; use Ethernet "
+                    "or Linux cooked ones",
+                )
+            type_at, packet_at = layer
+            if int.from_bytes(frame.data[type_at : type_at + 2], "big") == dpkt.ethernet.ETH_TYPE_IP:
+                with suppress(dpkt.UnpackError):
+                    yield frame, dpkt.ip.IP(frame.data[packet_at:])
+
+
+def payload_bytes(packet: Any) -> int:
+    """Payload of UDP or TCP in a packet; 0 where their headers are not whole."""
+    inner_bytes: int = packet.len - packet.hl * 4
+    if packet.offset:
+        return inner_bytes  # a further fragment: it has no header of UDP's or TCP's
+    if isinstance(packet.data, dpkt.udp.UDP):
+        return inner_bytes - 8
+    return max(0, inner_bytes - 4 * int(packet.data.off)) if isinstance(packet.data, dpkt.tcp.TCP) else 0

@@ -70,7 +70,7 @@ def test_the_port_that_data_comes_from_is_watched(plan_of) -> None:
 
 
 def test_the_traffic_chooses_what_runs_it(plan_of) -> None:
-    assert traffic.of(plan_of()) is Tcp
+    assert issubclass(traffic.of(plan_of()), Tcp)
     assert traffic.of(resolve(load("startup"), POLICIES, Choices(), "20261122-000000-abcd")) is Ncp
 
 

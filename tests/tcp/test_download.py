@@ -13,12 +13,13 @@ from testbed.judge.checks.result import Trust, Verdict
 from testbed.judge.judge import judge
 from testbed.planning.resolve import Choices, resolve
 from testbed.results.report import write_report
+from testbed.runtime.progress import QuietProgress
+from testbed.runtime.site import Site
 from testbed.scenario.load import load
 from testbed.scenario.tcp import Download
 from testbed.series import FromFile
-from testbed.traffic.tcp import download
+from testbed.traffic.tcp import Measured, download
 from testbed.traffic.tcp.download import DownloadTransfer
-from testbed.traffic.tcp.kind import Measured
 from tests.raises import Said, raises
 from tests.tcp.write_capture import Ends, write
 
@@ -105,7 +106,7 @@ def make_folder(folder: Path, plan: Any, *, got: str = "same") -> Path:
 
 
 def measure(folder: Path, plan: Any) -> Measured:
-    transfer = DownloadTransfer(plan, {}, folder, {})
+    transfer = DownloadTransfer(Site(plan, folder, {}, QuietProgress(), {}))
     transfer._kernel = {"asked_bytes": 212_992, "offered_bytes": 196_488, "limited": False}
     return transfer.measured()
 
@@ -158,7 +159,7 @@ def test_a_kernel_that_limits_is_no_failure_but_can_not_do_the_case(tmp_path, pl
     monkeypatch.setattr(DownloadTransfer, "_probe", lambda _: kernel)
     plan["tcp"]["unlimited_window"] = True
     with raises(Unsupported, said):
-        DownloadTransfer(plan, {}, tmp_path, {}).start_server()
+        DownloadTransfer(Site(plan, tmp_path, {}, QuietProgress(), {})).start_server()
 
 
 def judged(folder: Path, plan: Any) -> Verdict:

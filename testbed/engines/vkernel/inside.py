@@ -18,12 +18,14 @@ from testbed.errors import TestbedError, Unsupported
 from testbed.machine import build
 from testbed.machine.kernel import kernel_facts
 from testbed.plan.model import Plan
-from testbed.plan.traffic_types import TRAFFIC, sent_by
+from testbed.plan.traffic_types import TRAFFIC
 from testbed.runtime.progress import Progress
+from testbed.traffic import module_of
 
 NETWORK = ("mininet.net", "mininet.log", "topologies.planned", "topologies.hosts")
 CHANGES = ("pyroute2",)
-PRELOADED = (*NETWORK, *CHANGES, *(f"testbed.traffic.{name}" for name in TRAFFIC))
+TCP = tuple(f"tcp.{kind}" for kind in ("download", "fetch", "iperf3"))
+PRELOADED = (*NETWORK, *CHANGES, *(f"testbed.traffic.{name}" for name in (*TRAFFIC, *TCP)))
 """Modules of all plans that the runner loads when it comes to them."""
 OUT = Path("/out")
 RESULTS = Path("/results")
@@ -63,7 +65,7 @@ def main() -> int:
 def modules_of(plan: Plan) -> Iterator[str]:
     """The modules that the runner will load when it comes to them."""
     yield from NETWORK
-    yield f"testbed.traffic.{sent_by(plan).name}"
+    yield module_of(plan)
     if plan["timeline"]:
         yield from CHANGES
 

@@ -5,26 +5,22 @@ import re
 import socket
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.errors import RunFailed
 from testbed.plan.model import Connection, Plan, Role, Session
 from testbed.runtime.processes import Supervised
 from testbed.series.series import Point, point
-from testbed.traffic.pcap import HEAD_BYTES, CutOff, NotACapture, frames
+from testbed.traffic.pcap import HEAD_BYTES, frames, packets, payload_bytes
 from testbed.traffic.traffic import address_of
 from topologies.link import Link
 
 HEADER_BYTES = 100
 """Enough of a frame: the cooked header has 20, IPv4's and TCP's at most 120, of which the first 34 are read."""
-COOKED_BYTES = 20
-"""Header bytes of a frame that was captured on any interface (LINUX_SLL2)."""
-TCP, UDP = 6, 17
 
 
 def expression(session: Session) -> str:
@@ -42,8 +38,6 @@ def first_unix_ns(capture: Path) -> int | None:
         return next(frames(capture)).t_ns
     except OSError:
         return None
-    except NotACapture as error:
-        raise RunFailed.of(error.said) from error
 
 
 @dataclass(frozen=True)
@@ -69,40 +63,17 @@ class Arrivals:
 
 
 def read_arrivals(capture: Path, session: Session) -> Arrivals:
-    """Figures of the session in a capture at the receiver's host; raises :class:`RunFailed` where it is none."""
+    """Figures of the session in a capture at the receiver's host; raises
+    :class:`~testbed.traffic.pcap.NotACapture` where it is none."""
     places = {_packed(c["receiver"]): place for place, c in reversed(list(enumerate(session["connections"])))}
     senders = {_packed(c["sender"]) for c in session["connections"]}
     rows = sorted(
-        (t_ns, places[destination], payload)
-        for t_ns, source, destination, payload in _packets(capture)
-        if payload and source in senders and destination in places
+        (frame.t_ns, places[packet.dst], payload)
+        for frame, packet in packets(capture)
+        if packet.src in senders and packet.dst in places and (payload := payload_bytes(packet))
     )
     columns = np.array(rows, dtype=np.int64).reshape(-1, 3)
     return Arrivals(columns[:, 0], columns[:, 1], columns[:, 2])
-
-
-def _packets(capture: Path) -> Iterator[tuple[int, bytes, bytes, int]]:
-    """Time, addresses and payload of each frame that came in, as far as the capture goes."""
-    try:
-        for frame in frames(capture):
-            packet = frame.data[COOKED_BYTES:]
-            if len(packet) >= 20 and frame.data[:2] == b"\x08\x00" and packet[0] >> 4 == 4:
-                yield frame.t_ns, packet[12:16], packet[16:20], _payload_bytes(packet)
-    except CutOff:
-        return
-    except NotACapture as error:
-        raise RunFailed.of(error.said) from error
-
-
-def _payload_bytes(packet: bytes) -> int:
-    """Ports and payload of a packet of IPv4; none where its headers are not whole."""
-    header = 4 * (packet[0] & 15)
-    payload = int.from_bytes(packet[2:4], "big") - header
-    if int.from_bytes(packet[6:8], "big") & 0x1FFF:
-        return payload  # a further fragment: it has no header of UDP's or TCP's
-    if packet[9] == UDP:
-        return payload - 8
-    return payload - 4 * (packet[header + 12] >> 4) if len(packet) > header + 12 else 0
 
 
 def points(plan: Plan, session: Session, found: Arrivals, span_ns: tuple[int, int]) -> list[Point]:

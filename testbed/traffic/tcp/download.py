@@ -1,7 +1,7 @@
 """``kind: download``: one object over a new connection, timed until the sender's kernel has had all acknowledged."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +10,16 @@ from testbed.message import Message
 from testbed.runtime.processes import Supervised
 from testbed.scenario.tcp import KERNELS_INITIAL_WINDOW, Download
 from testbed.traffic.pcap import NotACapture
+from testbed.traffic.tcp import Measured, Tcp
 from testbed.traffic.tcp.captured.capture import read_connections
 from testbed.traffic.tcp.captured.receive_window import expected_rtts
 from testbed.traffic.tcp.captured.sequence import DATA, EDGES, Incomplete, TimeSequence, time_sequence, write_csv
-from testbed.traffic.tcp.kind import Kind, Measured
 from topologies.commands import CommandFailed, in_namespace, run
 
 PORT = Download.sender_port
 
 
-class DownloadTransfer(Kind):
+class DownloadTransfer(Tcp):
     """``tcp-download serve`` and ``get``; their results are ``download-server.json`` and ``download-client.json``."""
 
     def start_server(self) -> Supervised:
@@ -27,22 +27,20 @@ class DownloadTransfer(Kind):
         requested = self.requested
         if requested["unlimited_window"] and self._kernel["limited"] is not False:
             raise Unsupported.of(_why_limited(self._kernel))
-        command = [self._program, "serve", "--listen", self._server, "--bytes", str(requested["object_bytes"])]
-        command += ["--seed", str(self.plan["seed"]), *self._in_time]
+        command = self._command("serve", "--listen", "--seed", str(self.site.plan["seed"]))
         return self.start("download server", command, "sender", self._said("server"), listens_at=PORT)
 
     def start_client(self) -> Supervised:
         buffer = self.requested["receive_buffer_bytes"]
-        command = [self._program, "get", "--server", self._server, "--from", self.address("receiver")]
-        command += ["--bytes", str(self.requested["object_bytes"]), *self._in_time]
-        command += ["--receive-buffer", str(buffer)] if buffer else []
+        options = ["--receive-buffer", str(buffer)] if buffer else []
+        command = self._command("get", "--server", "--from", self.address("receiver"), *options)
         # Root may ask for a larger buffer than net.core.rmem_max.
         return self.start("download client", command, "receiver", self._said("client"), unprivileged=not buffer)
 
     def measured(self) -> Measured:
         server, client = _result(self._said("server")), _result(self._said("client"))
         sequence = self._sequence()
-        write_csv(sequence, self.folder / EDGES, self.folder / DATA)
+        write_csv(sequence, self.site.folder / EDGES, self.site.folder / DATA)
         met = sequence.edges_met(self.rtt_s, int(server["max_segment_size_bytes"]))
         flight = sequence.first_flight()
         completion_ms = float(server["acknowledged_ms"])
@@ -77,18 +75,16 @@ class DownloadTransfer(Kind):
 
     @property
     def _program(self) -> str:
-        return str(self.binaries["tcp-download"])
+        return str(self.site.binaries["tcp-download"])
 
-    @property
-    def _server(self) -> str:
-        return f"{self.address('sender')}:{PORT}"
-
-    @property
-    def _in_time(self) -> Sequence[str]:
-        return ["--timeout", f"{self.plan['limits']['transfer_s']:.0f}s"]
+    def _command(self, verb: str, of_server: str, *further: str) -> list[str]:
+        """The command of an end; ``of_server`` is its option for the server's address."""
+        size, limit_s = str(self.requested["object_bytes"]), self.site.plan["limits"]["transfer_s"]
+        common = [of_server, f"{self.address('sender')}:{PORT}", "--bytes", size, "--timeout", f"{limit_s:.0f}s"]
+        return [self._program, verb, *common, *further]
 
     def _said(self, end: str) -> Path:
-        return self.folder / f"download-{end}.json"
+        return self.site.folder / f"download-{end}.json"
 
     def _probe(self) -> dict[str, Any]:
         """The window that this kernel offers in a new connection, by a connection within the receiver's host."""
@@ -142,3 +138,6 @@ def _own(result: Mapping[str, Any]) -> dict[str, Any]:
     """An end's report without the run's own entries."""
     theirs = {"role", "error", "started_unix_ns", "finished_unix_ns", "duration_s", "goodput_bps"}
     return {name: value for name, value in result.items() if name not in theirs}
+
+
+TRAFFIC = DownloadTransfer

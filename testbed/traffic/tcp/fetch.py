@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import RunFailed
-from testbed.plan.model import Plan
 from testbed.runtime import live
 from testbed.runtime.host_settings import grown, read_counters
 from testbed.runtime.processes import AGENT_UID, Supervised
-from testbed.scenario.tcp import Fetch, Role
-from testbed.traffic.tcp.kind import Kind, Measured
+from testbed.runtime.site import Site
+from testbed.scenario.tcp import Fetch
+from testbed.traffic.tcp import Measured, Tcp
 
 PORT = Fetch.sender_port
 HASHES = "hashes"
@@ -28,23 +28,23 @@ done"""
 """Fetch, hash, again: the hashing is between what is timed."""
 
 
-class FetchTransfer(Kind):
+class FetchTransfer(Tcp):
     """``web-server.jsonl`` has the server's word on each connection and on what it sent, ``web-client.jsonl`` curl's on
     each object, ``web-client.sha256`` the hashes of what curl wrote."""
 
     server_end_s = 0.0
 
-    def __init__(self, plan: Plan, namespaces: Mapping[Role, str], folder: Path, binaries: Mapping[str, Path]) -> None:
-        super().__init__(plan, namespaces, folder, binaries)
+    def __init__(self, site: Site) -> None:
+        super().__init__(site)
         self._asked = Fetch.of_plan(self.requested)
-        self._notes, self._times = folder / "web-server.jsonl", folder / "web-client.jsonl"
-        self._hashes = folder / "web-client.sha256"
-        self._objects = live.directory(plan["run"]) / "objects"
+        self._notes, self._times = site.folder / "web-server.jsonl", site.folder / "web-client.jsonl"
+        self._hashes = site.folder / "web-client.sha256"
+        self._objects = live.directory(site.plan["run"]) / "objects"
         """Folder for the client's files."""
 
     def start_server(self) -> Supervised:
         apart = ["--header-apart"] if self._asked.header_apart else []
-        command = [str(self.binaries["ncp-web"]), "--listen", f"{self.address('sender')}:{PORT}", *apart]
+        command = [str(self.site.binaries["ncp-web"]), "--listen", f"{self.address('sender')}:{PORT}", *apart]
         return self.start("web server", command, "sender", self._notes, listens_at=PORT)
 
     def start_client(self) -> Supervised:
@@ -115,7 +115,7 @@ class FetchTransfer(Kind):
         """Objects at once share the path, which the theory does not tell of."""
         if self._asked.parallel:
             return {}
-        rate_bps = min(float(link["rate_bps"]) for link in self.plan["links"])
+        rate_bps = min(float(link["rate_bps"]) for link in self.site.plan["links"])
         theory_s = self._asked.page_s(self.rtt_s, rate_bps)
         return {"slow_start_ms": 1000 * theory_s, "over_slow_start_percent": 100 * (median_s / theory_s - 1)}
 
@@ -180,3 +180,6 @@ def check_connections(connections: Sequence[Mapping[str, Any]], requested: Fetch
                     "fetch.wrong-first", f"the connection of {one['client']} began with {what} {one[what]}, not {value}"
                 )
     return connections[0]
+
+
+TRAFFIC = FetchTransfer

@@ -13,18 +13,19 @@ import numpy as np
 from collectors.iperf3 import Iperf3Flow
 from testbed.errors import RunFailed
 from testbed.runtime import iperf3
+from testbed.runtime.agents import Agent
 from testbed.runtime.iperf3 import CLIENT_PORT, PORT, read_result
 from testbed.runtime.processes import Supervised
 from testbed.runtime.socket_samples import SPOOL, read_samples
 from testbed.series.series import Point
+from testbed.traffic.tcp import Measured, Tcp
 from testbed.traffic.tcp.captured.capture import Connection, Segment, read_connections
-from testbed.traffic.tcp.kind import Kind, Measured
 
 COOKIE_BYTES = 37
 """Ahead of the data; iperf3 counts it at neither end."""
 
 
-class Iperf3Transfer(Kind):
+class Iperf3Transfer(Tcp):
     """iperf3's two ends; their JSON is ``iperf3-server.json`` and ``iperf3-client.json`` in the run's folder."""
 
     _data_since_ns: int | None = None
@@ -40,10 +41,10 @@ class Iperf3Transfer(Kind):
         command = iperf3.client(self.address("receiver"), PORT, *options, "--json")
         return self.start("iperf3 client", command, "sender", self._json("client"))
 
-    def started_unix_ns(self) -> int | None:
+    def started_unix_ns(self, started: Sequence[Agent]) -> int | None:
         """The time at which the connection with the data was first seen: iperf3 uses its other one before."""
         if self._data_since_ns is None:
-            samples = read_samples(self.folder / "spools" / SPOOL, role="sender")
+            samples = read_samples(self.site.folder / "spools" / SPOOL, role="sender")
             self._data_since_ns = samples[0].at_unix_ns if samples else None
         return self._data_since_ns
 
@@ -51,7 +52,7 @@ class Iperf3Transfer(Kind):
         client, server = read_result(self._json("client")), read_result(self._json("server"))
         received, sent = server["end"]["sum_received"], client["end"]["sum_sent"]
         data = self._captured()
-        started_ns = round(data.start_unix_s * 1e9) if data else self.started_unix_ns()
+        started_ns = round(data.start_unix_s * 1e9) if data else self.started_unix_ns([])
         if started_ns is None:
             raise RunFailed(
                 "iperf3.no-first-data",
@@ -78,9 +79,9 @@ class Iperf3Transfer(Kind):
         )
 
     def _goodput(self, intervals: Sequence[Mapping[str, Any]], started_ns: int) -> list[Point]:
-        session = self.session
+        session = self.site.session
         flow = {"number": f"{session['name']}-1", "congestion_control": session["policy"]}
-        of_flow = Iperf3Flow(self.plan, flow)
+        of_flow = Iperf3Flow(self.site.plan, flow)
         return [
             of_flow.goodput(float(interval["bits_per_second"]), started_ns + round(float(interval["end"]) * 1e9))
             for interval in intervals
@@ -100,7 +101,7 @@ class Iperf3Transfer(Kind):
         """The requested window and the advertised one, the rate that follows from each, and the rate in the second
         half."""
         rtt_s, window_bytes = self.rtt_s, self.requested["window_bytes"]
-        samples = read_samples(self.folder / "spools" / SPOOL, role="sender")
+        samples = read_samples(self.site.folder / "spools" / SPOOL, role="sender")
         later = samples[len(samples) // 2 :]
         found: dict[str, float] = {}
         if later:
@@ -128,16 +129,13 @@ class Iperf3Transfer(Kind):
         return found
 
     def _json(self, end: str) -> Path:
-        return self.folder / f"iperf3-{end}.json"
+        return self.site.folder / f"iperf3-{end}.json"
 
 
 def _captured_payload(data: Connection) -> dict[str, int]:
     """Figures from the packets with the bytes that iperf3 counts."""
     found = arrived(data)
-    return {
-        "payload_bytes": max(0, found.payload_bytes - COOKIE_BYTES),
-        "largest_window_bytes": found.largest_window_bytes,
-    }
+    return found._replace(payload_bytes=max(0, found.payload_bytes - COOKIE_BYTES))._asdict()
 
 
 class Steady(NamedTuple):
@@ -212,3 +210,6 @@ def _window_bytes(acks: Sequence[Segment], from_s: float, to_s: float) -> float:
     order = np.argsort(windows[chosen], kind="stable")
     reached = np.cumsum(lasted_s[order])
     return float(windows[chosen][order][int(np.searchsorted(reached, reached[-1] / 2))])
+
+
+TRAFFIC = Iperf3Transfer

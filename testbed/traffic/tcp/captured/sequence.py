@@ -4,7 +4,6 @@ Times are seconds since the first data segment. Bytes count from the object's fi
 a right edge of 64,512 lets the sender send 64,512 bytes of the object.
 """
 
-import csv
 from bisect import bisect_right
 from dataclasses import asdict, dataclass
 from itertools import accumulate, pairwise
@@ -117,13 +116,11 @@ def time_sequence(connection: Connection) -> TimeSequence:
 def write_csv(sequence: TimeSequence, edges: Path, data: Path) -> None:
     """``edges.csv`` and ``data.csv``, with times in milliseconds."""
     for path, rows in ((edges, sequence.edges), (data, sequence.data)):
-        with path.open("w", newline="", encoding="utf-8") as file:
-            columns = [name for name in asdict(rows[0]) if name != "t_s"]
-            writer = csv.writer(file)
-            writer.writerow(["t_ms", *columns])
-            for row in rows:
-                values = asdict(row)
-                writer.writerow([f"{row.t_s * 1000:.3f}", *(int(values[name]) for name in columns)])
+        documents.write_csv(path, [_row(**asdict(row)) for row in rows])
+
+
+def _row(t_s: float, **counts: int) -> dict[str, Any]:
+    return {"t_ms": f"{t_s * 1000:.3f}", **{name: int(count) for name, count in counts.items()}}
 
 
 def read_csv(edges: Path, data: Path) -> TimeSequence:
