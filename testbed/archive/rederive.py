@@ -179,8 +179,7 @@ class _MadeAgain:
             self._file("windows.csv", lambda path: write_windows_csv(reader, sessions, path))
         if readings is not None:
             self._file("links.csv", lambda path: calibration.write_csv(readings, path))
-        rows = timeline.rows_of(self.folder / "telemetry.lp")
-        self._file("events.csv", lambda path: timeline.write_csv(rows, path))
+        self._file("events.csv", lambda path: timeline.write_csv(self.folder / "telemetry.lp", path))
 
     def _lines(self, reader: FromFile, again: Verdict) -> None:
         events = reader.events()

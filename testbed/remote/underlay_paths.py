@@ -88,8 +88,8 @@ class UnderlayPath:
 
     def stop(self) -> None:
         """End the measurement, if this machine measures."""
-        if self._process and not self._process.has_ended():
-            self._process.stop()
+        if self._process:
+            self._process.stop_if_it_runs()
         self._process = None
 
     def samples(self) -> list[Sample]:

@@ -6,9 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal
-
-from influxdb.line_protocol import make_lines
+from typing import TYPE_CHECKING, Any, Literal
 
 from collectors.iperf3 import Iperf3Flow
 from testbed.errors import RunFailed
@@ -16,7 +14,7 @@ from testbed.plan.model import CrossTraffic, Plan
 from testbed.runtime import iperf3
 from testbed.runtime.parts import AHEAD_REMOTE_S, Background
 from testbed.runtime.processes import Supervised
-from testbed.series.series import Point
+from testbed.series.series import append_points
 
 if TYPE_CHECKING:
     from testbed.runtime.network import Program
@@ -92,8 +90,7 @@ class Iperf3(Background):
         self._server.end()
         reader.join()
         if result and (whole := self._points.whole(result, time.time_ns())):
-            with self._spool.open("ab", buffering=0) as spool:
-                _append(spool, whole)
+            append_points(self._spool, [whole])
 
     def wait(self) -> None:
         """Wait for the flow's end; raises :class:`RunFailed` where it failed."""
@@ -138,10 +135,9 @@ class Iperf3(Background):
 
     def _read_server(self) -> None:
         """Write a point for each interval, at the time that the server reports it."""
-        with self._spool.open("ab", buffering=0) as spool:
-            for at_unix_ns, line in self._server.lines():
-                if point := self._points.interval(line, at_unix_ns):
-                    _append(spool, point)
+        for at_unix_ns, line in self._server.lines():
+            if point := self._points.interval(line, at_unix_ns):
+                append_points(self._spool, [point])
 
 
 def server_port(flow: CrossTraffic) -> int:
@@ -152,10 +148,6 @@ def server_port(flow: CrossTraffic) -> int:
 def client_port(flow: CrossTraffic) -> int:
     """The port that a flow's data comes from (iperf3's control connection has another)."""
     return iperf3.CLIENT_PORT + int(flow["number"]) - 1
-
-
-def _append(spool: IO[bytes], point: Point) -> None:
-    spool.write(make_lines({"points": [point]}).encode())
 
 
 def sockets(plan: Plan) -> Iterator[dict[str, str]]:

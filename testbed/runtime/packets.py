@@ -51,8 +51,7 @@ class Capture:
 
     def stop(self) -> None:
         """End the capture; safe to repeat."""
-        if not self._process.has_ended():
-            self._process.stop()
+        self._process.stop_if_it_runs()
 
     def lost(self) -> int:
         """Frames that the kernel dropped before tcpdump, once it has ended; raises :class:`RunFailed` where it did

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
+from typing_extensions import Self
+
 from testbed.errors import RunFailed
 from testbed.message import Message
 from testbed.runtime.progress import Step
@@ -45,6 +47,13 @@ class Background(threading.Thread):
         self._stopped.set()
         if self.is_alive():
             self.join(self.longest_stop_s)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
     def _await_start(self) -> int | None:
         """Wait for the transfer's start; None where it was stopped before."""

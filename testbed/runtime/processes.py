@@ -130,6 +130,11 @@ class Supervised:
             name, said = self.name, last_words(self.log)
             raise RunFailed("process.ended-early", f"{name} ended with {already} in the run{said}")
 
+    def stop_if_it_runs(self) -> None:
+        """:meth:`stop`, but for one that has ended by itself; safe to repeat."""
+        if not self.has_ended():
+            self.stop()
+
     def end(self, *, timeout_s: float = 2.0) -> None:
         """End the process and all that it forked (socat forks for each connection), whatever it is doing: SIGTERM, then
         SIGKILL, as a program of somebody else's may take no notice of the first. Safe to repeat."""

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from influxdb.line_protocol import make_lines
-
 from testbed.documents import write_json
 from testbed.plan.model import Plan, Role, Session
 from testbed.runtime.agents import AgentPlace, agent_name
 from testbed.runtime.progress import Progress
+from testbed.series.series import Point, append_points, point
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class Site:
         span_ns: tuple[int, int],
         words: tuple[str, str],
         results: Mapping[Role, Mapping[str, Any]],
-        further: Sequence[Mapping[str, Any]] = (),
+        further: Sequence[Point] = (),
     ) -> None:
         """Write both ends' ``results``, by role, and start and end of the transfer to the timeline's spool, with
         ``further`` points. ``span_ns`` are start and end in Unix nanoseconds, ``words`` describe them."""
@@ -75,13 +74,12 @@ class Site:
         for role, result in results.items():
             self.write_result(f"{session['name']}-{role}", {"role": role, **common, **result})
         tags = {"run": self.plan["run"], "scenario": self.plan["scenario"], "session": session["name"]}
-        event, kinds = {"measurement": "event"}, ("transfer_start", "transfer_end")
+        kinds = ("transfer_start", "transfer_end")
         points = [
-            event | {"tags": tags | {"kind": kind}, "time": at_ns, "fields": {"at_s": at_s, "text": text}}
+            point("event", tags | {"kind": kind}, {"at_s": at_s, "text": text}, at_ns)
             for kind, at_ns, at_s, text in zip(kinds, span_ns, (0.0, duration_s), words, strict=True)
         ]
-        with (self.spools / "events.lp").open("ab", buffering=0) as spool:
-            spool.write(make_lines({"points": [*points, *further]}).encode())
+        append_points(self.spools / "events.lp", [*points, *further])
 
     def write_result(self, name: str, result: Mapping[str, Any]) -> None:
         """Write the result of one end into the run's folder."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from influxdb.line_protocol import make_lines
@@ -19,6 +20,12 @@ def line_protocol(points: Iterable[Point]) -> str:
     """The points in line protocol, a line each; "" for none."""
     given = list(points)
     return str(make_lines({"points": given})) if given else ""
+
+
+def append_points(spool: Path, points: Iterable[Point]) -> None:
+    """Append them to a file of telemetry that is read while it grows, in one write."""
+    with spool.open("ab", buffering=0) as file:
+        file.write(line_protocol(points).encode())
 
 
 @dataclass(frozen=True)

@@ -82,9 +82,7 @@ def emulated(place: Path) -> Path:
     (folder / "relay.json").write_text(json.dumps(relay))
     qdiscs = [{"host": "h1", "dev": "h1-eth1", "kind": "htb", "root": True, "drops": 0}]
     calibration.write_csv(calibration.readings_of(plan, probe), folder / "links.csv")
-    with (folder / "events.csv").open("w") as file:
-        rows = [["asked_s", "at_s", "kind", "text"], *timeline.rows_of(folder / "telemetry.lp")]
-        file.writelines(",".join(row) + "\r\n" for row in rows)
+    timeline.write_csv(folder / "telemetry.lp", folder / "events.csv")
     write_provenance(folder, plan, {"qdiscs_after": qdiscs})
     reader = FromFile(folder / "telemetry.lp")
     points = reader.count_points()

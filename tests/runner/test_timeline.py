@@ -8,7 +8,7 @@ from typing import Any
 
 from line_protocol_parser import parse_line
 
-from testbed.engines.mininet.timeline import LiveTarget, Timeline, rows_of, write_csv
+from testbed.engines.mininet.timeline import LiveTarget, Timeline, write_csv
 from tests.said import has
 from topologies.live_change import wait_until
 
@@ -77,7 +77,7 @@ def test_actions_are_carried_out_in_order_and_recorded(tmp_path: Path) -> None:
     assert [point["tags"]["kind"] for point in points] == ["set", "carrier", "pause_read"]
     assert [point["fields"]["asked_s"] for point in points] == [0.05, 0.10, 0.15]
 
-    write_csv(rows_of(tmp_path / "events.lp"), tmp_path / "events.csv")
+    write_csv(tmp_path / "events.lp", tmp_path / "events.csv")
     with (tmp_path / "events.csv").open() as file:
         assert [row["text"] for row in csv.DictReader(file)] == ["a", "b", "c"]
 

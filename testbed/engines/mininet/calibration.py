@@ -9,14 +9,13 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from influxdb.line_protocol import make_lines
-
 from testbed import documents
 from testbed.documents import write_json
 from testbed.errors import RunFailed
 from testbed.exit_codes import Exit
 from testbed.message import Lines, Message
 from testbed.plan.model import Limits, Plan
+from testbed.series.series import line_protocol, point
 from topologies.commands import dies_with_us
 from topologies.link import Link
 from topologies.units import whole_bps
@@ -195,8 +194,8 @@ def lines(plan: Plan, readings: list[LinkReading], now_ns: int) -> list[str]:
         )
         numbers = {name: float(value) for name, value in values.items()}
         place = {"link": reading.link, "direction": reading.direction}
-        points.append({"measurement": "calibration", "tags": tags | place, "fields": numbers, "time": now_ns})
-    return str(make_lines({"points": points})).splitlines()
+        points.append(point("calibration", tags | place, numbers, now_ns))
+    return line_protocol(points).splitlines()
 
 
 def _of_limit(error: float, limit: float) -> float:

@@ -9,7 +9,7 @@ import json
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -83,7 +83,7 @@ class EmulatedRun(Run):
         Raises :class:`TestbedError` where the run could not be carried out.
         """
         with self._own_folder() as own:
-            trust, _ = self._on_the_network(own, None)
+            trust, _ = self._on_the_network(own)
         return trust
 
     @contextmanager
@@ -101,7 +101,7 @@ class EmulatedRun(Run):
             endpoint = self.endpoint = server.ensure()
             announce(endpoint, self.plan, self.folder)
             step.note = f"InfluxDB at {endpoint.url}"
-        trust, counts = self._on_the_network(own, endpoint)
+        trust, counts = self._on_the_network(own)
         with self.progress.step("judge and report") as step:
             from testbed.engines.judging import judge_and_report
 
@@ -110,29 +110,29 @@ class EmulatedRun(Run):
             step.note = verdict.summary
         return verdict
 
-    def _on_the_network(self, own: Path, endpoint: Endpoint | None) -> tuple[Trust, telemetry.Counts]:
+    def _on_the_network(self, own: Path) -> tuple[Trust, telemetry.Counts]:
         """Carry out the part that needs the network, which is gone when this returns or raises.
 
-        Without an ``endpoint`` telemetry stays in files, and no point of the database is counted.
+        Without an endpoint telemetry stays in files, and no point of the database is counted.
         """
         credentials = None
-        if endpoint is not None:
+        if self.endpoint is not None:
             credentials = own / "agent-credentials.json"
-            endpoint.logins["agent"].write(credentials)
+            self.endpoint.logins["agent"].write(credentials)
             # The agents' group may read it; the folder above is root's.
             shutil.chown(credentials, group=AGENT_UID)
             credentials.chmod(0o440)
         with ExitStack() as parts:
             try:
-                return self._measure_and_transfer(parts, own, endpoint, credentials)
+                return self._measure_and_transfer(parts, own, credentials)
             finally:
                 with self.progress.step("tear down"), uninterruptible():
                     self._tear_down(parts)
 
     def _measure_and_transfer(
-        self, parts: ExitStack, own: Path, endpoint: Endpoint | None, credentials: Path | None
+        self, parts: ExitStack, own: Path, credentials: Path | None
     ) -> tuple[Trust, telemetry.Counts]:
-        sent, spools = self.traffic, self.site.spools
+        sent, spools, endpoint = self.traffic, self.site.spools, self.endpoint
         places = self.places = sent.places(own, credentials)
         remote = InventoryHosts(self.site, self.inventory, own)
         if remote.names:
@@ -154,7 +154,7 @@ class EmulatedRun(Run):
         parts.callback(lambda: end_together([*started, *network.programs()]))
         with self.progress.step("calibrate links") as step:
             network.emulator.start(network.links)  # from here on frames cross the links
-            step.note = calibration.summary(self._calibrate(network, endpoint, remote.probes()))
+            step.note = calibration.summary(self._calibrate(network, remote.probes()))
         with self.progress.step("agents ready"):
             if not started:
                 limited = engine_of(self.plan).limits_processes
@@ -166,16 +166,10 @@ class EmulatedRun(Run):
         def started_unix_ns() -> int | None:
             return sent.started_unix_ns(started)
 
-        flows = []
-        for planned in self.plan["cross_traffic"]:
-            flows.append(
-                Iperf3(self.plan, planned, network.namespaces(), self.folder, started_unix_ns, remote.start_program)
-            )
-            parts.callback(flows[-1].stop)
-            flows[-1].start()
+        of_flows = network.namespaces(), self.folder, started_unix_ns, remote.start_program
+        flows = [parts.enter_context(Iperf3(self.plan, flow, *of_flows)) for flow in self.plan["cross_traffic"]]
         sockets = list(sent.sockets(self.plan))
-        collectors = Collectors(self.site, network, sockets, remote.pushed_spools(places))
-        collectors.start(parts, credentials)
+        collectors = Collectors(parts, self.site, network, sockets, remote.pushed_spools(places), credentials)
         remote.start_watching(parts, places, sockets)
         captures = None
         if self.plan.get("traces", {}).get("pcap"):
@@ -183,16 +177,12 @@ class EmulatedRun(Run):
 
             captures = LinkCaptures(self.site, network.namespaces())
             parts.callback(captures.stop)
-        events = Timeline(self.plan, LiveTarget(network, started, remote), started_unix_ns, spools / "events.lp")
-        parts.callback(events.stop)
-        events.start()
+        target = LiveTarget(network, started, remote)
+        events = parts.enter_context(Timeline(self.plan, target, started_unix_ns, spools / "events.lp"))
         with self.progress.step("transfer") as step:
             failures += [events.failure, collectors.failure, *(flow.failure for flow in flows), remote.failure]
-            with self.progress.watching(self.plan, spools), ExitStack() as watched:
-                if endpoint is not None:
-                    following = LiveDatabase(endpoint, self.plan, spools, started_unix_ns)
-                    watched.callback(following.stop)
-                    following.start()
+            following = LiveDatabase(endpoint, self.plan, spools, started_unix_ns) if endpoint else nullcontext()
+            with self.progress.watching(self.plan, spools), following:
                 sent.transfer(network, started, failures, step)
             for flow in flows:
                 flow.wait()
@@ -200,14 +190,14 @@ class EmulatedRun(Run):
                 self.provenance.setdefault("frames_not_captured", {}).update(captures.end())
             events.stop()
         with self.progress.step("drain") as step:
-            trust, counts = self._drain(network, collectors, endpoint, remote)
+            trust, counts = self._drain(network, collectors, remote)
             step.note = f"{counts.in_file} points in the file"
             if counts.in_database is not None:
                 step.note += f", {counts.in_database} in the database"
         return trust, counts
 
     def _drain(
-        self, network: Network, collectors: Collectors, endpoint: Endpoint | None, remote: InventoryHosts
+        self, network: Network, collectors: Collectors, remote: InventoryHosts
     ) -> tuple[Trust, telemetry.Counts]:
         """Stop sampling, merge all telemetry and say whether the run can be trusted."""
         qdiscs = self.provenance["qdiscs_after"] = network.qdiscs() + remote.qdiscs()
@@ -234,9 +224,9 @@ class EmulatedRun(Run):
             underlay_samples=remote.samples,
             events=happened,
         )
-        if endpoint is None:
+        if self.endpoint is None:
             return trust, telemetry.Counts(points, None)
-        with Client(endpoint, "reader") as reader:
+        with Client(self.endpoint, "reader") as reader:
             return trust, telemetry.Counts(points, FromInflux(reader, self.plan["run"]).count_points())
 
     def _build_network(
@@ -287,12 +277,10 @@ class EmulatedRun(Run):
         self.traffic.set_hosts(network)
         return network, started
 
-    def _calibrate(
-        self, network: Network, endpoint: Endpoint | None, options: Sequence[str]
-    ) -> list[calibration.LinkReading]:
+    def _calibrate(self, network: Network, options: Sequence[str]) -> list[calibration.LinkReading]:
         def note(readings: list[calibration.LinkReading], attempt: int) -> None:
-            if endpoint is not None:  # links.csv has them all
-                with suppress(QueryFailed), Client(endpoint, "admin") as writer:
+            if self.endpoint is not None:  # links.csv has them all
+                with suppress(QueryFailed), Client(self.endpoint, "admin") as writer:
                     writer.write(calibration.lines(self.plan, readings, time.time_ns()))
             self.provenance["calibration"] = [asdict(reading) for reading in readings]
             self.provenance["calibration_attempts"] = attempt
@@ -304,7 +292,7 @@ class EmulatedRun(Run):
         """Writes all samples and events into the folder; returns the number of points."""
         merged = self.folder / "telemetry.lp"
         points = telemetry.merge_spools(sorted(self.site.spools.glob("**/*.lp")), merged)
-        timeline.write_csv(timeline.rows_of(merged), self.folder / "events.csv")
+        timeline.write_csv(merged, self.folder / "events.csv")
         return points
 
     def _relay_result(self) -> dict[str, Any] | None:

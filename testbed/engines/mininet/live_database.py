@@ -5,8 +5,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from influxdb.line_protocol import make_lines
-
 from testbed.engines.telemetry import GrowingFiles
 from testbed.judge.checks.derived import law_ahead
 from testbed.plan.duration import shown_s
@@ -14,6 +12,7 @@ from testbed.plan.model import Plan
 from testbed.runtime.parts import Background
 from testbed.series import influxql, named
 from testbed.series.one_clock import RETENTION, shifted
+from testbed.series.series import line_protocol, point
 from testbed.services.influx import run_list
 from testbed.services.influx.client import Client, QueryFailed
 from testbed.services.influx.endpoint import Endpoint
@@ -71,10 +70,6 @@ class LiveDatabase(Background):
         if newest_ns is None:
             return
         now_ns, policy = time.time_ns(), self._plan["sessions"][0]["policy"]
-        point = {
-            "measurement": "telemetry_lag",
-            "tags": {"run": self._plan["run"], "scenario": self._plan["scenario"], "policy": policy},
-            "fields": {"lag_ms": max(0.0, (now_ns - newest_ns) / 1e6)},
-            "time": now_ns,
-        }
-        client.write(str(make_lines({"points": [point]})).splitlines())
+        tags = {"run": self._plan["run"], "scenario": self._plan["scenario"], "policy": policy}
+        lag = point("telemetry_lag", tags, {"lag_ms": max(0.0, (now_ns - newest_ns) / 1e6)}, now_ns)
+        client.write(line_protocol([lag]).splitlines())

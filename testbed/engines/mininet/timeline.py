@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import csv
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from influxdb.line_protocol import make_lines
 from line_protocol_parser import parse_line
 
+from testbed import documents
 from testbed.errors import RunFailed
 from testbed.message import Message
 from testbed.plan.model import Action, Plan
 from testbed.runtime.agents import Agent, control
 from testbed.runtime.network import Network
 from testbed.runtime.parts import AHEAD_REMOTE_S, Background
+from testbed.series.series import append_points, point
 from topologies import shaper
 from topologies.link import Link, LinkEnd, burst_bytes_at, shaped_at_hosts
 from topologies.live_change import wait_until
@@ -179,30 +179,19 @@ class Timeline(Background):
 
     def _record(self, action: Action, done_ns: int, start_ns: int) -> None:
         tags = {"run": self._plan["run"], "scenario": self._plan["scenario"], "kind": action["kind"]}
-        times = {"at_s": (done_ns - start_ns) / 1e9, "asked_s": action["at_s"]}
-        point = {
-            "measurement": "event",
-            "tags": tags | {"session": self._plan["sessions"][0]["name"]},
-            "time": done_ns,
-            "fields": {**times, "text": action["text"]},
-        }
-        with self._spool.open("ab", buffering=0) as spool:
-            spool.write(make_lines({"points": [point]}).encode())
+        tags["session"] = self._plan["sessions"][0]["name"]
+        fields = {"at_s": (done_ns - start_ns) / 1e9, "asked_s": action["at_s"], "text": action["text"]}
+        append_points(self._spool, [point("event", tags, fields, done_ns)])
 
 
-def rows_of(telemetry: Path) -> list[list[str]]:
-    """The rows of ``events.csv`` without its head, by the events in a run's telemetry."""
+def write_csv(telemetry: Path, path: Path) -> None:
+    """``events.csv``: a row per action in a run's telemetry, with planned and actual seconds since the transfer's
+    start."""
     rows = []
     with telemetry.open(encoding="utf-8") as lines:
         for line in lines:
             fields = parse_line(line)["fields"] if line.startswith("event,") else {}
             if "asked_s" in fields:
-                kind = parse_line(line)["tags"]["kind"]
-                rows.append([f"{fields['asked_s']:.6f}", f"{fields['at_s']:.6f}", kind, fields["text"]])
-    return rows
-
-
-def write_csv(rows: Sequence[Sequence[str]], path: Path) -> None:
-    """``events.csv``: a row per action, with planned and actual seconds since the transfer's start."""
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows([["asked_s", "at_s", "kind", "text"], *rows])
+                times = {name: f"{fields[name]:.6f}" for name in ("asked_s", "at_s")}
+                rows.append({**times, "kind": parse_line(line)["tags"]["kind"], "text": fields["text"]})
+    documents.write_csv(path, rows, ("asked_s", "at_s", "kind", "text"))

@@ -23,6 +23,7 @@ from testbed.runtime.parts import Failure, watch_until
 from testbed.runtime.processes import Supervised
 from testbed.runtime.progress import Step
 from testbed.runtime.socket_samples import assert_sent_with, congestion_controls
+from testbed.series.series import Point
 from testbed.traffic.tcp.captured.capture import HEADER_BYTES
 from testbed.traffic.traffic import Traffic, address_of
 
@@ -44,7 +45,7 @@ class Measured:
     """Congestion control as the sending program read it from its socket; "" where it does not."""
     details: Mapping[Role, Mapping[str, Any]] = field(default_factory=dict)
     """Further entries of the ends' results."""
-    points: Sequence[Mapping[str, Any]] = ()
+    points: Sequence[Point] = ()
     """Further telemetry, as ``influxdb.line_protocol`` takes points, with times within the transfer."""
 
     @property
