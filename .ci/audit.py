@@ -1,7 +1,7 @@
-"""Asks databases of known vulnerabilities about all that the lock files name: audit.py BIN, the folder of pip-audit.
+"""Looks up all that the lock files name in databases of known vulnerabilities: audit.py BIN, the folder of pip-audit.
 
-Exit code 0 where all were asked and know of none, 1 where one is known, 4 where one could not be asked: no answer is no
-good answer.
+Exit code 0 where all answered and know of none, 1 where one is known, 4 where one did not answer: no answer is no good
+answer.
 """
 
 import json

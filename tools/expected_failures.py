@@ -5,8 +5,8 @@ For each claim that is known not to hold (``xfail`` in ``claims.yaml``), and eac
 that a reference result is of, the check that decides it is judged again, by the same rule that judges a run.
 At each place that fails, the reference spans from the least to the largest of its values and of the ends of their
 intervals. The limits lie as far below and above as that is wide. A reference of one run, or in a guest one of runs that
-are alike, has no width of its own: it takes the largest relative one that the place has in another engine or form, or
-on real packets the difference to the other engines in the same form, if that is more. In a guest it is at least
+are alike, has no width of its own. It takes the largest relative one that the place has in another engine or form; on
+real packets also the difference to the other engines in the same form, if that is more. In a guest it is at least
 :data:`BETWEEN_COMMITS`. In the simulator, runs that are alike have none: chance has no part in them.
 """
 

@@ -1,16 +1,16 @@
 // Package remote serves the runner of a run on a machine with some of its hosts, on a Unix socket: it makes ends of
 // links, reads counters, samples, probes, and sends files as they grow.
 //
-//	POST /middles        make the sides of middles on this machine that are wired to others (netconf.Middles)
-//	POST /hosts          make the ends of links and the routes of hosts (netconf.Host by the host's name)
-//	GET  /queues         counters of all queues at the hosts
-//	GET  /read           a file of the run's folder, from an offset on
-//	POST /collect        start sampling; POST /collect/end: stop, and what each collector did and cost
-//	POST /measure        the way to another machine, by some packets (measurement)
-//	POST /watch          the same without end, into a file of the run's folder; POST /watch/end: stop
-//	POST /change         a live end of a link (netconf.Change), at a time: ?host=H&at_unix_ns=N; without a host, of a middle
-//	     /program        see programs.Programs
-//	     /probe/…        see probe.Ends
+//	POST /middles        make the sides of middles on this machine that are wired to others (netconf.Middles).
+//	POST /hosts          make the ends of links and the routes of hosts (netconf.Host by the host's name).
+//	GET  /queues         counters of all queues at the hosts.
+//	GET  /read           a file of the run's folder, from an offset on.
+//	POST /collect        start sampling; POST /collect/end: stop, and what each collector did and cost.
+//	POST /measure        the way to another machine, by some packets (measurement).
+//	POST /watch          the same without end, into a file of the run's folder; POST /watch/end: stop.
+//	POST /change         a live end of a link (netconf.Change), at a time: ?host=H&at_unix_ns=N; without a host, of a middle.
+//	     /program        see programs.Programs.
+//	     /probe/…        see probe.Ends.
 package remote
 
 import (

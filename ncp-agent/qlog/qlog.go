@@ -1,8 +1,7 @@
 // Package qlog writes the events of a session as qlog: a JSON text sequence of the
-// main schema (draft-ietf-quic-qlog-main-schema) with events of this project's
-// own, schemas/qlog.schema.json. It has no wall clock in it: times count from
-// the session's own start, so that the same run in virtual time gives the same
-// bytes.
+// main schema of QUIC's qlog drafts. The events are this project's
+// own: schemas/qlog.schema.json. Times count from the session's own start, so
+// that the same run in virtual time gives the same bytes.
 package qlog
 
 import (

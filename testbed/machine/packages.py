@@ -101,8 +101,8 @@ def as_uv_has_them(pip: Mapping[str, str], environment: Mapping[str, str]) -> di
 
 
 def by_owner(environment: Mapping[str, str]) -> dict[str, str]:
-    """Variables that keep users' caches apart: files in a checkout of another user, who gets them in the end, are no
-    links to this user's cache; where the usual cache is another user's, as with ``sudo`` that keeps HOME, there is one
+    """Variables that keep users' caches apart. Files in a checkout of another user, who gets them in the end, are no
+    links to this user's cache. Where the usual cache is another user's, as with ``sudo`` that keeps HOME, there is one
     in the checkout."""
     links = {} if CHECKOUT.stat().st_uid == os.geteuid() else {"UV_LINK_MODE": "copy"}
     usual = Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "uv"

@@ -1,8 +1,8 @@
 """The common clock of runs: their points once more, as if every transfer had started at the same instant.
 
 A dashboard's time axis is the time of the points, which InfluxQL can't shift. So the points that a dashboard shows of a
-run are written a second time at the time since its transfer's start, counted from :data:`ZERO_NS`: the axis is then the
-time since the start, and a run of last month is looked at like one that is on.
+run are written a second time, at the time since its transfer's start, counted from :data:`ZERO_NS`. The axis is then
+the time since the start, and a run of last month is looked at like one that is on.
 """
 
 import datetime

@@ -63,7 +63,7 @@ class Cell(ABC):
     unsupported = ""
     """The reason why it can't be made here, as far as that is known before the first attempt."""
     name = ""
-    """Its label, if not its points."""
+    """The label, if not its points."""
     part = ""
     """The study that it is of, where that is a part of the one that is run."""
     place = Path()
@@ -73,12 +73,12 @@ class Cell(ABC):
 
     @property
     def id(self) -> str:
-        """Its id in the study."""
+        """The id in the study."""
         return "/".join(filter(None, (self.part, *self.at.values())))
 
     @property
     def label(self) -> str:
-        """Its name in lines of progress."""
+        """The name in lines of progress."""
         return self.name or " ".join(self.at.values())
 
     def in_part(self, part: str, place: Path, *, ends_study: bool = False) -> Self:

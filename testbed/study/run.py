@@ -63,9 +63,9 @@ class Begun:
 
 
 def should_retry(record: RunRecord, attempts: int, engine: Engine) -> bool:
-    """Whether a cell whose record counts is run again, after so many ``attempts`` by this command: what can't be
-    trusted up to :data:`ATTEMPTS` times, but where it would be the same; what broke down only when a study is resumed,
-    as the reason may be gone."""
+    """Whether a cell whose record counts is run again, after so many ``attempts`` by this command. A run that can't be
+    trusted is made up to :data:`ATTEMPTS` times, unless it would be the same. One that broke down is repeated only
+    when a study is resumed, as the reason may be gone."""
     if record.status == Status.UNTRUSTED:
         return not engine.deterministic() and attempts < ATTEMPTS
     return record.status in (Status.ERROR, Status.MISSING) and attempts == 0

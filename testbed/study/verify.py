@@ -107,7 +107,7 @@ def draw(folder: Path, into: Path) -> None:
 def _of_document(name: str, read: Callable[[Path], Any], request: VerifyRequest) -> Iterator[Message]:
     there, again = request.folder / name, request.into / name
     if not again.is_file():
-        return  # the kind has told why
+        return  # the kind has said why
     if not there.is_file():
         yield Message("file.not-there", f"{name}: is not there")
         return

@@ -32,7 +32,7 @@ class Ncp(Traffic):
 
         A socket may hold the session's window in either direction from the start, and as much for what the kernel
         counts beside the data. A receive buffer that grows as the kernel sees fit is full after 0.8 s or more than 1 s
-        of a paused reader, by the kernel's version, and holds up the sender or not; a send buffer may take less than
+        of a paused reader, by the kernel's version, and holds up the sender or not. A send buffer may take less than
         the link's queue, by which the plan bounds it.
         """
         over_tcp = [session for session in plan["sessions"] if _over_tcp(session)]

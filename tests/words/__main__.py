@@ -1,12 +1,10 @@
-"""``python -m tests.words [PATH…]``: prints the violations below paths; without one, writes ``pending.tsv``."""
+"""``python -m tests.words [PATH…]``: prints the violations below paths, or all."""
 
 import sys
 
-from tests.words import pending, prose
+from tests.words import check, prose
 
-texts = prose.everything()
-if paths := tuple(sys.argv[1:]):
-    for text, why in pending.violations([text for text in texts if text.file.startswith(paths)]):
-        print(f"{text}\n    {why}")
-else:
-    pending.write(pending.count(pending.violations(texts)))
+for text, why in check.violations(
+    [text for text in prose.everything() if text.file.startswith(tuple(sys.argv[1:] or [""]))]
+):
+    print(f"{text}\n    {why}")

@@ -1,29 +1,16 @@
-"""The prose of the source is in plain words: docstrings, comments and texts with a code.
-
-Files whose prose is still to be reworded stand in ``pending.tsv`` with the number of their violations, which may only
-fall: ``python -m tests.words`` writes it.
-"""
+"""The prose of the source is in plain words: docstrings, comments and texts with a code."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.words import grammar, pending, prose, style
+from tests.words import check, grammar, prose, style
 from tests.words.prose import Text
 
 
-@pytest.fixture(scope="module")
-def found() -> list[tuple[Text, str]]:
-    return pending.violations(prose.everything())
-
-
-def test_no_file_has_more_violations_than_it_had(found: list[tuple[Text, str]]) -> None:
-    counts = pending.count(found)
-    allowed = pending.read()
-    more = [file for file, number in counts.items() if number > allowed.get(file, 0)]
-    assert not more, "\n".join(f"{text}: {why}" for text, why in found if text.file in more)
-    fewer = [file for file, number in allowed.items() if number > counts.get(file, 0)]
-    assert not fewer, f"python -m tests.words lowers what is allowed of {', '.join(fewer)}"
+def test_all_prose_is_in_plain_words() -> None:
+    found = check.violations(prose.everything())
+    assert not found, "\n".join(f"{text}: {why}" for text, why in found)
 
 
 @pytest.mark.parametrize(
@@ -90,6 +77,6 @@ def test_prose_is_found_where_it_stands() -> None:
     ] == ["Package a\nis."]
 
 
-def test_what_is_pending_only_falls(tmp_path: Path) -> None:
+def test_a_violation_is_found_among_other_texts() -> None:
     texts = [Text("a.py", 1, "docstring", "How much it bears"), Text("b.py", 1, "docstring", "Limits")]
-    assert pending.count(pending.violations(texts)) == {"a.py": 1}
+    assert [text.file for text, _ in check.violations(texts)] == ["a.py"]

@@ -110,11 +110,11 @@ def marks(plan: Plan, verdict: Verdict, start_ns: int) -> list[str]:
 def verdict_points(plan: Plan, verdict: Verdict, start_ns: int, end_ns: int) -> Iterator[Point]:
     """The measurement ``verdict`` (tags ``run``, ``scenario``, ``policy``, ``occasion``) at ``end_ns``.
 
-    One point for the run (fields verdict, passed, not_passed, broken, trusted, checks, failed, summary, from_ms, to_ms:
-    a span that shows all of the run), and one per check with the tags ``check``, ``judge``, and in words, for alerts,
-    ``measures``, ``expects`` and ``unit`` (fields status, passed, failed, reason, and
-    measured, expected, tolerance, of_expected where they are numbers). A run that broke down
-    has no checks: nothing was judged.
+    - One point for the run: fields verdict, passed, not_passed, broken, trusted, checks, failed, summary, and from_ms
+      and to_ms, a span that shows all of the run.
+    - One point per check, with the tags ``check`` and ``judge`` and, for alerts, in words ``measures``, ``expects`` and
+      ``unit``. Fields are status, passed, failed and reason; where they are numbers also measured, expected, tolerance
+      and of_expected. A run that broke down has no checks: nothing was judged.
     """
     tags = {**_run_tags(plan), "policy": verdict.policy, "occasion": occasion(plan)}
     fields = {

@@ -32,7 +32,7 @@ MOST_LOST = 1
 """Packets that the machine may lose on a link without loss."""
 REAL_MIDDLES = ("netem", "relay")
 CONFIGURED: tuple[Literal["rate_bps", "delay_ms", "loss"], ...] = ("rate_bps", "delay_ms", "loss")
-"""Properties that a link is told; in the table of readings ``<property>_asked``."""
+"""Properties that a link is given; in the table of readings ``<property>_asked``."""
 
 
 def of_measured(plan: Plan, table: Path) -> list[Message]:

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from testbed.interchange import graph
 
-# Okabe and Ito, "Color Universal Design" (2008): distinguishable with any kind of colour vision.
+# Okabe and Ito (2008): distinguishable with any kind of colour vision.
 SERIES_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 PAPER, INK, MUTED, GRID, SHADE = graph.PAPER, graph.INK, graph.MUTED, graph.GRID, graph.SHADE
 LINE_STYLES: tuple[Any, ...] = ("-", (0, (5, 1.2)), (0, (1.5, 1)), (0, (6, 1.5, 1.5, 1.5)))

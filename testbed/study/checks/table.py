@@ -1,9 +1,9 @@
 """Judges a table: each of its checks over the medians and their intervals, and the verdict over all.
 
-Where three runs or more count, it is the interval of the median (or of the ratio of two) that has to lie inside what
-is asked: a check fails where one lies outside, and is inconclusive where one lies partly inside. The reason says which
-level so many runs give it. Fewer runs are judged by their median, and runs in virtual time that are one observation by
-its value.
+Where three runs or more count, the interval of the median (or of the ratio of two) decides. A check passes where all
+of them lie inside its limits, fails where one lies outside, and is inconclusive where one lies partly inside. The
+reason says which level so many runs give it. Fewer runs are judged by their median, and runs in virtual time that are
+one observation by its value.
 """
 
 from __future__ import annotations
@@ -270,7 +270,7 @@ def judge_table(
     known = expected or {}
     results = [judge_one(check, summaries, cells, engine, known.get(check.name)) for check in table.checks]
     judged = {check.check for check in table.checks if isinstance(check, EachRunCheck) and check.rows is None}
-    # Where the table judges every check of its runs over all of them, no run need be asked again.
+    # Where the table judges every check of its runs over all of them, no run is judged again.
     if not judged or not all(set(cell.record.checks) <= judged for cell in cells):
         results.insert(0, judge_runs(cells))
     return verdict_over(results, cells, table.name, run, partial=partial)

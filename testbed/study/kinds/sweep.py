@@ -71,7 +71,7 @@ class FigureCell(Cell):
 
     @property
     def at(self) -> Mapping[str, str]:  # type: ignore[override]
-        """Its run's id: equal runs are one cell."""
+        """The run's id: equal runs are one cell."""
         return {"run": self.plan["run"]}
 
     @property

@@ -63,7 +63,7 @@ class LawLine(Section):
     links' ratio, over τ = W / Σ rate, is the law's within ``tolerance`` (a part of it).
 
     The law is about windows that keep their links filled; runs whose τ is shorter than ``min_round_trips`` (of their
-    own measured, queue included) are not asked.
+    own measured, queue included) do not count.
     """
 
     policy: Name
@@ -176,7 +176,7 @@ class Sweep(Section):
         return self
 
     def combinations(self) -> dict[str, Combination]:
-        """Its rows by their names, in the order of the file."""
+        """The rows by their names, in the order of the file."""
         found = {}
         for values in itertools.product(*self.parameters.values()):
             by_key = dict(zip(self.parameters, values, strict=True))
@@ -188,7 +188,7 @@ class Sweep(Section):
         return found
 
     def places(self, policies: Collection[str]) -> list[Place]:
-        """Its runs: a row for every combination, a column for every policy, a repetition for every seed; runs that
+        """The runs: a row for every combination, a column for every policy, a repetition for every seed; runs that
         differ in their seed alone are consecutive. ``policies`` are all that there are."""
         columns = policies if self.policies == "all" else self.policies
         every = itertools.product(self.combinations(), columns, range(1, self.seeds + 1))

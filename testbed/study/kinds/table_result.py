@@ -91,7 +91,7 @@ class Place(NamedTuple):
 
     @property
     def at(self) -> dict[str, str]:
-        """Its points in the table's study."""
+        """The points in the table's study."""
         return {"row": self.row, "column": self.column, "repetition": str(self.repetition)}
 
     @property

@@ -1,8 +1,8 @@
 """The duration of an object at a connection's start where the receiver's window limits it, by the calculation of the
 patch of 2021.
 
-Source: "tcp: remove limit on initial receive window", netdev, 11 January 2021. All of it leaves out the handshake and
-the request, and time on the wire.
+The handshake, the request and time on the wire are left out. Source: "tcp: remove limit on initial receive window",
+netdev, 11 January 2021.
 """
 
 import math
