@@ -36,7 +36,7 @@ class Rule:
 
 
 def _last(series: str, by: tuple[str, ...], *conditions: str) -> str:
-    return influxql.select_last(named(series), conditions, by)
+    return influxql.select_dashboard(named(series), function="last", conditions=conditions, by=by, every="")
 
 
 def _value(name: str, form: str) -> str:

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic import BaseModel, StringConstraints, ValidationError
 
 from testbed import paths
 from testbed.documents import explain, read_json
@@ -33,14 +33,12 @@ MEASURED = "measured"
 """The place of a check that has one value."""
 
 
-class ExpectedFailure(BaseModel):
+class ExpectedFailure(BaseModel, extra="forbid", frozen=True):
     """An expected failure of a check: its cause, and the limits of its figures.
 
     ``claim`` is the sentence of a source, by its name in ``claims.yaml``; ``measured`` are the lowest and
     highest value by place, in the unit of what decides, both included. ``strict``: it fails every time.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     claim: Text
     cause: Text
@@ -61,10 +59,8 @@ class ExpectedFailure(BaseModel):
         return worst(intervals.against(*found, *self.measured[name]) for name, found in places.items())
 
 
-class Listed(BaseModel):
+class Listed(BaseModel, extra="forbid", frozen=True):
     """One entry of the file: an expected failure of the checks of a scenario or table."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     run: Text
     """The scenario's or table's name."""
@@ -80,10 +76,8 @@ class Listed(BaseModel):
         return ExpectedFailure(claim=claim, cause=self.cause, strict=self.strict, measured=measured)
 
 
-class ExpectedFailures(BaseModel):
+class ExpectedFailures(BaseModel, extra="forbid", frozen=True):
     """The file, by claim."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     about: str
     claims: dict[str, Listed]

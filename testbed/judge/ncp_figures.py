@@ -12,7 +12,7 @@ import topologies
 from testbed import documents, exit_codes, judge, plan, series
 from testbed.judge import checks
 from testbed.judge.checks import planned
-from testbed.judge.checks.evidence import CannotJudge, Evidence, agent_results
+from testbed.judge.checks.evidence import CannotJudge, Evidence, Timed, agent_results
 from testbed.judge.checks.goodput import goodput_bps
 from testbed.judge.checks.in_range import TOLERANCE, settled_s
 from testbed.judge.checks.law import law_of, rates_by_plan
@@ -116,7 +116,7 @@ def _settled(evidence: Evidence, session: Session, duration_s: float) -> dict[st
         result = _judged(evidence, "settles", of=[first, other], **times)
         measured.append(result.measured if result.status == Status.PASS else None)
         shares = law.share(first, grid_s) / law.share(other, grid_s)
-        expected.append(settled_s(grid_s, shares, rates[first] / rates[other], TOLERANCE))
+        expected.append(settled_s(Timed(grid_s, shares), rates[first] / rates[other], TOLERANCE))
     return {**found, "settled_s": _latest(measured), "law_settled_s": _latest(expected)}
 
 

@@ -77,7 +77,8 @@ def select_dashboard(
     conditions: Iterable[str] = (),
     every: str = INTERVAL,
 ) -> str:
-    """The SELECT of a panel: one value per interval, restricted by Grafana's time filter and dashboard variables.
+    """The SELECT of a panel: one value per interval, restricted by Grafana's time filter and dashboard variables; with
+    ``every`` "" one value of all that time.
 
     A variable is named as its tag, or ``tag=variable``. ``function`` makes one value of an interval's samples;
     ``rate`` is the growth per second of a count; with ``{}`` in it, it is an expression of the field.
@@ -97,12 +98,6 @@ def select_of_run(series: Series, variables: Iterable[str], *, function: str = "
     """The SELECT of one value of each group over all of a run, whatever span of time a page shows."""
     expression = f"{function}({identifier(series.field)})"
     return select(series, _chosen(variables), expression=expression, by=by)
-
-
-def select_last(series: Series, conditions: Iterable[str] = (), by: Iterable[str] = ()) -> str:
-    """The SELECT of the newest value of each group in Grafana's span of time, for alert rules."""
-    expression = f"last({identifier(series.field)})"
-    return select(series, [*conditions, TIME_FILTER], expression=expression, by=by)
 
 
 def select_table(table: Table, variables: Iterable[str] = (), *, newest: int = 0, in_span: bool = False) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -75,9 +75,9 @@ class Evidence:
         return start
 
     def end_s(self, session: str) -> float | None:
-        """Seconds from the session's start to its transfer_end; None if it never ended."""
-        end = end_of(self.events, session)
-        return None if end is None else (end - self.start_ns(session)) / 1e9
+        """Seconds from the session's start to its transfer_end; None of a session without one of them."""
+        start, end = start_of(self.events, session), end_of(self.events, session)
+        return None if start is None or end is None else (end - start) / 1e9
 
     def samples(self, series: str, session: str) -> dict[str, Timed]:
         """A session's samples of a series by group, in seconds since its start, up to its end."""
@@ -157,26 +157,25 @@ def cover(evidence: Evidence, samples: Mapping[str, Timed], from_s: float, to_s:
     covered_to = min(to_s, min(float(s.t_s[-1]) if s.t_s.size else 0.0 for s in samples.values()))
     # The last sample may be up to one interval before the requested end.
     shortened = covered_to < to_s - 1.5 * evidence.interval_s
-    found = Coverage(from_s, max(from_s, covered_to), shortened=shortened)
-    gap = None
+    span_s, gap = max(0.0, covered_to - from_s), None
     if shortened and not evidence.plan.get("quick"):
         gap = Message(
             "coverage.ends-early", f"the samples end at {covered_to:.1f} s, {from_s:g} s to {to_s:g} s were requested"
         )
-    elif shortened and found.span_s < at_least_s - 1.5 * evidence.interval_s:
+    elif shortened and span_s < at_least_s - 1.5 * evidence.interval_s:
         gap = Message(
             "coverage.too-short",
-            f"this quick run covers {found.span_s:.1f} s of it, {from_s:g} s to {to_s:g} s were requested and "
+            f"this quick run covers {span_s:.1f} s of it, {from_s:g} s to {to_s:g} s were requested and "
             f"{at_least_s:g} s are the least to judge by",
         )
     else:
-        promised = int(found.span_s / evidence.interval_s)
+        promised = int(span_s / evidence.interval_s)
         counts = {connection: s.between(from_s, covered_to).t_s.size for connection, s in samples.items()}
         if few := next((connection for connection, count in counts.items() if count < promised / 2), None):
             gap = Message(
                 "coverage.too-few-samples", f"connection {few} has only {counts[few]} of about {promised} samples there"
             )
-    return replace(found, gap=gap)
+    return Coverage(from_s, max(from_s, covered_to), gap, shortened)
 
 
 def agent_results(folder: Path) -> list[dict[str, Any]]:

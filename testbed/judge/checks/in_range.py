@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import AliasChoices, Field, model_validator
+from pydantic import Field, model_validator
 from typing_extensions import Self
 
 from testbed.judge.checks import explain, planned
@@ -28,9 +28,7 @@ class Level(CheckParameters):
     judge: Literal["level"]
     series: SeriesName
     session: str | None = None
-    connections: list[ConnectionIndex] | None = Field(
-        None, min_length=1, validation_alias=AliasChoices("of", "connections")
-    )
+    connections: list[ConnectionIndex] | None = Field(None, min_length=1)
     """The connection; None: all."""
     min: float
     max: float
@@ -154,9 +152,7 @@ class OfTwo(CheckParameters):
 
     series: SeriesName = "window_packets"
     session: str | None = None
-    connections: list[ConnectionIndex] = Field(
-        ["1", "2"], min_length=2, max_length=2, validation_alias=AliasChoices("of", "connections")
-    )
+    connections: list[ConnectionIndex] = Field(["1", "2"], min_length=2, max_length=2)
 
     @model_validator(mode="after")
     def _two(self) -> Self:
@@ -202,7 +198,7 @@ class Ratio(OfTwo):
         pair = evidence.samples_of(self.series, session["name"], self.connections)
         coverage = self._coverage(evidence, pair)
         first, second = (s.between(coverage.from_s, coverage.to_s) for s in pair.values())
-        _, values = quotients(first, second, within_s=evidence.interval_s / 2)
+        values = quotients(first, second, within_s=evidence.interval_s / 2).values
         median = _median(values)
         expected = f"{self.min:g} to {self.max:g}"
         if coverage.gap or median is None:
@@ -283,23 +279,23 @@ class Settles(OfTwo):
         least_s = self.within_s + self.at_least_s
         coverage = cover(evidence, pair, self.from_s, self.to_s, least_s)
         first, second = (s.between(coverage.from_s, coverage.to_s) for s in pair.values())
-        t_s, values = quotients(first, second, within_s=evidence.interval_s / 2)
+        ratios = quotients(first, second, within_s=evidence.interval_s / 2)
         rates = planned.rates_pps(evidence.plan, session)
         a, b = self.connections
         target = self.target or rates[a] / rates[b]
-        when_s = settled_s(t_s, values, target, self.tolerance)
+        when_s = settled_s(ratios, target, self.tolerance)
         after_s = None if when_s is None else when_s - self.from_s
         status: Status = Status.INSUFFICIENT_DATA
         said = (coverage.gap or NO_PAIRS).because("Not decided")
         # What stays outside too long fails, however early the run ends.
         late = after_s is None or after_s > self.within_s
-        if values.size and (not coverage.gap or (late and coverage.to_s - coverage.from_s > least_s)):
+        if ratios.values.size and (not coverage.gap or (late and coverage.to_s - coverage.from_s > least_s)):
             status = Status.FAIL if late else Status.PASS
             if after_s is None:
                 said = Message(
                     "settles.never",
                     f"Not within ±{self.tolerance:.0%} of {target:.3g} at {coverage.to_s:.1f} s: the ratio is "
-                    f"{values[-1]:.3g}.",
+                    f"{ratios.values[-1]:.3g}.",
                 )
             else:
                 said = Message(
@@ -312,16 +308,16 @@ class Settles(OfTwo):
         return self.conclude(
             status,
             said,
-            measured="never" if after_s is None and values.size else after_s,
+            measured="never" if after_s is None and ratios.values.size else after_s,
             expected=f"at most {self.within_s:g} s",
             **coverage.figures(session["name"]),
             target=target,
-            samples=int(values.size),
+            samples=int(ratios.values.size),
         )
 
 
-def quotients(first: Timed, second: Timed, within_s: float) -> tuple[Values, Values]:
-    """Times, and first/second for each first sample with a second one ``within_s`` of it.
+def quotients(first: Timed, second: Timed, within_s: float) -> Timed:
+    """First/second for each first sample with a second one ``within_s`` of it.
 
     x/0 is infinite, 0/0 left out.
     """
@@ -333,15 +329,15 @@ def quotients(first: Timed, second: Timed, within_s: float) -> tuple[Values, Val
         other = second.values[index]
         times.append(t_s)
         values.append(value / other if other else np.inf)
-    return np.array(times, dtype=np.float64), np.array(values, dtype=np.float64)
+    return Timed(np.array(times, dtype=np.float64), np.array(values, dtype=np.float64))
 
 
 def _median(values: Values) -> float | None:
     return float(np.median(values)) if values.size else None
 
 
-def settled_s(t_s: Values, values: Values, target: float, tolerance: float) -> float | None:
-    """The time from which on every value is within ``tolerance``, a part of ``target``; None if the last is not."""
-    outside = np.flatnonzero(np.abs(values / target - 1) > tolerance)
+def settled_s(ratios: Timed, target: float, tolerance: float) -> float | None:
+    """The time from which on every ratio is within ``tolerance``, a part of ``target``; None if the last is not."""
+    outside = np.flatnonzero(np.abs(ratios.values / target - 1) > tolerance)
     first = int(outside[-1]) + 1 if outside.size else 0
-    return float(t_s[first]) if first < t_s.size else None
+    return float(ratios.t_s[first]) if first < ratios.t_s.size else None

@@ -8,7 +8,6 @@ from pydantic import (
     AliasGenerator,
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     ValidationInfo,
     WithJsonSchema,
@@ -74,20 +73,22 @@ def _rounded(value: Any) -> Any:
 
 
 def _key(name: str) -> str | AliasChoices:
-    """Times are ``from`` and ``at_least`` in a scenario, ``from_s`` and ``at_least_s`` in a plan."""
+    """Times are ``from`` and ``at_least`` in a scenario, ``from_s`` and ``at_least_s`` in a plan; connections: ``of``
+    or ``connections``."""
+    if name == "connections":
+        return AliasChoices("of", name)
     return AliasChoices(name.removesuffix("_s"), name) if name.endswith("_s") else name
 
 
-class CheckParameters(BaseModel):
+ALIASES = AliasGenerator(validation_alias=_key)
+
+
+class CheckParameters(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False, alias_generator=ALIASES):
     """A check: its name, the window policies that it is about, and what it asks.
 
     A claim of one policy (its convergence law, say) says nothing of another: with ``policy``, one name or several, the
     check is ``skipped`` in runs of others. Without it, the check is about all policies.
     """
-
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, allow_inf_nan=False, alias_generator=AliasGenerator(validation_alias=_key)
-    )
 
     of_traffic: ClassVar[tuple[str, ...]] = ("ncp",)
     """Traffic that a run needs for the check to have data."""

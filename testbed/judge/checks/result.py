@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, PrivateAttr, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, PrivateAttr, SerializerFunctionWrapHandler, model_serializer
 
 from testbed.judge import older
 from testbed.judge.expected_failures import MEASURED, ExpectedFailure, Outcome, Places, counts
@@ -19,7 +19,7 @@ SEE = "the source's figures, docs/verdicts.md"
 """The note on expected failures at the end of a last line."""
 
 
-class CheckResult(BaseModel):
+class CheckResult(BaseModel, extra="forbid", frozen=True):
     """One check's outcome.
 
     ``measured``, ``expected`` and ``tolerance`` are numbers in the series' own unit, or short texts;
@@ -33,8 +33,6 @@ class CheckResult(BaseModel):
     ``xfail`` is what is expected of a check that is known to fail, and ``outcome`` (``xfail``, ``xpass``, or ``fail``
     where it fails otherwise than expected) what came of it; results without an expected failure have neither.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     judge: str
@@ -135,10 +133,8 @@ class CheckResult(BaseModel):
         return self.saying(said.followed_by(self.said), xfail=expected, **changed)
 
 
-class Trust(BaseModel):
+class Trust(BaseModel, frozen=True):
     """Whether the network and the machine were good enough for the run to prove anything, and if not, why."""
-
-    model_config = ConfigDict(frozen=True)
 
     trusted: bool
     reasons: list[str] = []
@@ -175,10 +171,8 @@ class Trust(BaseModel):
         return [] if self.trusted else [Status.UNTRUSTED]
 
 
-class Verdict(BaseModel):
+class Verdict(BaseModel, frozen=True):
     """``verdict.json``."""
-
-    model_config = ConfigDict(frozen=True)
 
     schema_version: Literal[2] = SCHEMA
     scenario: str

@@ -272,12 +272,9 @@ def session_rates_bps(evidence: Evidence, from_s: float, to_s: float) -> dict[st
 def flow_rates_bps(evidence: Evidence, from_s: float, to_s: float) -> dict[str, float]:
     """Each iperf3 flow's mean goodput, bit/s, by ``iperf3-<number>``."""
     found = evidence.reader.read(named("iperf3_goodput_bps"))
-    rates = {}
-    for flow in evidence.plan.get("cross_traffic", []):
-        name = f"iperf3-{flow['number']}"
-        part = _between(evidence, found.get(str(flow["number"])), from_s, to_s, name)
-        rates[name] = float(part.values.mean())
-    return rates
+    numbers = {f"iperf3-{flow['number']}": str(flow["number"]) for flow in evidence.plan.get("cross_traffic", [])}
+    parts = {name: _between(evidence, found.get(of), from_s, to_s, name) for name, of in numbers.items()}
+    return {name: float(part.values.mean()) for name, part in parts.items()}
 
 
 def wire_rates_bps(evidence: Evidence, link: str, from_s: float, to_s: float) -> dict[str, float]:

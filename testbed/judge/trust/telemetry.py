@@ -18,7 +18,6 @@ from testbed.plan.engines import engine_of
 from testbed.plan.intervals import both_ways
 from testbed.plan.model import Plan, Session
 from testbed.plan.traffic_types import traffic_of
-from testbed.series.reader import start_of
 from topologies.impairments import keys_that
 from topologies.link import Link
 
@@ -133,7 +132,7 @@ def of_program(evidence: Evidence, session: str) -> Iterator[Message]:
 
 
 def _of_session(evidence: Evidence, session: Session) -> Iterator[Message]:
-    end_s, name = _end_s(evidence, session), session["name"]
+    end_s, name = evidence.end_s(session["name"]), session["name"]
     if "connections" not in session or "carrier" in session or "send_window_bytes" not in session or end_s is None:
         return  # checks report one that came to no end
     yield from _windows(evidence, session)
@@ -154,11 +153,6 @@ def _of_session(evidence: Evidence, session: Session) -> Iterator[Message]:
         for rule in (_rates, _deliveries, _rtts, _arrivals):
             for said in rule(evidence.plan, of_one):
                 yield said.at(f"connection {index}")
-
-
-def _end_s(evidence: Evidence, session: Session) -> float | None:
-    """Seconds from start to end; None of a session without one of them."""
-    return None if start_of(evidence.events, session["name"]) is None else evidence.end_s(session["name"])
 
 
 def _times(evidence: Evidence, samples: Timed, end_s: float) -> Iterator[Message]:
@@ -268,7 +262,7 @@ def _events(evidence: Evidence) -> Iterator[Message]:
     else."""
     plan = evidence.plan
     first = plan["sessions"][0]
-    end_s = _end_s(evidence, first)
+    end_s = evidence.end_s(first["name"])
     if end_s is None:
         return
     late_s = float(plan["limits"].get("lateness_max_ms", 100.0)) / 1000

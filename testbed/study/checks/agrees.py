@@ -221,8 +221,8 @@ def _converged_s(session: Session, run: Evidence) -> float | None:
     first, *others = windows
     times = []
     for other in others:
-        t_s, ratio = quotients(windows[first], windows[other], within_s=run.interval_s / 2)
-        times.append(settled_s(t_s, ratio, rates[first] / rates[other], TOLERANCE))
+        ratios = quotients(windows[first], windows[other], within_s=run.interval_s / 2)
+        times.append(settled_s(ratios, rates[first] / rates[other], TOLERANCE))
     return None if None in times else max(t for t in times if t is not None)
 
 
