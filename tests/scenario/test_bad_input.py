@@ -284,7 +284,7 @@ def test_a_name_on_the_command_line_is_only_a_name(tmp_path: Path, name: str) ->
         with raises(BadInput, "resume.bad-id"):
             begin(tmp_path / "results" / "table", "table", {}, asked)
         with raises(BadInput, "table.no-such-part", kind="row"):
-            table_run.chosen("row", asked, ["a"])
+            table_run.chosen("row", asked, {"a": 1})
     with pytest.raises(BadInput):
         load("startup", [f"{name}=1"])
     with pytest.raises(BadInput):

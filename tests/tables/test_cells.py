@@ -149,10 +149,10 @@ def test_each_cell_is_run_once_and_a_repetition_is_a_whole_table(rows: int, colu
 
 
 def test_a_selection_keeps_the_tables_order_and_names_what_there_is() -> None:
-    assert chosen("row", "3, 1", ["1", "2", "3"]) == ["1", "3"]
-    assert chosen("row", "", ["1", "2"]) == ["1", "2"]
+    assert list(chosen("row", "3, 1", dict.fromkeys("123"))) == ["1", "3"]
+    assert list(chosen("row", "", dict.fromkeys("12"))) == ["1", "2"]
     with raises(BadInput, "table.no-such-part", kind="row", name="4"):
-        chosen("row", "4", ["1", "2"])
+        chosen("row", "4", dict.fromkeys("12"))
 
 
 def test_a_quick_table_may_leave_rows_out_and_any_can_be_asked_for() -> None:

@@ -165,7 +165,7 @@ class Parts:
                 self._end(name, Status.SKIPPED, why)
                 continue
             try:
-                begun = self.begun[name] = self._begin(spec, self._home(name))
+                begun = self.begun[name] = self._begin(spec, self.folder / "runs" / name)
                 cells += [cell.in_part(name, begun.folder.relative_to(self.folder)) for cell in begun.spec.cells]
             except Interrupted:
                 raise
@@ -199,7 +199,7 @@ class Parts:
             verdict = begun.finish(results)
             folder = begun.folder / (verdict.run if is_one_run else "")
             lines = (line for line in Ledger(self.folder / LEDGER).read() if line.cell.partition("/")[0] == name)
-            files = (path for path in self._home(name).rglob("*") if path.is_file())
+            files = (path for path in (self.folder / "runs" / name).rglob("*") if path.is_file())
             more: dict[str, Any] = {
                 "folder": str(folder.relative_to(self.folder)),
                 "exit_code": OF_VERDICT[verdict.verdict],
@@ -224,9 +224,6 @@ class Parts:
         made = self.made[name] = Made(name, command, state, why, shorter=shorter, **more)
         if "" not in self.results.get(name, {}):  # one run has reported itself
             self.progress.say(f"  {name}: {state}" + (f", {made.seconds:.0f} s" if made.folder else f": {why[:160]}"))
-
-    def _home(self, name: str) -> Path:
-        return self.folder / "runs" / name
 
     def _begin(self, spec: RunSpec, home: Path) -> Begun:
         """Begin a run with a result folder in ``home``; raises :class:`TestbedError` if it can't be made."""

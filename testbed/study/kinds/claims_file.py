@@ -160,9 +160,8 @@ class RunSpec(Options):
 
     def expected_minutes(self, engine: str, *, quick: bool) -> float:
         """Expected minutes, for the time left."""
-        if named(engine).kernel:
-            return self.quick.minutes if quick else self.minutes
-        return min(self.sim_minutes, self.quick.minutes) if quick else self.sim_minutes
+        full = self.minutes if named(engine).kernel else self.sim_minutes
+        return min(full, self.quick.minutes) if quick else full
 
 
 class Xfail(Section):

@@ -63,16 +63,12 @@ COLUMNS = (
 
 @dataclass(frozen=True, eq=False)
 class FigureCell(Cell):
-    """One run, by its id; ``name`` says what is set in it."""
+    """One run, by its id, so that equal runs are one cell; ``name`` says what is set in it."""
 
+    at: Mapping[str, str]
     plan: Plan
     simulator: Path
     name: str
-
-    @property
-    def at(self) -> Mapping[str, str]:  # type: ignore[override]
-        """The run's id: equal runs are one cell."""
-        return {"run": self.plan["run"]}
 
     @property
     def engine(self) -> Engine:
@@ -94,14 +90,15 @@ class FigureCell(Cell):
                 simulate(folder, self.simulator)
                 figures = measure(self.plan, folder)
             except (RunFailed, CannotJudge) as error:
-                code, reason = (error.code, error.message) if isinstance(error, RunFailed) else ("", str(error))
-                return record.model_copy(update={"status": Status.ERROR, "code": code, "reason": reason})
+                return record.model_copy(update={"status": Status.ERROR, "code": error.said.code, "reason": str(error)})
         return record.model_copy(update={"figures": figures, "seconds": figures.get("duration_s")})
 
 
 def cells_of(runs: Planned, simulator: Path) -> list[FigureCell]:
     """Each once: combinations may come to the same run."""
-    cells = (FigureCell(p, simulator, f"{place.row} {place.column} seed {p['seed']}") for place, p in runs)
+    cells = (
+        FigureCell({"run": p["run"]}, p, simulator, f"{place.row} {place.column} seed {p['seed']}") for place, p in runs
+    )
     return list({cell.id: cell for cell in reversed(list(cells))}.values())[::-1]
 
 
@@ -132,9 +129,10 @@ def run(loaded: LoadedSweep, progress: Progress | None = None) -> tuple[Verdict,
 
 
 def begin(loaded: LoadedSweep, programs: Programs, results: Path) -> Begun:
-    """Begin in a result folder in ``results``, whose name follows from the runs."""
+    """Begin in a result folder in ``results``: the same for the same runs and the same sweep."""
     runs = list(planned(loaded, programs.policies))
-    folder = results / loaded.sweep.name / sweep_id(loaded, [str(plan["run"]) for _, plan in runs])
+    identity = json.dumps([loaded.sweep.model_dump(mode="json"), [plan["run"] for _, plan in runs]], sort_keys=True)
+    folder = results / loaded.sweep.name / f"sweep-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
     cells = cells_of(runs, programs.binaries[engines.named(SWEEP).agent])
     expected_s = sum(expected_transfer_s(plan) for _, plan in runs)
     spec = StudySpec("sweep", loaded.sweep.name, cells, {}, "in virtual time", expected_s)
@@ -146,12 +144,6 @@ def begin(loaded: LoadedSweep, programs: Programs, results: Path) -> Begun:
         return verdict
 
     return Begun(spec, folder, finish)
-
-
-def sweep_id(loaded: LoadedSweep, runs: Sequence[str]) -> str:
-    """``sweep-<12 hexadecimal digits>``: the same for the same runs and the same sweep."""
-    document = json.dumps([loaded.sweep.model_dump(mode="json"), list(runs)], sort_keys=True)
-    return "sweep-" + hashlib.sha256(document.encode()).hexdigest()[:12]
 
 
 def write(loaded: LoadedSweep, folder: Path, results: Sequence[CellResult]) -> Verdict:
@@ -335,9 +327,7 @@ def rows_of(sweep: Sweep, outcomes: Sequence[CellResult]) -> list[Row]:
 
 def write_parquet(rows: Sequence[Row], path: Path) -> None:
     """Figures as float64, parameters as the sweep's texts, the seed as int64."""
-    texts = {"run", "policy", "state", "reason"} | {
-        key for row in rows for key, value in row.items() if isinstance(value, (str, list, dict, bool))
-    }
+    texts = {key for row in rows for key, value in row.items() if isinstance(value, (str, list, dict, bool))}
     kinds = {key: pa.string() if key in texts else pa.int64() if key == "seed" else pa.float64() for key in rows[0]}
     plain = [{key: str(v) if key in texts and v is not None else v for key, v in row.items()} for row in rows]
     pyarrow.parquet.write_table(pa.Table.from_pylist(plain, pa.schema(kinds.items())), path)
@@ -346,10 +336,9 @@ def write_parquet(rows: Sequence[Row], path: Path) -> None:
 def read_parquet(path: Path) -> list[Row]:
     """The rows of the file; BadInput where it can't be read."""
     try:
-        rows: list[Row] = pyarrow.parquet.read_table(path).to_pylist()
+        return [current_run(row) for row in pyarrow.parquet.read_table(path).to_pylist()]
     except (OSError, pa.ArrowException) as error:
         raise BadInput("sweep.table-not-readable", f"{path}: can't be read: {error}") from error
-    return [current_run(row) for row in rows]
 
 
 def exact(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:

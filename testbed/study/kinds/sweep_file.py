@@ -146,17 +146,13 @@ class Sweep(Section):
         return parameters
 
     @model_validator(mode="after")
-    def _not_too_many(self) -> Sweep:
+    def _fits_together(self) -> Sweep:
         each = 1 if self.policies == "all" else len(self.policies)
         runs = prod(len(values) for values in self.parameters.values()) * each * self.seeds
         if runs > MOST_RUNS:
             raise InvalidValue(
                 "sweep.too-many-runs", f"parameters: all combinations are {runs} runs; {MOST_RUNS} at most"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _plots_tell_all_apart(self) -> Sweep:
         known = [*self.parameters, POLICY]
         varied = [key for key, values in self.parameters.items() if len(values) > 1]
         if self.policies == "all" or len(self.policies) > 1:

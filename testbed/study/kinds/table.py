@@ -1,10 +1,10 @@
 """A table from its file to its verdict: set up, run or resume its cells, judge, report; and rederived from its runs."""
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from typing_extensions import TypedDict
 
@@ -41,6 +41,7 @@ from testbed.study.report import page, points
 from testbed.study.run import Begun, StudySpec, run_study
 from testbed.study.verify import Documents, Verification, VerifyRequest
 
+Part = TypeVar("Part")
 GOODPUTS_BPS = {GOODPUT: 8 * 2**20, "goodput_mbps": 1e6, "goodput_bps": 1, "throughput_mbps": 1e6}
 """Figures that links bound, and the bits per second in one of their unit."""
 
@@ -143,12 +144,11 @@ class Selection:
     @property
     def identity(self) -> dict[str, Any]:
         """Options and values that determine its runs."""
-        how = {key: getattr(self.request, key) for key in ("runtime", "link", "engine", "quick")}
         return {
             "rows": list(self.rows),
             "columns": list(self.columns),
             "repeat": self.repeat,
-            **how,
+            **{key: getattr(self.request, key) for key in ("runtime", "link", "engine", "quick")},
             "cells": plain(self.loaded.document["cells"]),
             "settings": {name: plain(dict(row.set)) for name, row in self.rows.items()},
             "overrides": list(self.loaded.overrides),
@@ -164,20 +164,20 @@ def select(loaded: LoadedTable, request: TableRequest, policies: Iterable[str]) 
     return Selection(
         loaded,
         request,
-        {name: rows[name] for name in chosen_rows},
-        {name: columns[name] for name in chosen_columns},
+        chosen_rows,
+        chosen_columns,
         request.repeat or loaded.table.repeat,
-        whole=len(chosen_rows) == len(rows) and len(chosen_columns) == len(columns),
+        whole=(chosen_rows, chosen_columns) == (rows, columns),
     )
 
 
-def chosen(kind: str, requested: str, known: Collection[str]) -> list[str]:
+def chosen(kind: str, requested: str, known: Mapping[str, Part]) -> dict[str, Part]:
     """``1,3`` of what there is, in the table's order; all without anything. BadInput names what there is not."""
     names = [part.strip() for part in requested.split(",") if part.strip()]
     for name in names:
         if name not in known:
             raise BadInput.of(unknown("table.no-such-part", kind, name, known)).at(f"--{kind}s")
-    return [name for name in known if not names or name in names]
+    return {name: part for name, part in known.items() if not names or name in names}
 
 
 def _describe(result: CellResult, figure: str) -> str:

@@ -224,8 +224,6 @@ def columns_of(table: Table, policies: Iterable[str]) -> dict[str, Column]:
 def scenario_of(loaded: LoadedTable, row: Row, column: Column) -> LoadedScenario:
     """The scenario of a cell; raises :class:`BadInput` that names row and column."""
     document = copy.deepcopy(loaded.document["cells"])
-    if not isinstance(document, CommentedMap):
-        raise BadInput("table.bad-cells", f"{loaded.path}: cells should be a scenario without name and title")
     row_document = next(r for r in loaded.document["rows"] if str(r["name"]) == row.name)
     origin = f"{loaded.path}: row {row.name}, column {column.name}"
     applied = []
@@ -271,11 +269,9 @@ def repeated(name: str, assignments: Sequence[str], *, quick: bool, repeat: int,
 def first_run(folder: Path) -> Path | None:
     """The first trusted run of a repeated scenario's result folder; None for any other table, or without one."""
     table = read_table(folder)
-    if table["columns"] != [COLUMN]:
-        return None
     runs = (
         confine.inside(folder, folder_of(*found.at.values()), found.record.run)
         for found in results_of(table)
         if found.status in (Status.PASS, Status.FAIL)
     )
-    return next(runs, None)
+    return next(runs, None) if table["columns"] == [COLUMN] else None
