@@ -87,6 +87,11 @@ class BurstLoss(Section):
         return {"enter": self.enter, "leave": self.leave, "loss_good": self.loss_good, "loss_bad": self.loss_bad}
 
 
+def _or_just(section: type[Section], key: str, kind: Any) -> BeforeValidator:
+    """A text may stand for the section with this one key, of this type."""
+    return BeforeValidator(lambda value: {key: value} if isinstance(value, str) else value, kind | section)
+
+
 @impaired(0.0)
 class Link(Section):
     """One emulated link between the two hosts; the same in both directions. The delay is one-way."""
@@ -99,7 +104,7 @@ class Link(Section):
     """Rate in each direction; a number of packets/s is of full-size frames."""
     delay_ms: DelayMilliseconds = Field(0.0, alias="delay")
     """One-way; 0 if left out."""
-    queue: Queue = Field(default_factory=lambda: Queue.model_validate({}))
+    queue: Annotated[Queue, _or_just(Queue, "limit", QueueLimit)] = Field(default_factory=Queue)
     """Number of packets that may wait for the rate, and place of the queue."""
     burst_bytes: SizeBytes | None = Field(None, alias="burst", le=64 << 20)
     """Bytes that may leave at once after idling, as fast as the machine can: the rate's token bucket, where it should
@@ -108,22 +113,12 @@ class Link(Section):
     """The share of frames lost, in each direction independently."""
     burst_loss: BurstLoss | None = None
     """Losses that come in bursts."""
-    jitter: Jitter | None = None
+    jitter: Annotated[Jitter, _or_just(Jitter, "uniform", DelayMilliseconds)] | None = None
     """A random delay added to each frame's; frames keep their order unless it says otherwise."""
     copies: int = Field(1, ge=1, le=64)
     """Number of such links: ``name-1``, ``name-2``, …; a single one is just ``name``."""
     trace: Path | None = None
     """Delivery opportunities in mahimahi's format, instead of a constant rate (only with a queue in the middle)."""
-
-    @field_validator("queue", mode="before", json_schema_input_type=QueueLimit | Queue)
-    @classmethod
-    def _just_a_limit(cls, queue: Any) -> Any:
-        return {"limit": queue} if isinstance(queue, str) else queue
-
-    @field_validator("jitter", mode="before", json_schema_input_type=DelayMilliseconds | Jitter | None)
-    @classmethod
-    def _just_a_width(cls, jitter: Any) -> Any:
-        return {"uniform": jitter} if isinstance(jitter, str) else jitter
 
     @field_validator("loss")
     @classmethod

@@ -130,7 +130,7 @@ class Scenario(Section):
     """Overrides that ``--quick`` applies, in the form of ``--set``: dotted key → value."""
     checks: list[Check] = Field(min_length=1, max_length=100)
     """Conditions that must hold."""
-    limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))
+    limits: Limits = Field(default_factory=Limits)
     """Limits of a trusted run, and of its duration."""
 
     @field_validator("links")

@@ -56,8 +56,8 @@ class Ndn(Section):
     segment_bytes: SizeBytes = Field(4400, alias="segment", ge=64, le=8000)
     """Content per Data packet."""
     prefix: Prefix = "/ncp-testbed/file"
-    consumer: Consumer = Field(default_factory=lambda: Consumer.model_validate({}))
-    marking: Marking = Field(default_factory=lambda: Marking.model_validate({}))
+    consumer: Consumer = Field(default_factory=Consumer)
+    marking: Marking = Field(default_factory=Marking)
     content_store_packets: int = Field(0, ge=0, le=1_000_000, alias="content_store")
     """Data packets that a forwarder keeps."""
     send_buffer_bytes: SizeBytes | None = Field(None, alias="send_buffer", ge=4096)

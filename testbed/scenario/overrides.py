@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from testbed.documents import label
-from testbed.errors import BadInput
+from testbed.errors import BadInput, refuse_unknown
 from testbed.message import unknown
 from testbed.scenario import bounded
 
@@ -42,15 +42,17 @@ def apply_override(document: dict[str, Any], key: str, value: Any, *, origin: st
 def _applied(document: dict[str, Any], key: str, value: Any) -> str:
     steps = _full_path(document, key)
     node: Any = document
-    for step in steps[:-1]:
-        node = _child(node, step)
-    last = steps[-1]
-    if isinstance(node, list):
-        node[_index(node, last)] = value
-    elif isinstance(node, dict):
-        node[last] = value  # whether the key may exist is the model's to say, with its own message
-    else:
-        raise BadInput("set.no-parts", f"{'.'.join(steps[:-1])!r} has no parts")
+    for number, step in enumerate(steps, start=1):
+        if not isinstance(node, (dict, list)):
+            raise BadInput("set.no-parts", f"{'.'.join(steps[: number - 1])!r} has no parts")
+        own: Any = _index(node, step) if isinstance(node, list) else step
+        if number == len(steps):
+            node[own] = value  # whether the key may exist is the model's to say, with its own message
+        elif isinstance(node, dict) and step in WHOLE:
+            node.setdefault(step, {})
+        elif isinstance(node, dict):
+            refuse_unknown("set.no-such-part", "value", step, node)
+        node = node[own]
     return ".".join(steps)
 
 
@@ -79,19 +81,6 @@ def paths_of(node: Any, prefix: tuple[str, ...] = ()) -> Iterator[list[str]]:
     elif isinstance(node, list):
         for number, value in enumerate(node, start=1):
             yield from paths_of(value, (*prefix, label(value, number)))
-
-
-def _child(node: Any, step: str) -> Any:
-    if isinstance(node, list):
-        return node[_index(node, step)]
-    if isinstance(node, dict):
-        if step not in node:
-            if step in WHOLE:
-                node[step] = {}
-            else:
-                raise BadInput.of(unknown("set.no-such-part", "value", step, node))
-        return node[step]
-    raise BadInput("set.no-parts", f"{step!r} has no parts")
 
 
 def _index(items: list[Any], step: str) -> int:

@@ -6,9 +6,11 @@ the object's end: HyStart, which may end it earlier, is not in here. Sizes in by
 """
 
 import heapq
+import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 
 MSS_BYTES = 1448
 """Segment size with an MTU of 1500 and timestamps."""
@@ -58,12 +60,8 @@ class _Hops:
 def round_trips(segments: int, initial_window: int) -> int:
     """Round trips until all segments have arrived where rate is no limit: one for the handshake, one for each
     window that is sent."""
-    sent, window, rounds = 0, initial_window, 1
-    while sent < segments:
-        sent += window
-        window *= 2
-        rounds += 1
-    return rounds
+    # All windows together are one less than a power of two, in initial windows.
+    return 1 + math.ceil(segments / initial_window).bit_length()
 
 
 def segments_bytes(object_bytes: int, *, header_apart: bool) -> list[int]:
@@ -86,19 +84,17 @@ def fetch_s(object_bytes: int, initial_window: int, path: Path, *, header_apart:
     # Events at the server and the client, in order of time: acknowledged segments, or an arrival (0).
     # A delayed ACK is an entry of the client's, distinguished from arrivals by its count of segments.
     agenda: list[tuple[float, int, str, int]] = []
-    number = 0
+    numbers = count()
 
-    def at(when_s: float, what: str, count: int = 0) -> None:
-        nonlocal number
-        number += 1
-        heapq.heappush(agenda, (when_s, number, what, count))
+    def at(when_s: float, what: str, segments: int = 0) -> None:
+        heapq.heappush(agenda, (when_s, next(numbers), what, segments))
 
     at(asked_s, "acknowledged")
     while agenda:
-        now_s, _, what, count = heapq.heappop(agenda)
+        now_s, _, what, segments = heapq.heappop(agenda)
         if what == "acknowledged":
-            in_flight -= count
-            window += count
+            in_flight -= segments
+            window += segments
             while unsent and in_flight < window:
                 in_flight += 1
                 at(down.carry(now_s, unsent.popleft() + FRAME_OVERHEAD_BYTES), "arrived")
@@ -110,7 +106,7 @@ def fetch_s(object_bytes: int, initial_window: int, path: Path, *, header_apart:
             if received > QUICK_ACKS and unacknowledged < 2:
                 at(now_s + DELAYED_ACK_S, "delayed", received)
                 continue
-        elif received != count or not unacknowledged:
+        elif received != segments or not unacknowledged:
             continue  # acknowledged with a later segment
         at(up.carry(now_s, FRAME_OVERHEAD_BYTES), "acknowledged", unacknowledged)
         unacknowledged = 0

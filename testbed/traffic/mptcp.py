@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -120,27 +121,20 @@ class Mptcp(Traffic):
         server_json, client_json = (self.site.folder / f"iperf3-{end}.json" for end in ("server", "client"))
         # The addresses are IPv4's; a kernel may have MPTCP without IPv6.
         command = iperf3.server(iperf3.PORT, "--version4", "--interval", "0.1", "--json")
-        listening = Supervised("iperf3 server", [*BY_MPTCP, *command], server_json, namespace=server)
-        sending = None
         subflows: dict[str, dict[str, Any]] = {}
-        try:
+        with ExitStack() as ends:
+            listening = Supervised("iperf3 server", [*BY_MPTCP, *command], server_json, namespace=server)
+            ends.callback(listening.end)
             listening.await_listening(server, iperf3.PORT)
             chosen = session["congestion_control"]
             started_ns = self._started_unix_ns = time.time_ns()
-            command = iperf3.client(
-                _address(session, "receiver"),
-                iperf3.PORT,
-                "--bytes",
-                str(session["transfer_bytes"] + BEYOND_BYTES),
-                "--interval",
-                "0",
-                "--json",
-                *(("--congestion", chosen) if chosen else ()),
-            )
+            options = ["--bytes", str(session["transfer_bytes"] + BEYOND_BYTES), "--interval", "0", "--json"]
+            options += ["--congestion", chosen] if chosen else []
+            command = iperf3.client(_address(session, "receiver"), iperf3.PORT, *options)
             sending = Supervised("iperf3 client", [*BY_MPTCP, *command], client_json, namespace=client)
-            both = (sending, listening)
+            ends.callback(sending.end)
             watch_until(
-                lambda: all(process.has_ended() for process in both),
+                lambda: sending.has_ended() and listening.has_ended(),
                 step,
                 look=lambda: _sample(client, subflows),
                 failures=failures,
@@ -149,10 +143,6 @@ class Mptcp(Traffic):
                 tell=lambda: self.site.progress.update(step, "MPTCP"),
                 every_s=SAMPLE_S,
             )
-        finally:
-            for process in (sending, listening):
-                if process is not None:
-                    process.end()
         iperf3.read_result(client_json)  # what went wrong there says more than the server's
         return iperf3.read_result(server_json), subflows, started_ns
 
@@ -182,8 +172,7 @@ def _prepare(client: str, server: str, session: Session) -> dict[str, Any]:
             facts[name] = run(in_namespace(client, ["sysctl", "-n", name])).strip()
         except CommandFailed:
             facts[name] = "not told by this kernel"
-    facts["settings"] = list(SETTINGS)
-    return facts
+    return facts | {"settings": list(SETTINGS)}
 
 
 _ENDS = re.compile(r"(\d+\.\d+\.\d+\.\d+)[^ ]*:(\d+)\s+(\d+\.\d+\.\d+\.\d+)[^ ]*:(\d+)")
@@ -200,7 +189,6 @@ def _sample(namespace: str, subflows: dict[str, dict[str, Any]]) -> None:
             algorithm = re.search(r"(\w+) wscale:", line)
             subflows[f"{ends[1]}:{ends[2]}"] = {
                 "local": ends[1],
-                "remote": ends[3],
                 "acked_bytes": int(acked[1]),
                 "congestion_control": algorithm[1] if algorithm else "",
             }
@@ -234,15 +222,14 @@ def _results(
     for number, connection in enumerate(session["connections"]):
         local = _address(session, "sender", number)
         mine = [s for s in subflows.values() if s["local"] == local]
+        largest = max(mine, key=lambda s: int(s["acked_bytes"]), default={"congestion_control": ""})
         connections.append(
             {
                 "index": connection["index"],
                 "link": connection["link"],
                 "acked_bytes": sum(int(s["acked_bytes"]) for s in mine),
                 # Of the socket with the data; iperf3's control connection keeps the default.
-                "congestion_control": max(mine, key=lambda s: int(s["acked_bytes"]))["congestion_control"]
-                if mine
-                else "",
+                "congestion_control": str(largest["congestion_control"]),
             }
         )
     return connections, (started_ns, started_ns + round(duration_s * 1e9))

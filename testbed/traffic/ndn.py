@@ -37,13 +37,9 @@ class Ndn(Traffic):
 
     def places(self, own: Path, credentials: Path | None) -> list[AgentPlace]:
         session = self.site.session["name"]
-        places = []
         # Producer first: a face that dials finds the one that listens.
-        for node in reversed(self.site.plan["ndn"]["nodes"]):
-            host = node["host"]
-            place = self.site.place(host, host, session, own, credentials, part=("run", "--node", host))
-            places.append(place)
-        return places
+        hosts = [node["host"] for node in reversed(self.site.plan["ndn"]["nodes"])]
+        return [self.site.place(host, host, session, own, credentials, part=("run", "--node", host)) for host in hosts]
 
     def set_hosts(self, network: Network) -> None:
         """TCP's settings, where faces are TCP's."""

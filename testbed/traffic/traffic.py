@@ -48,7 +48,8 @@ class Traffic(ABC):
                     "connection": str(connection["index"]),
                 }
                 sender, receiver = cls.ends_of(session, connection)
-                yield from both_ends(names, (session["sender_host"], sender), (session["receiver_host"], receiver))
+                yield names | _end("sender", session["sender_host"], sender, receiver)
+                yield names | _end("receiver", session["receiver_host"], receiver, sender)
 
     @classmethod
     def ends_of(
@@ -99,7 +100,5 @@ def from_any_port(endpoint: str) -> str:
     return f"{address_of(endpoint)}:0"
 
 
-def both_ends(names: dict[str, str], sender: tuple[str, str], receiver: tuple[str, str]) -> Iterator[dict[str, str]]:
-    """The two sides of a flow, each a host and an address with port."""
-    for role, (host, local), (_, remote) in (("sender", sender, receiver), ("receiver", receiver, sender)):
-        yield {**names, "role": role, "host": host, "local": local, "remote": remote}
+def _end(role: str, host: str, local: str, remote: str) -> dict[str, str]:
+    return {"role": role, "host": host, "local": local, "remote": remote}

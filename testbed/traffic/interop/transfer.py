@@ -74,12 +74,8 @@ class PairingResult:
         """The result by its verdict, the reports of the ends and the facts in the packets."""
         sent = packets["sender_end"] if packets else {}
         return cls(
-            sender=pairing.sender,
-            receiver=pairing.receiver,
-            connections=pairing.connections,
-            loss=pairing.loss,
-            status=judged[0],
-            reasons=judged[1],
+            *(pairing.sender, pairing.receiver, pairing.connections, pairing.loss),
+            *judged,
             goodput_bps=sent["payload_bytes"] * 8000 / sent["lasted_ms"] if sent.get("lasted_ms") else None,
             transfer_bytes=transfer_bytes,
             folder=str(folder),

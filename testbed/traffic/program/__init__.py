@@ -93,18 +93,14 @@ class Program(Traffic):
 
     def transfer(self, network: Network, started: Sequence[Agent], failures: Sequence[Failure], step: Step) -> None:
         with ExitStack() as parts:
-            self._start_receivers(network, parts)
+            self._running += [Running(session) for session in self.site.plan["sessions"]]
+            for running in self._running:
+                self._start(running, "receiver", network, parts)
+            for running in self._running:
+                running.ends["receiver"].await_receiving(READY_S)
             self._watch(network, parts, failures, step)
             time.sleep(SETTLE_S)
         step.note = "; ".join([self._write(running) for running in self._running])
-
-    def _start_receivers(self, network: Network, parts: ExitStack) -> None:
-        for session in self.site.plan["sessions"]:
-            running = Running(session)
-            self._running.append(running)
-            self._start(running, "receiver", network, parts)
-        for running in self._running:
-            running.ends["receiver"].await_ready(READY_S)
 
     def _start_sender(self, running: Running, network: Network, parts: ExitStack) -> None:
         namespace = network.namespaces()[running.session["sender_host"]]
@@ -131,7 +127,7 @@ class Program(Traffic):
         folders = self.site.spools / name, self.site.folder / "programs" / name
         log = self.site.logs / f"{name}.log"
         end = running.ends[role] = End(self.site.plan, session, role, namespace, folders, log, self.testcase)
-        parts.callback(end.stop)
+        parts.callback(end.end)
 
     def _watch(self, network: Network, parts: ExitStack, failures: Sequence[Failure], step: Step) -> None:
         waiting = sorted(self._running, key=lambda running: running.session["start_s"])
@@ -217,7 +213,7 @@ class Program(Traffic):
             for end in running.ends.values():
                 if removed := result.keep(end.out):
                     kept = self.site.provenance.setdefault("removed_of_the_programs", {})
-                    kept[end.name] = removed
+                    kept[end.out.name] = removed
 
 
 def _of(said: result.Result) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import json
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -156,19 +156,16 @@ def _end_by_sigterm(plan: Plan, cables: Cables, folder: Path) -> tuple[str, Kept
     folders = folder / "spools" / "s1-receiver", folder / "programs" / "s1-receiver"
     end = End(plan, session, "receiver", namespace, folders, folder / "logs" / "s1-receiver.log")
     try:
-        end.await_ready(LIMIT_S)
+        end.await_receiving(LIMIT_S)
         begun_s = time.monotonic()
         end.ask_to_end()
         while not end.has_ended() and time.monotonic() - begun_s < END_S:
             time.sleep(0.02)
         took_s = time.monotonic() - begun_s
-        return (
-            (f"ended after {took_s:.1f} s", "kept")
-            if end.has_ended()
-            else (f"still on after {took_s:.1f} s", "not kept")
-        )
+        ended = end.has_ended()
+        return f"{'ended' if ended else 'still on'} after {took_s:.1f} s", "kept" if ended else "not kept"
     finally:
-        end.stop()
+        end.end()
 
 
 def _short(error: TestbedError) -> str:
@@ -193,13 +190,3 @@ def _plan(changes: Mapping[str, Any], program: Mapping[str, Any], scratch: Path)
     file = scratch / "conform.yaml"
     file.write_text(json.dumps(document))
     return resolve(load(str(file)), {}, Choices(runtime="process"), new_run_id())
-
-
-def table(outcomes: Sequence[Outcome]) -> tuple[list[str], list[list[str]]]:
-    """Header and rows."""
-    return ["part", "requested", "seen", ""], [list(outcome) for outcome in outcomes]
-
-
-def keeps_all(outcomes: Sequence[Outcome]) -> bool:
-    """Whether nothing was not kept."""
-    return all(outcome.kept != "not kept" for outcome in outcomes)

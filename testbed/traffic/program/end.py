@@ -107,7 +107,7 @@ IN, OUT = Path("/in"), Path("/out")
 POLL_S = 0.01
 
 
-class End:
+class End(Supervised):
     """One that is started when it is made."""
 
     def __init__(
@@ -126,8 +126,8 @@ class End:
         seen = live.directory(plan["run"]) / log.stem
         in_image = "image" in plan["program"]
         inside, outside = (IN, OUT) if in_image else (seen / "in", seen / "out")
-        self.name, self.who = f"{session['name']}-{role}", f"the {role} of session {session['name']}"
-        """The end's name for files, and in messages."""
+        self.who = f"the {role} of session {session['name']}"
+        """The end in messages."""
         self._task = task_of(session, role, plan["seed"], inside, outside, testcase)
         for folder in (given, self.out):
             folder.mkdir(parents=True)
@@ -145,8 +145,8 @@ class End:
             bound |= {given: seen / "in", self.out: outside}
             for target in (seen / "in", outside):
                 target.mkdir()
-        self._process = Supervised(
-            f"program {self.name}",
+        super().__init__(
+            f"program {session['name']}-{role}",
             _command(plan, root, environment_of(plan, self._task)),
             log,
             namespace=namespace,
@@ -155,45 +155,32 @@ class End:
             read_only=True,
         )
 
-    def has_ended(self) -> bool:
-        return self._process.has_ended()
-
     def ended_well(self) -> bool:
         """Whether it has ended with 0; raises :class:`RunFailed` where it has ended with anything else, and
         :class:`Unsupported` where it reported that it does not support its testcase."""
-        code = self._process.process.poll()
+        code = self.process.poll()
         if code == EXIT_NOT_SUPPORTED:
             raise Unsupported(
                 "program.testcase-unsupported",
                 f"{self.who} says that it does not support testcase {self._task['testcase']}",
             )
         if code:
-            said = last_words(self._process.log)
+            said = last_words(self.log)
             raise RunFailed("program.ended", f"{self.who} ended with {code}{said}")
         return code == 0
 
-    def await_ready(self, timeout_s: float) -> None:
+    def await_receiving(self, timeout_s: float) -> None:
         """Return when it has said that it can be sent to; raises :class:`RunFailed`."""
         deadline = time.monotonic() + timeout_s
         while not os.path.lexists(self.out / READY):
             if self.ended_well():
-                raise RunFailed(
-                    "program.ended-early", f"{self.who} ended before it was ready (log: {self._process.log})"
-                )
+                raise RunFailed("program.ended-early", f"{self.who} ended before it was ready (log: {self.log})")
             if time.monotonic() > deadline:
                 raise RunFailed(
                     "program.not-ready",
-                    f"{self.who} was not ready after {timeout_s:g} s: it made no file $OUT/{READY} (log: "
-                    f"{self._process.log})",
+                    f"{self.who} was not ready after {timeout_s:g} s: it made no file $OUT/{READY} (log: {self.log})",
                 )
             time.sleep(POLL_S)
-
-    def ask_to_end(self) -> None:
-        self._process.ask_to_end()
-
-    def stop(self) -> None:
-        """End it and all that it started, whatever it does about it."""
-        self._process.end()
 
 
 def _command(plan: Plan, root: Path, environment: dict[str, str]) -> list[str]:

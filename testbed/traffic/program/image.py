@@ -22,19 +22,15 @@ def unpacked(plan: Plan) -> Path:
     import docker
 
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch, contextlib.closing(docker.from_env()) as client:
         made = Path(scratch, "made")
         made.mkdir()
-        client = docker.from_env()
+        container = client.containers.create(plan["program"]["sha256"])
         try:
-            container = client.containers.create(plan["program"]["sha256"])
-            try:
-                exported: Any = container.export()
-                _extract(exported, made)
-            finally:
-                container.remove(force=True)
+            exported: Any = container.export()
+            _extract(exported, made)
         finally:
-            client.close()
+            container.remove(force=True)
         for name in PLACES:
             (made / name).mkdir(exist_ok=True)
         made.chmod(0o755)
