@@ -57,8 +57,6 @@ class Verification:
     notes: Messages = field(default_factory=Messages)
     checks: list[str] = field(default_factory=list)
     unchecked: Messages = field(default_factory=Messages)
-    unlisted: list[Message] = field(default_factory=list)
-    """Expected failures that this checkout does not list: differences where it made the folder, else unchecked."""
     unreadable: bool = False
     """Whether a file that all else is made of is missing or broken: the only difference says which."""
     parts: list[tuple[str, Path]] | None = None
@@ -87,7 +85,6 @@ def verify(request: VerifyRequest) -> Verification:
         found.differences.extend(_of_document(name, read, request))
     found.differences.extend(ledger.differences_of(request.folder))
     found.differences.extend(fitness.verify_measurements(request.folder, _made_on(request.folder)))
-    (found.differences if request.same_code else found.unchecked).extend(found.unlisted)
     return found
 
 

@@ -28,7 +28,6 @@ from testbed.runtime.interrupts import Interrupted
 from testbed.runtime.progress import Progress, QuietProgress
 from testbed.scenario import load as scenarios
 from testbed.scenario.files import read
-from testbed.scenario.load import LoadedScenario
 from testbed.study.cell import Cell, ScenarioCell, ready, said_by
 from testbed.study.checks import claims as checks
 from testbed.study.checks.claims import FalseAlarms, Judged, Made, read_claims, verdict_of
@@ -249,7 +248,7 @@ class Parts:
         programs = self._programs(engine.name, request.runtime, table.further_needs(loaded, engine))
         return table.begin(loaded, request, programs, home)
 
-    def _begin_run(self, loaded: LoadedScenario, quick: bool, home: Path) -> Begun:
+    def _begin_run(self, loaded: scenarios.LoadedScenario, quick: bool, home: Path) -> Begun:
         engine = engines.named(self.request.engine)
         choices = engine.choices(Options(link=self.request.link, quick=quick))
         programs = self._programs(engine.name, runtime_of(loaded.scenario, choices.runtime))

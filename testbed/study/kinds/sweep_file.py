@@ -31,7 +31,7 @@ from testbed.scenario.load import LoadedScenario, parse, plain, validated
 from testbed.scenario.quantities import DurationSeconds, Fraction
 from testbed.scenario.quick import apply_quick
 from testbed.scenario.section import Name, Section
-from testbed.study.kinds.table_result import Place
+from testbed.study.kinds.table_result import Place, places_of
 from testbed.study.own_scenario import own_file, with_kept_topology
 
 MOST_RUNS = 10_000
@@ -187,8 +187,7 @@ class Sweep(Section):
         """The runs: a row for every combination, a column for every policy, a repetition for every seed; runs that
         differ in their seed alone are consecutive. ``policies`` are all that there are."""
         columns = policies if self.policies == "all" else self.policies
-        every = itertools.product(self.combinations(), columns, range(1, self.seeds + 1))
-        return [Place(*place) for place in every]
+        return places_of(dict.fromkeys(self.combinations()), columns, self.seeds)
 
 
 @dataclass(frozen=True)

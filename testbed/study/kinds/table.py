@@ -15,12 +15,11 @@ from testbed.errors import BadInput
 from testbed.judge import expected_failures
 from testbed.judge.checks import planned
 from testbed.judge.checks.result import Verdict
-from testbed.judge.expected_failures import ExpectedFailure
 from testbed.judge.figures import GOODPUT, unit_of
 from testbed.judge.status import Status, current_table
 from testbed.judge.verify import Difference, differences, read_verdict, unlisted
 from testbed.machine import Need
-from testbed.message import Message, Messages, unknown
+from testbed.message import Messages, unknown
 from testbed.plan.duration import expected_transfer_s
 from testbed.plan.engines import DEFAULT
 from testbed.plan.model import Plan, Variant
@@ -28,13 +27,12 @@ from testbed.planning.resolve import Choices
 from testbed.runtime.progress import Progress
 from testbed.scenario import load as scenarios
 from testbed.scenario.files import read
-from testbed.scenario.load import parse, plain
 from testbed.scenario.quick import variant_of
 from testbed.study.cell import ScenarioCell, ready, refuse_if_none_can_be_made
 from testbed.study.checks.table import OfTwo, RisesCheck, judge_table
 from testbed.study.kinds import table_file, table_result
 from testbed.study.kinds.table_file import COLUMN, KEPT_AS, Column, LoadedTable, Row, load, scenario_of
-from testbed.study.kinds.table_result import Place, in_table, read_cell, read_table
+from testbed.study.kinds.table_result import Place, in_table, places_of, read_cell, read_table
 from testbed.study.ledger import request_of
 from testbed.study.record import CellResult
 from testbed.study.report import page, points
@@ -93,16 +91,6 @@ class TableRequest:
         return engines.named(self.engine).choices(self.options)
 
 
-def places_of(rows: Mapping[str, int | None], columns: Iterable[str], repeat: int) -> list[Place]:
-    """Row by row, the repetitions of a place one after the other. ``rows`` have the most repetitions by name."""
-    return [
-        Place(row, column, repetition)
-        for row, most in rows.items()
-        for column in columns
-        for repetition in range(1, min(most or repeat, repeat) + 1)
-    ]
-
-
 @dataclass(frozen=True)
 class Selection:
     """The rows, columns and repetitions of a table that are run."""
@@ -149,8 +137,8 @@ class Selection:
             "columns": list(self.columns),
             "repeat": self.repeat,
             **{key: getattr(self.request, key) for key in ("runtime", "link", "engine", "quick")},
-            "cells": plain(self.loaded.document["cells"]),
-            "settings": {name: plain(dict(row.set)) for name, row in self.rows.items()},
+            "cells": scenarios.plain(self.loaded.document["cells"]),
+            "settings": {name: scenarios.plain(dict(row.set)) for name, row in self.rows.items()},
             "overrides": list(self.loaded.overrides),
         }
 
@@ -270,7 +258,7 @@ def write(
     folder: Path,
     run_id: str,
     results: Sequence[CellResult],
-    expected: Mapping[str, ExpectedFailure],
+    expected: Mapping[str, expected_failures.ExpectedFailure],
 ) -> Verdict:
     """``table.json``, ``table.csv`` and, when all cells are there, ``verdict.json``: a table that is not complete has
     figures, but no verdict. ``expected`` are expected failures, by check."""
@@ -363,23 +351,21 @@ def write_again(request: VerifyRequest) -> Verification:
     folder = request.folder
     recorded, document, selection = read_verdict(folder), read_table(folder), requested(folder)
     kept = {cell.cell: cell for cell in table_result.results_of(document) if cell.status == Status.UNSUPPORTED}
-    found = (read_cell(place, folder / place.folder) or kept.get(place.cell) for place in selection.places())
-    results = [cell for cell in found if cell]
+    made = (read_cell(place, folder / place.folder) or kept.get(place.cell) for place in selection.places())
+    results = [cell for cell in made if cell]
     bounds = {row["name"]: row["bounds"] for row in document["rows"]}
     again = write(selection, bounds, request.into, document["run"], results, recorded.expected)
     write_json(request.into / "verdict.json", again.to_json())  # of one that is not complete, too
     form = variant(document, document["name"]) if recorded.expected else ""
-    unchecked = [
-        Message("run.unsupported-here", f"{Place.of(cell)}: no run is in the folder: {cell.record.reason}")
-        for cell in results
-        if cell.status == Status.UNSUPPORTED and not cell.record.run
-    ]
-    return Verification.of(
-        again,
-        differences=Messages(_cells(folder, selection)),
-        unchecked=Messages(unchecked),
-        unlisted=list(unlisted(document["name"], document["engine"], form, recorded)),
-    )
+    found = Verification.of(again, differences=Messages(_cells(folder, selection)))
+    for cell in results:
+        if cell.status == Status.UNSUPPORTED and not cell.record.run:
+            found.unchecked.add_message(
+                "run.unsupported-here", f"{Place.of(cell)}: no run is in the folder: {cell.record.reason}"
+            )
+    as_listed = unlisted(document["name"], document["engine"], form, recorded)
+    (found.differences if request.same_code else found.unchecked).extend(as_listed)
+    return found
 
 
 def _cells(folder: Path, selection: Selection) -> Iterator[Difference]:
@@ -387,14 +373,14 @@ def _cells(folder: Path, selection: Selection) -> Iterator[Difference]:
     loaded = selection.loaded
     for place in selection.places():
         scenario = scenario_of(loaded, selection.rows[place.row], selection.columns[place.column])
-        should = plain(parse(loaded.path, scenario.text, "a scenario is a mapping"))
+        should = scenarios.plain(scenarios.parse(loaded.path, scenario.text, "a scenario is a mapping"))
         choices = {"seed": loaded.table.seed + place.repetition - 1, "overrides": list(scenario.overrides)}
         for plan_file in sorted((folder / place.folder).glob("*/plan.json")):
             run = plan_file.parent
             if run.is_symlink():
                 continue
             where, plan, kept = str(run.relative_to(folder)), read_json(plan_file), run / "scenario.yaml"
-            there = plain(parse(kept, read(kept), "a scenario is a mapping"))
+            there = scenarios.plain(scenarios.parse(kept, read(kept), "a scenario is a mapping"))
             yield from differences(f"{where}: scenario.yaml", there, should)
             yield from differences(f"{where}: plan.json", {key: plan.get(key) for key in choices}, choices)
 
@@ -422,5 +408,5 @@ def differences_from(file: str, folder: Path) -> list[Difference]:
         again = table_file.repeated(file, assignments, quick=quick, repeat=repeat, seed=seed)
     else:
         again = load(file, assignments, quick=quick)
-    there = parse(kept, read(kept), "a table is a mapping")
-    return list(differences(KEPT_AS, plain(there), plain(again.document)))
+    there = scenarios.parse(kept, read(kept), "a table is a mapping")
+    return list(differences(KEPT_AS, scenarios.plain(there), scenarios.plain(again.document)))

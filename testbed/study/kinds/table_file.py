@@ -232,9 +232,8 @@ def scenario_of(loaded: LoadedTable, row: Row, column: Column) -> LoadedScenario
         apply_override(document, str(key), value, origin=origin)
         if not isinstance(value, (list, dict)):
             applied.append(f"{key}={value}")
-    document["name"] = loaded.table.name
-    document["title"] = f"{loaded.table.title}: {row.label or row.name}, {column.name}"
-    document["source"] = loaded.table.source
+    title = f"{loaded.table.title}: {row.label or row.name}, {column.name}"
+    document.update(name=loaded.table.name, title=title, source=loaded.table.source)
     try:
         scenario = validated(Scenario, loaded.path, document)
     except BadInput as error:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 from pydantic import BeforeValidator, TypeAdapter
 
 from testbed import confine, documents, paths
-from testbed.documents import read_csv, read_json
 from testbed.errors import BadInput
 from testbed.judge import intervals
 from testbed.judge.intervals import Interval
@@ -109,6 +108,16 @@ class Place(NamedTuple):
         return CellResult(self.cell, self.at, attempts, record)
 
 
+def places_of(rows: Mapping[str, int | None], columns: Iterable[str], repeat: int) -> list[Place]:
+    """Row by row, the repetitions of a place one after the other. ``rows`` have the most repetitions by name."""
+    return [
+        Place(row, column, repetition)
+        for row, most in rows.items()
+        for column in columns
+        for repetition in range(1, min(most or repeat, repeat) + 1)
+    ]
+
+
 def in_table(result: CellResult) -> CellResult:
     """The cell as ``table.json`` has it: one whose run broke down after it began has failed, and has its checks."""
     record = result.record
@@ -130,7 +139,7 @@ def read_cell(place: Place, folder: Path) -> CellResult | None:
 
 def read_table(folder: Path) -> dict[str, Any]:
     """A table's ``table.json``; BadInput where it can't be read."""
-    return current(read_json(folder / "table.json"), SCHEMA)
+    return current(documents.read_json(folder / "table.json"), SCHEMA)
 
 
 @dataclass(frozen=True)
@@ -277,7 +286,7 @@ def read_known(source: Known) -> dict[str, dict[str, str]]:
         path = paths.CHECKOUT / paths.renamed(source.file)
     if not confine.file(path, f"known.{source.name}.file").is_file():
         raise BadInput("table.known-no-file", f"known.{source.name}.file: there is no file {source.file}")
-    rows = read_csv(path)
+    rows = documents.read_csv(path)
     for column in (*source.by, *source.columns.values()):
         if rows and column not in rows[0]:
             raise BadInput(
