@@ -4,10 +4,10 @@ Grafana replaces $NAME in provisioned texts by the environment, but for a rule's
 therefore use ``.Labels`` and ``.Values``, not ``$labels`` and ``$values``.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from dashboards import source
+from dashboards.boards import DASHBOARDS
 from dashboards.document import uid_of
 from testbed.series import influxql, named
 
@@ -15,24 +15,8 @@ FOLDER = "NCP testbed"
 
 EXPRESSION_UID = "__expr__"
 
-
-@dataclass(frozen=True)
-class Rule:
-    """One alert: it fires for every group whose first figure is above ``above``.
-
-    ``figures`` are queries by name, of which the newest value counts. ``message`` is Go template text for such a group;
-    a figure's value is ``{{ .Values.<name>_last.Value }}``.
-    """
-
-    uid: str
-    title: str
-    figures: dict[str, str]
-    above: float
-    message: str
-    panel: str
-    dashboard: str = "convergence"
-    severity: str = "warning"
-    last_s: int = 3600
+PANEL_IDS = {name: {panel["title"]: panel["id"] for panel in board["panels"]} for name, board in DASHBOARDS.items()}
+"""Numbers of the panels of each dashboard, by title."""
 
 
 def _last(series: str, by: tuple[str, ...], *conditions: str) -> str:
@@ -49,104 +33,46 @@ _NIGHTLY = influxql.tag_is("occasion", "nightly")
 _RUN = ("scenario", "policy", "run")
 _LINK = (*_RUN, "direction")
 
-RULES = (
-    Rule(
-        "ncp-not-converged",
-        "Not converged",
-        {"failed": _last("check_failed", (*_RUN, "measures", "expects", "unit"), _CONVERGES)},
-        0,
-        f"{_RUN_NAMED}: the check “{{{{ .Labels.check }}}}” fails. Measured {{{{ .Labels.measures }}}}, expected "
-        "{{ .Labels.expects }} (unit: {{ .Labels.unit }}).",
-        "Window shares and the law",
-    ),
-    Rule(
-        "ncp-broke-down",
-        "Run broke down",
-        {"broken": _last("verdict_broken", (*_RUN, "occasion"))},
-        0,
-        f"{_RUN_NAMED} ({{{{ .Labels.occasion }}}}): it broke down and was not judged: measured nothing, expected a "
-        "verdict. Its report says why.",
-        "Verdict",
-    ),
-    Rule(
-        "ncp-link-off",
-        "Link off calibration",
-        {
-            "oflimit": _last("calibration_of_limit", _LINK),
-            "rate": _last("calibration_rate_bps", _LINK),
-            "rateasked": _last("calibration_rate_bps_asked", _LINK),
-            "delay": _last("calibration_delay_ms", _LINK),
-            "delayasked": _last("calibration_delay_ms_asked", _LINK),
-        },
-        1,
-        f"{_RUN_NAMED}: link {{{{ .Labels.link }}}} {{{{ .Labels.direction }}}} is off by {_value('oflimit', '%.1f')} "
-        f"times what is allowed. Measured {_value('rate', '%.0f')} bit/s and {_value('delay', '%.2f')} ms, expected "
-        f"{_value('rateasked', '%.0f')} bit/s and {_value('delayasked', '%.2f')} ms.",
-        "Calibration",
-        "links",
-    ),
-    Rule(
-        "ncp-telemetry-lag",
-        "Telemetry lags",
-        {"lag": _last("telemetry_lag_ms", _RUN)},
-        5000,
-        f"{_RUN_NAMED}: the database is behind. Measured {_value('lag', '%.0f')} ms, expected at most 5000 ms. Nothing "
-        "is lost: the samples are in the run's files until it takes them.",
-        "Database is behind by",
-        last_s=60,
-    ),
-    Rule(
-        "ncp-nightly-fail",
-        "Nightly run does not pass",
-        {"notpassed": _last("verdict_not_passed", _RUN, _NIGHTLY), "checks": _last("verdict_failed", _RUN, _NIGHTLY)},
-        0,
-        f"{_RUN_NAMED}: the nightly run did not pass. Measured {_value('checks', '%.0f')} failed checks (0: it is not "
-        "to be trusted), expected 0 checks.",
-        "Verdict",
-        severity="critical",
-        last_s=86400,
-    ),
-)
 
+def _rule(
+    uid: str,
+    title: str,
+    figures: dict[str, str],
+    above: float,
+    message: str,
+    panel: str,
+    *,
+    dashboard: str = "convergence",
+    severity: str = "warning",
+    last_s: int = 3600,
+) -> dict[str, Any]:
+    """Rule of one alert: it fires for every group whose first figure is above ``above``.
 
-def document(panel_ids: dict[str, dict[str, int]]) -> dict[str, Any]:
-    """The file's content; ``panel_ids`` are the panels of each dashboard by title."""
-    return {
-        "apiVersion": 1,
-        "groups": [
-            {
-                "orgId": 1,
-                "name": "ncp-testbed",
-                "folder": FOLDER,
-                "interval": "30s",
-                "rules": [_rule(rule, panel_ids[rule.dashboard][rule.panel]) for rule in RULES],
-            }
-        ],
-    }
-
-
-def _rule(rule: Rule, panel_id: int) -> dict[str, Any]:
-    first = next(iter(rule.figures))
+    ``figures`` are queries by name, of which the newest value counts. ``message`` is Go template text for such a group;
+    a figure's value is ``{{ .Values.<name>_last.Value }}``.
+    """
+    first = next(iter(figures))
+    panel_id = PANEL_IDS[dashboard][panel]
     models = [
         *(
             {**source.target(query, name), "intervalMs": 1000, "maxDataPoints": 43200}
-            for name, query in rule.figures.items()
+            for name, query in figures.items()
         ),
-        *(_expression(f"{name}_last", "reduce", name, reducer="last") for name in rule.figures),
-        _expression("condition", "math", f"${{{first}_last}} > {rule.above:g}"),
+        *(_expression(f"{name}_last", "reduce", name, reducer="last") for name in figures),
+        _expression("condition", "math", f"${{{first}_last}} > {above:g}"),
     ]
     # Grafana shows the summary of every group, also of one that does not fire, and once without labels where there is
     # none.
     summary = (
-        f"{{{{ if .Labels.run }}}}{{{{ if gt .Values.{first}_last.Value {float(rule.above)} }}}}{rule.message}"
+        f"{{{{ if .Labels.run }}}}{{{{ if gt .Values.{first}_last.Value {float(above)} }}}}{message}"
         f"{{{{ else }}}}{_RUN_NAMED}: nothing to tell.{{{{ end }}}}{{{{ else }}}}No run to tell of.{{{{ end }}}}"
     )
     return {
-        "uid": rule.uid,
-        "title": rule.title,
+        "uid": uid,
+        "title": title,
         "condition": "condition",
-        "data": [_step(model, rule.last_s) for model in models],
-        "dashboardUid": uid_of(rule.dashboard),
+        "data": [_step(model, last_s) for model in models],
+        "dashboardUid": uid_of(dashboard),
         "panelId": panel_id,
         # Most of the time no run is on, and then there is nothing to tell.
         "noDataState": "OK",
@@ -155,13 +81,13 @@ def _rule(rule: Rule, panel_id: int) -> dict[str, Any]:
         "annotations": {
             "summary": summary,
             # The run's own page; Grafana adds its address where it sends the message.
-            "page": f"/d/{uid_of(rule.dashboard)}?{{{{ if .Labels.run }}}}var-run={{{{ .Labels.run }}}}&{{{{ end }}}}"
+            "page": f"/d/{uid_of(dashboard)}?{{{{ if .Labels.run }}}}var-run={{{{ .Labels.run }}}}&{{{{ end }}}}"
             f"viewPanel={panel_id}",
             # Grafana 9.3 ignores the two fields above and reads these.
-            "__dashboardUid__": uid_of(rule.dashboard),
+            "__dashboardUid__": uid_of(dashboard),
             "__panelId__": str(panel_id),
         },
-        "labels": {"severity": rule.severity, "testbed": "ncp"},
+        "labels": {"severity": severity, "testbed": "ncp"},
     }
 
 
@@ -177,3 +103,69 @@ def _step(model: dict[str, Any], last_s: int) -> dict[str, Any]:
         "relativeTimeRange": {"from": last_s, "to": 0},
         "model": model,
     }
+
+
+RULES = [
+    _rule(
+        "ncp-not-converged",
+        "Not converged",
+        {"failed": _last("check_failed", (*_RUN, "measures", "expects", "unit"), _CONVERGES)},
+        0,
+        f"{_RUN_NAMED}: the check “{{{{ .Labels.check }}}}” fails. Measured {{{{ .Labels.measures }}}}, expected "
+        "{{ .Labels.expects }} (unit: {{ .Labels.unit }}).",
+        "Window shares and the law",
+    ),
+    _rule(
+        "ncp-broke-down",
+        "Run broke down",
+        {"broken": _last("verdict_broken", (*_RUN, "occasion"))},
+        0,
+        f"{_RUN_NAMED} ({{{{ .Labels.occasion }}}}): it broke down and was not judged: measured nothing, expected a "
+        "verdict. Its report says why.",
+        "Verdict",
+    ),
+    _rule(
+        "ncp-link-off",
+        "Link off calibration",
+        {
+            "oflimit": _last("calibration_of_limit", _LINK),
+            "rate": _last("calibration_rate_bps", _LINK),
+            "rateasked": _last("calibration_rate_bps_asked", _LINK),
+            "delay": _last("calibration_delay_ms", _LINK),
+            "delayasked": _last("calibration_delay_ms_asked", _LINK),
+        },
+        1,
+        f"{_RUN_NAMED}: link {{{{ .Labels.link }}}} {{{{ .Labels.direction }}}} is off by {_value('oflimit', '%.1f')} "
+        f"times what is allowed. Measured {_value('rate', '%.0f')} bit/s and {_value('delay', '%.2f')} ms, expected "
+        f"{_value('rateasked', '%.0f')} bit/s and {_value('delayasked', '%.2f')} ms.",
+        "Calibration",
+        dashboard="links",
+    ),
+    _rule(
+        "ncp-telemetry-lag",
+        "Telemetry lags",
+        {"lag": _last("telemetry_lag_ms", _RUN)},
+        5000,
+        f"{_RUN_NAMED}: the database is behind. Measured {_value('lag', '%.0f')} ms, expected at most 5000 ms. Nothing "
+        "is lost: the samples are in the run's files until it takes them.",
+        "Database is behind by",
+        last_s=60,
+    ),
+    _rule(
+        "ncp-nightly-fail",
+        "Nightly run does not pass",
+        {"notpassed": _last("verdict_not_passed", _RUN, _NIGHTLY), "checks": _last("verdict_failed", _RUN, _NIGHTLY)},
+        0,
+        f"{_RUN_NAMED}: the nightly run did not pass. Measured {_value('checks', '%.0f')} failed checks (0: it is not "
+        "to be trusted), expected 0 checks.",
+        "Verdict",
+        severity="critical",
+        last_s=86400,
+    ),
+]
+
+DOCUMENT: dict[str, Any] = {
+    "apiVersion": 1,
+    "groups": [{"orgId": 1, "name": "ncp-testbed", "folder": FOLDER, "interval": "30s", "rules": RULES}],
+}
+"""The content of the file."""

@@ -18,12 +18,9 @@ _HEAD = "# Written by `python -m dashboards.generate`; change the code in dashbo
 
 def files() -> dict[Path, str]:
     """Every generated file, by its path below ``dashboards/``."""
-    panel_ids = {
-        name: {panel["title"]: panel["id"] for panel in document["panels"]} for name, document in DASHBOARDS.items()
-    }
     return {
         **{JSON / f"{name}.json": to_text(document) for name, document in DASHBOARDS.items()},
-        RULES / "rules.yaml": _yaml(alerts.document(panel_ids)),
+        RULES / "rules.yaml": _yaml(alerts.DOCUMENT),
     }
 
 

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -19,13 +18,13 @@ RELAY_FRAMES = 1 << 17
 def has_netem() -> bool:
     """Whether this kernel can be the middle of links: netem, and copying frames from one interface to another."""
     copy = "filter add dev lo ingress matchall action mirred egress mirror dev lo action drop"
-    return _takes("qdisc add dev lo root netem delay 1ms", "qdisc add dev lo ingress", copy)
+    return _tried("qdisc add dev lo root netem delay 1ms", "qdisc add dev lo ingress", copy) is not None
 
 
 @cache
 def kernel_has(qdisc: str) -> bool:
     """Whether this kernel and ``tc`` have a queueing discipline, found by trying it."""
-    return _takes(f"qdisc add dev lo root {qdisc}")
+    return _tried(f"qdisc add dev lo root {qdisc}") is not None
 
 
 @cache
@@ -33,13 +32,8 @@ def netem_takes_seed() -> bool:
     """Whether netem's losses can be seeded (iproute2 and kernel from 6.6). A kernel that can't ignores the
     seed, so it is read back."""
     seed = "4711"
-    try:
-        with _namespace() as name:
-            _tc(name, f"qdisc add dev lo root netem loss 1% seed {seed}")
-            said = _tc(name, "qdisc show dev lo")
-    except CommandFailed:
-        return False
-    return f"seed {seed}" in said
+    said = _tried(f"qdisc add dev lo root netem loss 1% seed {seed}", "qdisc show dev lo")
+    return said is not None and f"seed {seed}" in said
 
 
 def refusals(links: Sequence[Link], middle: Literal["netem", "relay"]) -> list[str]:
@@ -97,26 +91,9 @@ def _frames_held(link: Link) -> int:
     return 2 * (queued + int(line))
 
 
-@contextmanager
-def _namespace() -> Iterator[str]:
-    """A namespace to try things in; raises :class:`CommandFailed` where there can be none."""
-    name = f"ncp-probe{os.getpid()}"
-    run(["ip", "netns", "add", name])
+def _tried(*commands: str) -> str | None:
+    """The output of ``tc`` for commands in a namespace of their own; None where one or the namespace fails."""
     try:
-        yield name
-    finally:
-        run(["ip", "netns", "delete", name])
-
-
-def _tc(namespace: str, command: str) -> str:
-    return run(["ip", "netns", "exec", namespace, "tc", *command.split()])
-
-
-def _takes(*commands: str) -> bool:
-    try:
-        with _namespace() as name:
-            for command in commands:
-                _tc(name, command)
+        return run(["unshare", "--net", "sh", "-ec", "\n".join(f"tc {command}" for command in commands)])
     except CommandFailed:
-        return False
-    return True
+        return None

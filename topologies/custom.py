@@ -51,9 +51,8 @@ def read_topo(file: Path, class_name: str, options: Mapping[str, Any], text: str
     try:
         topo = Recorded(**options)
     except (Exception, SystemExit) as error:
-        said = f"{type(error).__name__}: {error}".rstrip(": ")
         raise TopoClassError(
-            "topology.class-raised", f"{class_name}({_call(options)}) raised {said}{_line(file, error)}"
+            "topology.class-raised", f"{class_name}({_call(options)}) raised {_said(error, file)}"
         ) from error
     return Graph(tuple(topo.nodes(sort=False)), tuple(added), tuple(reported))
 
@@ -114,8 +113,7 @@ def _carried_out(file: Path, text: str | None = None) -> dict[str, Any]:
     except SyntaxError as error:
         raise TopoError("topology.not-python", f"{file}:{error.lineno}: not Python: {error.msg}") from error
     except (Exception, SystemExit) as error:
-        said = f"{type(error).__name__}: {error}".rstrip(": ")
-        raise TopoError("topology.file-raised", f"{file} can't be loaded: {said}{_line(file, error)}") from error
+        raise TopoError("topology.file-raised", f"{file} can't be loaded: {_said(error, file)}") from error
     return names
 
 
@@ -139,10 +137,11 @@ def _call(options: Mapping[str, Any]) -> str:
     return ", ".join(f"{key}={value!r}" for key, value in options.items())
 
 
-def _line(file: Path, error: BaseException) -> str:
-    """`` (my_topo.py:12)``: the innermost line of the file that an error came through."""
+def _said(error: BaseException, file: Path) -> str:
+    """``ValueError: no (my_topo.py:12)``: an error, and the innermost line of the file that it came through."""
+    said = f"{type(error).__name__}: {error}".rstrip(": ")
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
-    return f" ({file.name}:{lines[-1]})" if lines else ""
+    return f"{said} ({file.name}:{lines[-1]})" if lines else said
 
 
 def main() -> None:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import atexit
 import itertools
 import os
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +55,7 @@ class EmulatedLink(Link):
         port2: int | None = None,
         **_mininet: Any,
     ) -> None:
-        self._interactive = _Interactive.instance() if plan is None else None
+        self._interactive = _interactive() if plan is None else None
         if self._interactive is not None:
             number = next(self._interactive.indices) if index is None else index
             plan = resolve_link(
@@ -109,31 +111,25 @@ class EmulatedLink(Link):
 class _Interactive:
     """The fabric of one ``mn`` session, made with its first link and deleted when Mininet stops."""
 
-    _current: _Interactive | None = None
-
     def __init__(self) -> None:
         self.fabric = Fabric(f"ncp-mn{os.getpid()}")
         self.fabric.create()
+        self.parts = ExitStack()
+        self.parts.callback(self.fabric.delete)
         self.indices = itertools.count(1)
         if not has_netem():
             info("(no netem in this kernel: delay by ncp-link relay) ")
-        self.middles: list[NetemMiddle | RelayMiddle] = []
         atexit.register(self.close)
-
-    @classmethod
-    def instance(cls) -> _Interactive:
-        if cls._current is None:
-            cls._current = cls()
-        return cls._current
 
     def start_middle(self, link: LinkPlan) -> None:
         middle = NetemMiddle(self.fabric) if has_netem() else RelayMiddle(self.fabric, RELAY)
-        self.middles.append(middle)
+        self.parts.callback(middle.stop)
         middle.start([link])
 
     def close(self) -> None:
-        for middle in self.middles:
-            middle.stop()
-        self.middles.clear()
-        self.fabric.delete()
-        type(self)._current = None
+        self.parts.close()
+        _interactive.cache_clear()
+
+
+_interactive = cache(_Interactive)
+"""The session's one, until it is closed."""

@@ -182,15 +182,13 @@ class Fabric:
         return self.tunnels.get(end.near["interface"])
 
     def _addition(self, end: _HostEnd) -> str:
-        middle = end.near["middle_interface"]
+        at_host = f"link add {end.near['interface']} netns {end.pid} address {end.near['mac']}"
+        in_middle = f"{end.near['middle_interface']} netns {self.name}"
         if tunnel := self._tunnel_of(end):
-            return f"link add {end.near['interface']} netns {end.pid} address {end.near['mac']} {tunnel.options()}"
-        if tunnel := self.tunnels.get(middle):
-            return f"link add {middle} netns {self.name} {tunnel.options()}"
-        return (
-            f"link add {end.near['interface']} netns {end.pid} address {end.near['mac']} "
-            f"type veth peer name {middle} netns {self.name}"
-        )
+            return f"{at_host} {tunnel.options()}"
+        if tunnel := self.tunnels.get(end.near["middle_interface"]):
+            return f"link add {in_middle} {tunnel.options()}"
+        return f"{at_host} type veth peer name {in_middle}"
 
     def _set_up_host(self) -> None:
         quiet_interfaces()
@@ -200,10 +198,8 @@ class Fabric:
     def add_management(self, addresses: dict[int, str]) -> None:
         """A network apart from the emulated links: pid of each host → its address on ``mgmt0``."""
         ports = {pid: f"m{number}" for number, pid in enumerate(addresses, start=1)}
-        additions = [
-            f"link add mgmt0 netns {pid} type veth peer name {port} netns {self.name}" for pid, port in ports.items()
-        ]
-        batch("ip", *additions)
+        pairs = (f"mgmt0 netns {pid} type veth peer name {port} netns {self.name}" for pid, port in ports.items())
+        batch("ip", *(f"link add {pair}" for pair in pairs))
         self.batch(
             "ip",
             "link add mgmt type bridge",

@@ -101,12 +101,7 @@ class Layout:
             for crossed in (there, back):
                 destination = crossed[-1][2]
                 for index, _, via, host, _ in crossed[:-1]:
-                    route: Route = {
-                        "host": host,
-                        "to": destination,
-                        "via": via,
-                        "interface": interface_name(host, index),
-                    }
+                    route = Route(host=host, to=destination, via=via, interface=interface_name(host, index))
                     if known.setdefault((host, destination), route) != route:
                         raise Ambiguous(
                             "topology.ambiguous-route",

@@ -5,10 +5,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from topologies.commands import CommandFailed, batch, in_namespace
+from topologies.commands import CommandFailed, in_namespace
 from topologies.fabric import Fabric
 from topologies.link import Link
-from topologies.within import within
 
 FIRST_GROUP = 1000
 """Interface groups of links' ends, apart from group 0, which all others are in."""
@@ -25,11 +24,6 @@ class Applied:
     from_unix_ns: int
     to_unix_ns: int
 
-    @property
-    def uncertainty_ms(self) -> float:
-        """Time between both bounds."""
-        return (self.to_unix_ns - self.from_unix_ns) / 1e6
-
 
 def wait_until(at_unix_ns: int) -> None:
     """Sleep, and the last of it not: a sleep may end that much late. At once if the time has passed."""
@@ -40,12 +34,8 @@ def wait_until(at_unix_ns: int) -> None:
 
 def pair_ends(fabric: Fabric, links: Sequence[Link]) -> None:
     """Put each link's two ends in a group of their own, so that one request pulls both."""
-    lines = [
-        f"link set {end['middle_interface']} group {FIRST_GROUP + link['index']}"
-        for link in links
-        for end in (link["a"], link["b"])
-    ]
-    within(fabric.path, lambda: batch("ip", *lines))
+    pairs = [(FIRST_GROUP + link["index"], end) for link in links for end in (link["a"], link["b"])]
+    fabric.batch("ip", *(f"link set {end['middle_interface']} group {group}" for group, end in pairs))
 
 
 def set_carrier(fabric: Fabric, link: Link, *, up: bool, at_unix_ns: int = 0) -> Applied:

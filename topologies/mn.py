@@ -35,8 +35,7 @@ class Parallel(Topo):
     def build(self, links: int = 2, **every_link: Any) -> None:
         """Called by Mininet's constructor; ``every_link`` has options of the emulated links (``rate``, ``delay``,
         ``loss``, ``queue``)."""
-        layout = parallel(_numbered("link", links))
-        add_layout(self, layout, {edge.name: every_link for edge in layout.edges})
+        add_layout(self, parallel(_numbered("link", links)), every_link)
 
 
 class Relays(Topo):
@@ -47,9 +46,7 @@ class Relays(Topo):
         (``rate``, ``queue``)."""
         layout = relays(_numbered("path", paths))
         half = every_hop | {"delay": f"{parse_delay_ms(delay) / 2}ms"}
-        options = {edge.name: half for edge in layout.edges}
-        options |= {path.edges[0]: half | {"loss": loss} for path in layout.paths}
-        add_layout(self, layout, options)
+        add_layout(self, layout, half, {path.edges[0]: half | {"loss": loss} for path in layout.paths})
 
 
 class Dumbbell(Topo):
@@ -59,11 +56,9 @@ class Dumbbell(Topo):
         self, pairs: int = 2, *, access_rate: str = "100mbit", access_delay: str = "1ms", **bottleneck: Any
     ) -> None:
         """``bottleneck`` has options of that emulated link."""
-        layout = dumbbell("bottleneck", pairs)
         access = {"rate": access_rate, "delay": access_delay}
-        options: dict[str, dict[str, Any]] = {edge.name: access for edge in layout.edges}
-        options["bottleneck"] = {"queue_mode": "droptail", **bottleneck}
-        add_layout(self, layout, options)
+        between = {"bottleneck": {"queue_mode": "droptail", **bottleneck}}
+        add_layout(self, dumbbell("bottleneck", pairs), access, between)
 
 
 class Star(Topo):
@@ -72,7 +67,7 @@ class Star(Topo):
     def build(self, hosts: int = 3, **every_link: Any) -> None:
         """``every_link`` has options of the emulated links."""
         layout = star(_numbered("spoke", hosts), list(combinations(_numbered("h", hosts), 2)))
-        add_layout(self, layout, {edge.name: {"queue_mode": "droptail", **every_link} for edge in layout.edges})
+        add_layout(self, layout, {"queue_mode": "droptail", **every_link})
 
 
 class Chain(Topo):
@@ -80,8 +75,7 @@ class Chain(Topo):
 
     def build(self, hosts: int = 3, **every_link: Any) -> None:
         """``every_link`` has options of the emulated links."""
-        layout = chain(_numbered("hop", hosts - 1))
-        add_layout(self, layout, {edge.name: every_link for edge in layout.edges})
+        add_layout(self, chain(_numbered("hop", hosts - 1)), every_link)
 
 
 topos = {"parallel": Parallel, "relays": Relays, "dumbbell": Dumbbell, "star": Star, "chain": Chain}

@@ -1,6 +1,7 @@
 """Mininet topologies from layouts: as a plan has them, or with links described on Mininet's command line."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from mininet.net import Mininet
@@ -29,11 +30,13 @@ def planned_network(nodes: Mapping[str, Mapping[str, Any]], links: Sequence[Link
     return net
 
 
-def add_layout(topo: Topo, layout: Layout, options: Mapping[str, Mapping[str, Any]]) -> None:
+def add_layout(
+    topo: Topo, layout: Layout, every_link: Mapping[str, Any], others: Mapping[str, Any] = MappingProxyType({})
+) -> None:
     """Add a layout's hosts, routers and links to a topology of Mininet's.
 
-    ``options`` are those of :class:`~topologies.emulated_link.EmulatedLink` (``rate``, ``delay``, ``loss``,
-    ``queue``), by the link's name.
+    ``every_link`` has the options of :class:`~topologies.emulated_link.EmulatedLink` (``rate``, ``delay``, ``loss``,
+    ``queue``), but for the links in ``others``, which has theirs by the link's name.
     """
     routes = layout.routes()
     forwards = {node.name: node.forwards for node in layout.nodes}
@@ -41,4 +44,5 @@ def add_layout(topo: Topo, layout: Layout, options: Mapping[str, Mapping[str, An
         own = [route for route in routes if route["host"] == name]
         topo.addHost(name, cls=RoutedHost, ip=None, routes=own, forwards=forwards.get(name, False))
     for index, edge in enumerate(layout.edges, start=1):
-        topo.addLink(edge.a, edge.b, index, index, cls=EmulatedLink, index=index, name=edge.name, **options[edge.name])
+        options = others.get(edge.name, every_link)
+        topo.addLink(edge.a, edge.b, index, index, cls=EmulatedLink, index=index, name=edge.name, **options)

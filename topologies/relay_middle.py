@@ -1,6 +1,7 @@
 """The middle of links by ``ncp-link relay``, a process in the fabric's namespace, where the kernel has no netem."""
 
 import json
+import os
 import select
 import subprocess
 import tempfile
@@ -9,7 +10,7 @@ import urllib.parse
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from testbed.message import Message
 from topologies import control_socket
@@ -42,8 +43,7 @@ class RelayMiddle:
         self.credentials = credentials
         self.log = log
         self.process: subprocess.Popen[str] | None = None
-        self._temporary: list[tempfile.TemporaryDirectory[str]] = []
-        self._control: Path | None = None
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
     def start(self, links: Sequence[Link], *, timeout_s: float = 10.0) -> None:
         """Start the relay, unless :meth:`prepare` did, and wait until it forwards; raises :class:`CommandFailed`."""
@@ -63,29 +63,26 @@ class RelayMiddle:
         :meth:`start`. Raises :class:`CommandFailed`."""
         if not self.binary.exists():
             raise CommandFailed(f"{self.binary} is not built; build it with ./run.sh doctor --build")
-        directory = self.directory or self._temporary_directory()
+        # The control socket is in a folder of its own: a result folder's path may be too long for it.
+        self._temporary = tempfile.TemporaryDirectory(prefix="ncp-relay-")
+        directory = self.directory or Path(self._temporary.name)
         plan = self.plan or links_only_plan(directory, links)
-        # In a folder of its own: a result folder's path may be too long for a Unix socket.
-        self._control = self._temporary_directory() / "control.sock"
         command = [str(self.binary), "relay", "--plan", str(plan), "--dir", str(directory)]
-        command += ["--control", str(self._control), "--until-told"]
+        command += ["--control", str(Path(self._temporary.name, "control.sock")), "--until-told"]
         if self.credentials:
             command += ["--credentials", str(self.credentials)]
-        log: IO[str] | int = self.log.open("a") if self.log else subprocess.DEVNULL
-        try:
-            self.process = subprocess.Popen(
-                in_namespace(self.fabric.path, dies_with_us(command)),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                start_new_session=True,
-            )
-        except FileNotFoundError as error:
-            raise CommandFailed("nsenter: not installed") from error
-        finally:
-            if not isinstance(log, int):
-                log.close()
+        with Path(self.log or os.devnull).open("a") as log:
+            try:
+                self.process = subprocess.Popen(
+                    in_namespace(self.fabric.path, dies_with_us(command)),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    text=True,
+                    start_new_session=True,
+                )
+            except FileNotFoundError as error:
+                raise CommandFailed("nsenter: not installed") from error
         return self.process
 
     def change(self, link: Link, direction: str, properties: Mapping[str, Any], *, at_unix_ns: int = 0) -> Applied:
@@ -144,24 +141,19 @@ class RelayMiddle:
                 except subprocess.TimeoutExpired:
                     self.process.kill()
             self.process = None
-        for temporary in self._temporary:
-            temporary.cleanup()
-        self._temporary.clear()
-        self._control = None
+        if self._temporary:
+            self._temporary.cleanup()
+            self._temporary = None
 
     def _post(self, path: str, document: Mapping[str, Any]) -> dict[str, Any]:
-        if self._control is None:
+        if self._temporary is None:
             raise CommandFailed("the link relay is not started")
+        control = Path(self._temporary.name, "control.sock")
         try:
-            answer: dict[str, Any] = json.loads(control_socket.request(self._control, "POST", path, document))
+            answer: dict[str, Any] = json.loads(control_socket.request(control, "POST", path, document))
         except OSError as error:
             raise CommandFailed(f"the link relay does not answer POST {path}: {error}") from error
         return answer
-
-    def _temporary_directory(self) -> Path:
-        temporary = tempfile.TemporaryDirectory(prefix="ncp-relay-")
-        self._temporary.append(temporary)
-        return Path(temporary.name)
 
 
 def links_only_plan(directory: Path, links: Sequence[Link]) -> Path:

@@ -2,8 +2,8 @@
 
 import ctypes
 import os
-import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 CLONE_NEWNET = 0x40000000
@@ -14,23 +14,14 @@ Found = TypeVar("Found")
 def within(path: str, function: Callable[[], Found]) -> Found:
     """Call a function in the network namespace at ``path``; returns or raises its result. Processes that it starts and
     sockets that it makes are there, too. Raises :class:`OSError` if the namespace can't be entered."""
-    found: list[Found] = []
-    failed: list[BaseException] = []
 
-    def enter_and_call() -> None:
-        try:
-            _enter(path)
-            found.append(function())
-        except BaseException as error:  # raised by the caller's thread
-            failed.append(error)
+    def enter_and_call() -> Found:
+        _enter(path)
+        return function()
 
     # A thread of its own enters, and ends with it.
-    thread = threading.Thread(target=enter_and_call, name=f"in {path}")
-    thread.start()
-    thread.join()
-    if failed:
-        raise failed[0]
-    return found[0]
+    with ThreadPoolExecutor(1, thread_name_prefix=f"in {path}") as thread:
+        return thread.submit(enter_and_call).result()
 
 
 def _enter(path: str) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 
 from testbed.machine import guest_kernel, interop, kernel, machine
 from testbed.machine.finding import Finding, Level, Probed
@@ -84,9 +85,9 @@ REQUIREMENTS = (
     Requirement("curl", "fetches web objects", machine.program("curl", "--version"), EMULATION, "system"),
     Requirement("tcpdump", "captures what is judged", machine.program("tcpdump", "--version"), EMULATION, "system"),
     Requirement("mptcpize", "turns iperf3 to MPTCP", machine.program("mptcpize"), Need.MPTCP, "system"),
-    Requirement("veth", "a link is a pair of them", kernel.feature(kernel.VETH), EMULATION, "system"),
-    Requirement("bridge", "the management network", kernel.feature(kernel.BRIDGE), EMULATION, "system"),
-    Requirement("htb", "sets a link's rate and queue", kernel.feature(kernel.HTB), EMULATION, "system"),
+    Requirement("veth", "a link is a pair of them", partial(kernel.can, kernel.VETH), EMULATION, "system"),
+    Requirement("bridge", "the management network", partial(kernel.can, kernel.BRIDGE), EMULATION, "system"),
+    Requirement("htb", "sets a link's rate and queue", partial(kernel.can, kernel.HTB), EMULATION, "system"),
     Requirement("docker engine", "agents run in containers", machine.docker_engine, Need.CONTAINERS, "docker"),
     Requirement("go", "builds agents and relay", machine.go_version, BUILD, "go"),
     Requirement("influxdb", "stores telemetry", machine.influxdb, Need.DATABASE, "influxdb"),
@@ -105,7 +106,7 @@ REQUIREMENTS = (
     Requirement("guest kernel", "--engine vkernel", guest_kernel.probe_any, Need.GUEST, "vkernel"),
     Requirement("virtual time", "", guest_kernel.probe_virtual_time, Need.GUEST, level="fact"),
     Requirement("kernel", "", kernel.release, EMULATION, level="fact"),
-    Requirement("netem", "links without the relay", kernel.feature(kernel.NETEM), EMULATION, level="fact"),
+    Requirement("netem", "links without the relay", partial(kernel.can, kernel.NETEM), EMULATION, level="fact"),
     Requirement("congestion control", "TCP experiments", kernel.congestion_control, EMULATION, level="fact"),
     Requirement("mptcp", "multipath TCP experiments", kernel.mptcp, EMULATION, level="fact"),
 )

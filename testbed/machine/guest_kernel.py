@@ -52,8 +52,8 @@ def chosen() -> Kernel:
     """The kernel to use: the built one, else Debian's; raises :class:`CannotRun` where there is neither."""
     if program := built():
         return Kernel(program, exact=True)
-    if stock():
-        return stock_kernel()
+    if program := stock():
+        return Kernel(program, exact=False, preload=_shim())
     raise CannotRun(
         "vkernel.none",
         "there is no guest kernel: the one with virtual time is not built, and user-mode-linux is not installed",
@@ -79,13 +79,6 @@ def stock() -> Path | None:
     """Debian's user-mode-linux, or None."""
     found = shutil.which(STOCK)
     return Path(found) if found and shutil.which("gcc") else None
-
-
-def stock_kernel() -> Kernel:
-    """Debian's user-mode-linux with what it needs to start; there must be one."""
-    program = stock()
-    assert program is not None
-    return Kernel(program, exact=False, preload=_shim())
 
 
 def own_cache() -> Path:

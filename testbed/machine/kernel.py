@@ -3,7 +3,6 @@
 import os
 import platform
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +44,6 @@ def can(command: str) -> Probed:
         return Probed(True, "yes")
     why = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
     return Probed(False, f"no: {why}")
-
-
-def feature(command: str) -> Callable[[], Probed]:
-    """A probe of one feature by the command that uses it."""
-    return lambda: can(command)
 
 
 def release() -> Probed:

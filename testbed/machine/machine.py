@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -118,11 +119,8 @@ def docker_engine() -> Probed:
         import docker.errors
 
     try:
-        client = docker.from_env(timeout=DOCKER_TIMEOUT_S)
-        try:
+        with closing(docker.from_env(timeout=DOCKER_TIMEOUT_S)) as client:
             version, info = client.version(), client.info()
-        finally:
-            client.close()
         return Probed(True, f"{version['Version']} (API {version['ApiVersion']}), {control_groups(info)}")
     except (docker.errors.DockerException, OSError) as error:
         if shutil.which("dockerd") is None and "DOCKER_HOST" not in os.environ:

@@ -28,12 +28,10 @@ class NoService(CannotRun):
 
 def command() -> list[str]:
     """The command of compose on this machine; NoService if it has none."""
-    if shutil.which("docker"):
-        plugin = subprocess.run(["docker", "compose", "version"], capture_output=True, check=False)
-        if plugin.returncode == 0:
-            return ["docker", "compose"]
-    if shutil.which("docker-compose"):
-        return ["docker-compose"]
+    for found in (["docker", "compose"], ["docker-compose"]):
+        # Docker may be without its plugin.
+        if shutil.which(found[0]) and not subprocess.run([*found, "version"], capture_output=True).returncode:
+            return found
     raise NoService(
         "compose.not-installed", "neither `docker compose` nor `docker-compose` is installed (Debian: docker-compose)"
     )

@@ -13,6 +13,7 @@ from testbed import paths
 from tests.netem.lab import Lab, flow, lab
 from topologies.impairments.loss import GilbertElliott
 from topologies.link import Impairments, Link, resolve_link
+from topologies.live_change import Applied
 from topologies.relay_middle import links_only_plan
 from topologies.units import QueueLength, Rate
 
@@ -81,6 +82,11 @@ def probe(net: Lab, links: Sequence[Link], binary: Path, directory: Path) -> Any
     return {f"{m['link']} {m['direction']}": m for m in json.loads(done.stdout)["links"]}
 
 
+def uncertainty_ms(applied: Applied) -> float:
+    """Time between the bounds of a change's time."""
+    return (applied.to_unix_ns - applied.from_unix_ns) / 1e6
+
+
 def live(net: Lab, link: Link) -> dict[str, Any]:
     """Changes under a flow; the numbers are those of the packets before which they were made."""
     changes: dict[int, dict[str, Any]] = {
@@ -96,7 +102,7 @@ def live(net: Lab, link: Link) -> dict[str, Any]:
     def during(number: int) -> None:
         if number in changes:
             done = net.middle.change(link, "ab", changes[number])
-            applied[number] = done.uncertainty_ms
+            applied[number] = uncertainty_ms(done)
 
     packets = flow(net, link, 2000, 0.002, during=during)
     return {"packets": packets.as_json(), "uncertainty_ms": applied}
@@ -113,11 +119,11 @@ def plug(net: Lab, link: Link) -> dict[str, Any]:
     def during(number: int) -> None:
         if number == 200:
             time.sleep(0.1)  # what is under way arrives first
-            seen["down_ms"] = net.middle.carrier(link, up=False).uncertainty_ms
+            seen["down_ms"] = uncertainty_ms(net.middle.carrier(link, up=False))
             time.sleep(0.1)
             seen["down"] = carrier()
         elif number == 400:
-            seen["up_ms"] = net.middle.carrier(link, up=True).uncertainty_ms
+            seen["up_ms"] = uncertainty_ms(net.middle.carrier(link, up=True))
             time.sleep(0.2)
             seen["up"] = carrier()
 
