@@ -16,7 +16,8 @@ from testbed.machine import Need, build, make_ready
 from testbed.message import Lines, Message
 from testbed.plan import engines
 from testbed.plan.engines import EngineFacts
-from testbed.plan.model import Plan, Traces
+from testbed.plan.model import Middle, Plan, Runtime, Traces
+from testbed.plan.trigger import trigger
 from testbed.planning.program import not_built
 from testbed.planning.resolve import Choices, new_run_id, resolve
 from testbed.planning.sessions import PolicyFacts
@@ -59,6 +60,8 @@ class Engine(ABC):
     """One way to make runs. An engine has no state: facts of a machine are looked up when they matter."""
 
     name: str
+    carried_by: tuple[Runtime, Middle]
+    """The runtime of agents and the link emulator, where there is no choice."""
     run_of: type[Run]
     """The class of its runs."""
     agent = "ncp-agent"
@@ -118,9 +121,9 @@ class Engine(ABC):
         """The options of many runs; in virtual time their agents are neither containers nor processes here."""
         return Options(None if self.facts.virtual_time else runtime, link, quick=quick)
 
-    @abstractmethod
     def choices(self, options: Options) -> Choices:
         """The plan's choices by a command line's options."""
+        return Choices(*self.carried_by, options.seed, options.quick, trigger(), self.name, options.traces)
 
     def prepare(
         self,

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TextIO
 from pydantic import Field
 from typing_extensions import NotRequired, TypedDict
 
-from testbed.engines.sampled import RateUnit, Sampled, followed
+from testbed.engines.sampled import Following, RateUnit, Sampled
 from testbed.judge.status import Status
 from testbed.plan.model import Plan
 from testbed.runtime.progress import Ended, QuietProgress, SoFar, Step
@@ -207,7 +207,7 @@ class EventProgress(QuietProgress):
     def watching(self, plan: Plan, telemetry: Path) -> Iterator[None]:
         """Write a sample of every connection each second and at the end, and timeline events as they happen."""
         sampled = Sampled(plan, telemetry)
-        with followed(SAMPLE_S, lambda: self._tell(sampled)):
+        with Following(SAMPLE_S, lambda: self._tell(sampled)):
             yield
         self._tell(sampled)
 

@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from testbed.engines.sampled import EVERY_S, Flow, Sampled, followed
+from testbed.engines.sampled import EVERY_S, Flow, Following, Sampled
 from testbed.plan.model import Plan
 from testbed.runtime.progress import Progress, Step
 
@@ -63,7 +63,7 @@ class LiveProgress(Progress):
         with Live(console=console, auto_refresh=False, transient=True) as live:
             self._view = live
             try:
-                with followed(EVERY_S, draw):
+                with Following(EVERY_S, draw):
                     yield
             finally:
                 self._view = None

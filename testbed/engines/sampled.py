@@ -3,8 +3,8 @@
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -16,6 +16,7 @@ from testbed.judge.checks.derived import SharesAhead
 from testbed.plan.duration import expected_transfer_s
 from testbed.plan.model import Plan
 from testbed.plan.traffic_types import traffic_of
+from testbed.runtime.parts import Background
 from testbed.series import named
 
 KEPT = 120
@@ -129,21 +130,19 @@ class Sampled:
                     flow.rates.append(flow.rate or 0.0)
 
 
-@contextmanager
-def followed(every_s: float, look: Callable[[], object]) -> Iterator[None]:
-    """Call ``look`` again and again while the transfer is on, in a thread of low priority."""
-    over = threading.Event()
+class Following(Background):
+    """Calls ``look`` again and again while the transfer is on, in a thread of low priority."""
 
-    def follow() -> None:
+    longest_stop_s = 2.0
+    """A terminal may have been halted."""
+
+    def __init__(self, every_s: float, look: Callable[[], object]) -> None:
+        super().__init__("follows-a-transfer")
+        self._every_s, self._look = every_s, look
+
+    def run(self) -> None:
+        """Look until stopped."""
         with suppress(OSError):  # of this thread alone, as Linux has it
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
-        while not over.wait(every_s):
-            look()
-
-    thread = threading.Thread(target=follow, name="follows-a-transfer", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join(timeout=2 * every_s)  # a terminal may have been halted
+        while not self._stopped.wait(self._every_s):
+            self._look()

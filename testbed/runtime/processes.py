@@ -138,11 +138,16 @@ class Supervised:
     def end(self, *, timeout_s: float = 2.0) -> None:
         """End the process and all that it forked (socat forks for each connection), whatever it is doing: SIGTERM, then
         SIGKILL, as a program of somebody else's may take no notice of the first. Safe to repeat."""
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, number)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(timeout_s)
+        end_group(self.process, timeout_s)
+
+
+def end_group(process: subprocess.Popen[Any], timeout_s: float) -> None:
+    """SIGTERM to a process that leads a group, and to the group, then SIGKILL to those that are left of it."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout_s)
 
 
 def last_words(log: Path) -> str:

@@ -38,7 +38,7 @@ def test_the_kernel_wakes_a_writer_as_the_simulator_does(
         out=tmp_path / "out",
         seed=1,
         limit_s=GUEST_LIMIT_S,
-        further=[Mount(tests_of_the_agent, Path("/tests"))],
+        checkout=[guest.WHOLE_CHECKOUT, Mount(tests_of_the_agent, Path("/tests"))],
     )
     said = (tmp_path / "job" / "stdout").read_text()
     assert ended.code == 0, said

@@ -40,7 +40,7 @@ def as_real(plan: Any, folder: Path, change: Callable[[Told], None]) -> tuple[Tr
     if told["probe"] is not None:
         # Asked for a part of the rate, where the readings are of another day.
         asked = [{**link, "rate_bps": int(link["rate_bps"] * told["of_the_rate"])} for link in plan["links"]]
-        readings = calibrate(plan | {"links": asked}, folder, _probe(told["probe"], folder), {})
+        *_, readings = calibrate(plan | {"links": asked}, folder, _probe(told["probe"], folder), {})
         facts["calibration"] = [vars(reading) for reading in readings]
     if told["underlay"] is not None:
         plan["place"] = {plan["hosts"][-1]["name"]: ELSEWHERE}

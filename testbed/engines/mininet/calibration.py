@@ -4,7 +4,7 @@ import json
 import math
 import statistics
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -68,31 +68,27 @@ class LinksOff(RunFailed):
 
 
 def calibrate(
-    plan: Plan,
-    folder: Path,
-    probe: Path,
-    namespaces: Mapping[str, str],
-    note: Callable[[list[LinkReading], int], None] = lambda _readings, _attempt: None,
-    options: Sequence[str] = (),
-) -> list[LinkReading]:
-    """Measure the links, a second time if the first was off (a busy moment of a shared machine).
+    plan: Plan, folder: Path, probe: Path, namespaces: Mapping[str, str], options: Sequence[str] = ()
+) -> Iterator[list[LinkReading]]:
+    """Measure the links, a second time if the first was off (a busy moment of a shared machine); gives the readings of
+    each attempt.
 
-    Leaves ``probe.json`` and ``links.csv`` of the last attempt in the run's ``folder``; ``note`` gets the readings and
-    the number of each attempt; ``options`` are further ones of the probe.
+    Leaves ``probe.json`` and ``links.csv`` of the last attempt in the run's ``folder``; ``options`` are further ones of
+    the probe.
 
     Raises:
         LinksOff: a link is beyond the plan's limits.
         RunFailed: the probe breaks down.
     """
-    for attempt in (1, 2):
+    for _attempt in (1, 2):
         measured = _measure(plan, folder, probe, namespaces, options)
         write_json(folder / PROBE, measured)
         readings = readings_of(plan, measured)
         write_csv(readings, folder / "links.csv")
-        note(readings, attempt)
+        yield readings
         reasons = off_limits(readings, plan["limits"])
         if not reasons:
-            return readings
+            return
     off = LinksOff(
         "calibration.links-off",
         f"the links differ from the plan, so nothing was run over them:\n{Lines(f'  {reason}' for reason in reasons)}",

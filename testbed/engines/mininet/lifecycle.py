@@ -154,7 +154,7 @@ class EmulatedRun(Run):
         parts.callback(lambda: end_together([*started, *network.programs()]))
         with self.progress.step("calibrate links") as step:
             network.emulator.start(network.links)  # from here on frames cross the links
-            step.note = calibration.summary(self._calibrate(network, remote.probes()))
+            step.note = self._calibrate(network, remote.probes())
         with self.progress.step("agents ready"):
             if not started:
                 limited = engine_of(self.plan).limits_processes
@@ -277,16 +277,18 @@ class EmulatedRun(Run):
         self.traffic.set_hosts(network)
         return network, started
 
-    def _calibrate(self, network: Network, options: Sequence[str]) -> list[calibration.LinkReading]:
-        def note(readings: list[calibration.LinkReading], attempt: int) -> None:
+    def _calibrate(self, network: Network, options: Sequence[str]) -> str:
+        """Measure the links; returns the worst errors."""
+        probed = self.plan, self.folder, self.binaries["ncp-link"], network.namespaces(), options
+        worst = ""
+        for attempt, readings in enumerate(calibration.calibrate(*probed), start=1):
             if self.endpoint is not None:  # links.csv has them all
                 with suppress(QueryFailed), Client(self.endpoint, "admin") as writer:
                     writer.write(calibration.lines(self.plan, readings, time.time_ns()))
             self.provenance["calibration"] = [asdict(reading) for reading in readings]
             self.provenance["calibration_attempts"] = attempt
-
-        probe = self.binaries["ncp-link"]
-        return calibration.calibrate(self.plan, self.folder, probe, network.namespaces(), note, options)
+            worst = calibration.summary(readings)
+        return worst
 
     def _merge_spools(self) -> int:
         """Writes all samples and events into the folder; returns the number of points."""

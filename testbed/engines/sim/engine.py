@@ -6,8 +6,6 @@ from testbed.errors import CannotRun
 from testbed.machine import Need
 from testbed.plan.model import Plan, Session
 from testbed.plan.traffic_types import TRAFFIC, sent_by
-from testbed.plan.trigger import trigger
-from testbed.planning.resolve import Choices
 from testbed.scenario.load import LoadedScenario
 from topologies.impairments import keys_that
 
@@ -19,6 +17,7 @@ class Simulator(Engine):
     """Runs each in one process, always to the same bytes."""
 
     name = "sim"
+    carried_by = ("virtual", "model")
     run_of = SimulatedRun
     agent = "ncp-sim"
     programs = ("ncp-sim",)
@@ -47,9 +46,6 @@ class Simulator(Engine):
                 f"--link {options.link}: in virtual time links are the model itself",
                 "Leave --link out.",
             )
-
-    def choices(self, options: Options) -> Choices:
-        return Choices("virtual", "model", options.seed, options.quick, trigger(), self.name, options.traces)
 
     def name_run(self, plan: Plan, programs: Programs) -> None:
         """Name a run by its plan and the sources."""

@@ -14,8 +14,6 @@ from testbed.machine.guest_kernel import WHAT_STOCK_COSTS
 from testbed.message import Message
 from testbed.plan.engines import MODEL_OF_A_GUEST
 from testbed.plan.model import Plan
-from testbed.plan.trigger import trigger
-from testbed.planning.resolve import Choices
 from testbed.runtime.progress import Progress
 
 OF_THE_CPU = ("host_cpu",)
@@ -26,6 +24,7 @@ class GuestKernel(Engine):
     """Runs each in a User-Mode Linux guest; the same bytes each time if its kernel is the one with virtual time."""
 
     name = "vkernel"
+    carried_by = ("process", "netem")
     run_of = GuestRun
     sources = (*SOURCES, *checkout.SOURCES)
 
@@ -58,9 +57,6 @@ class GuestKernel(Engine):
                 "--pcap: the guest has this machine's programs, and tcpdump is not in PATH",
                 "Install it.",
             )
-
-    def choices(self, options: Options) -> Choices:
-        return Choices("process", "netem", options.seed, options.quick, trigger(), self.name, options.traces)
 
     def build(self, progress: Progress, meanwhile: Callable[[], object] = lambda: None) -> Programs:
         """Build the kernel as well, if it can be built and is not."""

@@ -6,7 +6,6 @@ import os
 import resource
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from testbed import paths
 from testbed.engines.telemetry import GrowingFiles
 from testbed.errors import BadInput, RunFailed
 from testbed.machine.guest_kernel import Kernel
+from testbed.runtime.processes import end_group
 
 INIT = paths.CHECKOUT / "images" / "vkernel" / "engine-init"
 MEMORY = "2G"
@@ -70,6 +70,9 @@ class Mount(NamedTuple):
     writable: bool = False
 
 
+WHOLE_CHECKOUT = Mount(paths.CHECKOUT, CHECKOUT)
+
+
 class Ended(NamedTuple):
     """The end of a guest."""
 
@@ -92,18 +95,18 @@ def boot(
     *,
     out: Path,
     seed: int,
-    checkout: Sequence[Mount] | None = None,
-    further: Sequence[Mount] = (),
+    checkout: Sequence[Mount] = (WHOLE_CHECKOUT,),
     limit_s: float,
     tell: Callable[[str], None] = lambda _line: None,
 ) -> Ended:
     """Run a line of shell as root in a guest; ``job`` keeps its output and that of its kernel, ``out`` gets the files
-    that it leaves in ``/results``, and ``checkout`` is the part of the checkout that it has: all by default.
+    that it leaves in ``/results``, and ``checkout`` is the part of the checkout that it has, with further folders: all
+    by default.
 
     ``tell`` gets each line of its stderr, as it comes. Raises :class:`RunFailed` if the guest ends
     before its command, or takes longer than ``limit_s`` seconds of wall time.
     """
-    prepare(job, command, [*mounts(job, out, checkout), *further])
+    prepare(job, command, out, checkout)
     with _own_core(tell) as core, memory_folder() as memory, (job / "kernel.log").open("wb") as log:
         begun_s, before_s = time.monotonic(), _children_cpu_s()
         process = subprocess.Popen(
@@ -118,7 +121,7 @@ def boot(
         try:
             _follow(process, job / "stderr", begun_s + limit_s, tell)
         finally:
-            _end(process)
+            end_group(process, END_S)
             for link in job.glob("place*[0-9]"):
                 link.unlink()  # to this machine's folders: of no use where the result goes
         wall_s = time.monotonic() - begun_s
@@ -137,14 +140,9 @@ def _children_cpu_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def mounts(job: Path, out: Path, checkout: Sequence[Mount] | None = None) -> list[Mount]:
-    """The folders of this machine, beside its programs, that every guest has."""
-    places = Mount(job, Path("/job"), writable=True), Mount(out, Path("/out"), writable=True)
-    return [*(checkout or [Mount(paths.CHECKOUT, CHECKOUT)]), *places]
-
-
-def prepare(job: Path, command: str, places: Sequence[Mount]) -> None:
-    """Write the files that the guest's process 1 reads."""
+def prepare(job: Path, command: str, out: Path, checkout: Sequence[Mount]) -> None:
+    """Write the files that the guest's process 1 reads: it has ``checkout`` and two folders of every guest."""
+    places = [*checkout, Mount(job, Path("/job"), writable=True), Mount(out, Path("/out"), writable=True)]
     (job / "uml").mkdir(parents=True, exist_ok=True)
     for name in ("exit-code", "spins", "uptime"):
         (job / name).unlink(missing_ok=True)
@@ -241,17 +239,6 @@ def _follow(process: subprocess.Popen[bytes], said: Path, until_s: float, tell: 
             process.wait(0.1)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the kernel and with it its processes."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        if process.poll() is not None:
-            return
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(END_S)
-
-
 def open_shell(kernel: Kernel, command: str) -> int:
     """A shell, or one command, as root in a guest; returns its exit code."""
     folder = Path(tempfile.mkdtemp(prefix="ncp-guest-shell-"))
@@ -282,7 +269,7 @@ def _interactive(kernel: Kernel, job: Path, out: Path) -> int:
         f"stty rows {size.lines} cols {size.columns} </dev/tty0\n"
         f"{ENVIRONMENT} setsid --ctty --wait bash --norc -i </dev/tty0 >/dev/tty0 2>&1"
     )
-    prepare(job, command, mounts(job, out))
+    prepare(job, command, out, [WHOLE_CHECKOUT])
     with memory_folder() as memory:
         on_terminal = kernel_command(kernel, SHELL_SEED, "con0=fd:0,fd:1 con=null")
         subprocess.run(on_terminal, cwd=job, env=environment(kernel, memory), check=False)

@@ -69,8 +69,7 @@ class GuestRun(VirtualRun):
                 COMMAND,
                 out=self.folder,
                 seed=self.plan["seed"],
-                checkout=checkout.mounts(),
-                further=[modules, *_folders_in(self.plan)],
+                checkout=[*checkout.mounts(), modules, *_folders_in(self.plan)],
                 limit_s=LIMIT_S + 60 * expected_transfer_s(self.plan),
                 tell=lambda line: self.progress.passed_on(step, line),
             )
