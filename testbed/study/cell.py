@@ -163,7 +163,10 @@ class ScenarioCell(Cell):
     def unsupported(self) -> str:  # type: ignore[override]
         """The reason why it can't be made here, as far as that is known before the first attempt. Raises BadInput where
         there is no plan of it."""
-        return "; ".join([*self.refuses(self.plan), *self.engine.unsupported(self.plan)])
+        reasons, sessions = [not_built(self.plan)], len(self.loaded.scenario.sessions)
+        if not reasons[0] and self.carrier is not None and sessions > 1:
+            reasons = [f"carrier {self.carrier}: it takes the place of one session, and the scenario has {sessions}"]
+        return "; ".join(filter(None, [*reasons, *self.engine.unsupported(self.plan)]))
 
     def run(self, study: Path, progress: Progress) -> RunRecord:
         """Run to the verdict."""
@@ -186,15 +189,6 @@ class ScenarioCell(Cell):
     def with_seed(self, at: Mapping[str, str], seed: int) -> Self:
         """The same scenario with a seed, at other points."""
         return replace(self, at=at, choices=replace(self.choices, seed=seed))
-
-    def refuses(self, plan: Plan) -> list[str]:
-        """A line for each thing that can't be made of its plan, whatever the engine."""
-        if missing := not_built(plan):
-            return [missing]
-        sessions = len(self.loaded.scenario.sessions)
-        if self.carrier is None or sessions <= 1:
-            return []
-        return [f"carrier {self.carrier}: it takes the place of one session, and the scenario has {sessions}"]
 
     def _changed(self, plan: Plan) -> Plan:
         if self.carrier is None:

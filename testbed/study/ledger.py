@@ -61,14 +61,10 @@ class Ledger:
         if not text:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-        try:
-            size = os.fstat(file).st_size
-            cut_off = size and os.pread(file, 1, size - 1) != b"\n"
-            os.write(file, (("\n" if cut_off else "") + text).encode())
+        with self.path.open("a+b", buffering=0) as file:
+            cut_off = file.tell() and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n"
+            file.write((("\n" if cut_off else "") + text).encode())
             os.fsync(file)
-        finally:
-            os.close(file)
 
 
 def begin(base: Path, kind: str, identity: Mapping[str, Any], resume: str = "", **beside: Any) -> Path:

@@ -8,6 +8,7 @@ import pytest
 from testbed.study.cell import Target
 from testbed.study.hosts import worker
 from testbed.study.hosts.worker import Failed
+from testbed.study.pool import InJob
 
 
 def test_a_disk_on_which_nothing_can_be_made_is_the_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -27,4 +28,8 @@ def test_where_every_disk_is_full_the_host_is_at_fault(monkeypatch: pytest.Monke
     with pytest.raises(FileNotFoundError) as raised:
         tempfile.mkdtemp()
     assert Failed.of(raised.value).of_the_host
-    assert not Failed.of(FileNotFoundError(2, "No such file or directory", "/none")).of_the_host
+    raised.value.__cause__ = InJob("its own traceback")
+    assert Failed.of(raised.value).of_the_host
+    of_the_run = FileNotFoundError(2, "No such file or directory", "/none")
+    of_the_run.__cause__ = InJob("its own traceback")
+    assert Failed.of(of_the_run) == Failed(of_the_run, "its own traceback", of_the_host=False)

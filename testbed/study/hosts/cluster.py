@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, ValidationError
 
-from testbed.documents import explain
+from testbed.documents import explain, write_json
 from testbed.errors import BadInput, CannotRun
 from testbed.scenario.section import Section
 
@@ -101,11 +101,8 @@ def write(cluster: Cluster) -> None:
     """Write the cluster's file, whole or not at all, readable by its owner alone."""
     path = file()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    new = path.with_suffix(".new")
-    new.unlink(missing_ok=True)
-    new.touch(mode=0o600)
-    new.write_text(cluster.model_dump_json(by_alias=True, indent=1) + "\n", encoding="utf-8")
-    new.rename(path)
+    write_json(path, cluster.model_dump(mode="json", by_alias=True))
+    path.chmod(0o600)
 
 
 def configure_dask() -> None:

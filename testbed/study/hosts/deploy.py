@@ -9,9 +9,7 @@ import json
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +24,8 @@ from testbed.message import Lines
 from testbed.runtime.progress import Progress
 from testbed.study.hosts import cluster as clusters
 from testbed.study.hosts import fitness
-from testbed.study.hosts.cluster import Cluster, Host
+from testbed.study.hosts.cluster import Cluster
 
-PORT = 8786
-"""Port of the scheduler."""
 TIME_LIMIT_S = 3600.0
 INVENTORY = "inventory.json"
 """Hosts with their variables, beside the cluster's file: ``down`` needs it, also after an ``up`` that failed. It has
@@ -74,16 +70,14 @@ def up(
         (own / COMMIT).write_text(commit)
     variables = {
         "commit": commit,
-        "push": str(push),
         "wheels": str(wheels),
         "own": str(own),
         "programs": str(paths.BINARIES),
         "kernel": str(guest_kernel.built() or ""),
         "expected": fitness.versions(),
-        "port": PORT,
         "wanted_scheduler": inventory.scheduler,
     }
-    off, changed = _play("cluster.yml", hosts_file, variables, progress, ["--check"] * check, all_or_none=not go_on)
+    off, changed = _play("cluster.yml", hosts_file, variables, progress, *["--check"] * check, all_or_none=not go_on)
     left = [name for name in inventory.hosts if name not in off]
     if off and not (go_on and (left or check)):
         raise CannotRun(
@@ -95,7 +89,7 @@ def up(
         return None, changed, off
     hosts = [json.loads((facts / f"{name}.json").read_text()) for name in left]
     files = {"ca": tls / "ca.crt", "cert": tls / "submitter.crt", "key": tls / "submitter.key"}
-    every = [Host(**one["host"]) for one in hosts]
+    every = [one["host"] for one in hosts]
     cluster = Cluster(commit=commit, scheduler=hosts[0]["scheduler"], **files, hosts=every)
     clusters.write(cluster)
     return cluster, changed, off
@@ -130,13 +124,7 @@ def down(progress: Progress, *, go_on: bool = False) -> int:
 
 
 def _play(
-    playbook: str,
-    inventory: Path,
-    variables: dict[str, Any],
-    progress: Progress,
-    more: Sequence[str] = (),
-    *,
-    all_or_none: bool = False,
+    playbook: str, inventory: Path, variables: dict[str, Any], progress: Progress, *more: str, all_or_none: bool = False
 ) -> tuple[dict[str, str], int]:
     """Run a playbook; returns unreachable and failed hosts with their last message, and the number of tasks that
     changed something. Raises CannotRun where the playbook failed, but on no host."""
@@ -186,18 +174,16 @@ def _wheels() -> Path:
         return archive
     archive.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=archive.parent) as folder:
-        listed, fetched, packed = Path(folder, "packages.txt"), Path(folder, "wheels"), Path(folder, "wheels.tar")
+        listed = Path(folder, "packages.txt")
         listed.write_text(packages.export(*fitness.GROUPS, hashes=True))
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(fetched)]
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", f"{folder}/wheels"]
         command += ["--only-binary", ":all:", "--require-hashes", "--disable-pip-version-check", "--retries", "2"]
         command += ["--requirement", str(packages.OF_UV), "--requirement", str(listed)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             why = done.stderr.strip()[-300:]
             raise CannotRun("cluster.packages-not-fetched", f"the packages could not be fetched: {why}")
-        with tarfile.open(packed, "w") as opened:
-            opened.add(fetched, arcname="wheels")
-        packed.rename(archive)
+        Path(shutil.make_archive(f"{folder}/packed", "tar", folder, "wheels")).rename(archive)
     return archive
 
 

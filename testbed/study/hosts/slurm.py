@@ -73,7 +73,7 @@ def slurm_executor(request: Request) -> Iterator[DaskExecutor]:
     with tempfile.TemporaryDirectory(dir=FOLDER, prefix="job-") as folder:
         jobs = _cluster(request, Path(folder))
         try:
-            _refuse_where_slurm_does(jobs.job_script(), Path(folder))
+            _refuse_where_slurm_does(jobs.job_script())
             jobs.scale(jobs=request.jobs)
             cores, hint = request.jobs * request.cores, f"Output of the jobs: {FOLDER}"
             site = Site(jobs.scheduler_address, jobs.security, cores, 0, lambda: _is_queued(jobs), PATIENCE_S, hint)
@@ -121,11 +121,9 @@ def _prologue(folder: Path) -> list[str]:
     return lines
 
 
-def _refuse_where_slurm_does(script: str, folder: Path) -> None:
+def _refuse_where_slurm_does(script: str) -> None:
     """Raise CannotRun with Slurm's own words where it refuses the job, instead of waiting for workers."""
-    file = folder / "job.sh"
-    file.write_text(script)
-    done = subprocess.run(["sbatch", "--test-only", str(file)], capture_output=True, text=True, check=False)
+    done = subprocess.run(["sbatch", "--test-only"], input=script, capture_output=True, text=True, check=False)
     if done.returncode:
         raise CannotRun(
             "slurm.job-refused", f"Slurm refuses the job: {done.stderr.strip()[-300:]}", "sinfo shows what there is."

@@ -47,12 +47,13 @@ class Failed:
     of_the_host: bool
 
     @classmethod
-    def of(cls, error: BaseException, *, of_the_host: bool = False) -> Failed:
-        """Wraps the error that is being handled."""
-        trace = str(error.__cause__) if isinstance(error.__cause__, InJob) else traceback.format_exc()
-        if not isinstance(error, Exception):
-            return cls(RunFailed("cluster.job-broke", f"{error!r}"), trace, of_the_host=True)
-        return cls(error, trace, of_the_host or isinstance(error, CannotRun) or bool(of_the_machine(error)))
+    def of(cls, error: BaseException) -> Failed:
+        """Wraps an error. The run's process gives the traceback of its own. Others are of the host: no room, or a
+        process that died."""
+        known = error if isinstance(error, Exception) else RunFailed("cluster.job-broke", f"{error!r}")
+        of_the_run = known is error and isinstance(error.__cause__, InJob)
+        of_the_host = not of_the_run or isinstance(error, CannotRun) or bool(of_the_machine(error))
+        return cls(known, str(error.__cause__), of_the_host)
 
 
 Answer = Packed | Failed
@@ -79,14 +80,12 @@ def main() -> None:
 
     configure_dask()
     options = ["--no-nanny", "--no-dashboard", "--dashboard-address=127.0.0.1:0", "--memory-limit=0"]
-    code = 1
     try:
         dask_worker([*sys.argv[1:], *options, f"--preload={__name__}"], standalone_mode=False)
-        code = 0
-    except Exception:
+    except BaseException:
         traceback.print_exc()
-    finally:
-        _exit(code)
+        _exit(1)
+    _exit(0)
 
 
 def dask_setup(worker: Worker) -> None:
@@ -143,23 +142,20 @@ def end_runs() -> None:
 
 def _in_a_process(do: Callable[..., bytes], given: tuple[Any, ...], submitter: str) -> Answer:
     """Call a function in a process of its own, with a folder of its own for results."""
-    child = place = None
     try:
         if STATE.gone & {"", submitter}:
             raise CannotRun("cluster.submitter-gone", "the submitter or the worker ends")
-        place = tempfile.mkdtemp(dir=STATE.scratch, prefix="run-")
-        # What a run needs is set up with the cluster, not in the midst of a study.
-        child = Child("the run", do, *given, NCP_TESTBED_RESULTS=place, NCP_TESTBED_NO_SETUP="1")
-        STATE.running[child] = submitter
-        child.start()
-        return Packed.of(child.found())
+        with tempfile.TemporaryDirectory(dir=STATE.scratch, prefix="run-", ignore_cleanup_errors=True) as place:
+            # What a run needs is set up with the cluster, not in the midst of a study.
+            child = Child("the run", do, *given, NCP_TESTBED_RESULTS=place, NCP_TESTBED_NO_SETUP="1")
+            STATE.running[child] = submitter
+            try:
+                child.start()
+                return Packed.of(child.found())
+            finally:
+                del STATE.running[child]
     except BaseException as error:  # anything may end the process
-        # The process gives the traceback of its own errors. Others are of the host: no room, or a process that died.
-        return Failed.of(error, of_the_host=not isinstance(error.__cause__, InJob))
-    finally:
-        STATE.running.pop(child, None)  # type: ignore[arg-type]
-        if place is not None:
-            shutil.rmtree(place, ignore_errors=True)
+        return Failed.of(error)
 
 
 def _run(job: bytes, host: str) -> bytes:
