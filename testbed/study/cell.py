@@ -272,6 +272,8 @@ def _without_pages(run: Run, machine_and_code: Mapping[str, Any]) -> None:
     except RunFailed as error:
         write_broken(run.plan, run.folder, None, error, [])
     document["run"] |= provenance.of_program(run.folder)
+    if provenance.worker:  # machine and code are the submitter's
+        document["worker"] = provenance.worker
     write_json(run.folder / "provenance.json", document)
 
 

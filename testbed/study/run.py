@@ -97,7 +97,7 @@ def run_cells(
     *,
     ledger: Path | None = None,
     describe: Describe = lambda _result: "",
-    each: Each | None = None,
+    each: Each = lambda _result: None,
 ) -> dict[str, CellResult]:
     """All cells' results by their ids, in order. ``folder`` is the study's result folder, ``ledger`` where its ledger
     is elsewhere. ``describe`` says in a line what came of a cell, "" of those that are too many, or good; ``each`` gets
@@ -124,7 +124,7 @@ class _Study:
     ledger: Ledger
     executor: Executor
     describe: Describe
-    each: Each | None
+    each: Each
     records: dict[str, list[RunRecord]] = field(default_factory=dict)
     attempts: Counter[str] = field(default_factory=Counter)
     """Attempts of this command, by cell."""
@@ -155,7 +155,7 @@ class _Study:
                 self._settle(cell, CellResult(cell.id, cell.at, 0, record), kept=False)
             else:
                 todo.append(cell)
-                if found and self.each:
+                if found:
                     self.each(found)
         self.left_s = sum(map(self._share_s, todo))
         groups: dict[int, list[Cell]] = {}
@@ -196,8 +196,7 @@ class _Study:
     def _settle(self, cell: Cell, found: CellResult, *, kept: bool) -> None:
         self.results[cell.id] = found
         self.executor.progress.run_ended(Ended(cell.label, found.status, self.describe(found), kept), self._so_far())
-        if self.each:
-            self.each(found)
+        self.each(found)
 
     def _result(self, cell: Cell) -> CellResult | None:
         return result_of(cell.id, cell.at, self.records.get(cell.id, []))

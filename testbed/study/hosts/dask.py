@@ -7,6 +7,7 @@ import asyncio
 import concurrent.futures
 import json
 import logging
+import math
 import pickle
 import tempfile
 import time
@@ -87,8 +88,8 @@ class TaskQueue(Generic[Item]):
         self.jobs, self.alone = deque(jobs), alone
         self.failed_on: dict[Item, list[str]] = {}
         """Hosts on which a job failed."""
-        self.run_s: float | None = None
-        """Estimated time of a run on its worker; None before the first."""
+        self.run_s = math.inf
+        """Estimated time of a run on its worker, before the first infinite."""
 
     def requeue(self, jobs: Sequence[Item]) -> None:
         """Put jobs before all others."""
@@ -106,7 +107,7 @@ class TaskQueue(Generic[Item]):
 
     def took(self, seconds: float) -> None:
         """Update the estimated time of a run."""
-        self.run_s = seconds if self.run_s is None else (1 - RECENT) * self.run_s + RECENT * seconds
+        self.run_s = seconds if math.isinf(self.run_s) else (1 - RECENT) * self.run_s + RECENT * seconds
 
     def chunk(self, host: str, cores: Mapping[str, int], ahead: int = 0) -> list[Item]:
         """Take the next jobs for a host that has ``ahead`` chunks already, about :data:`CHUNK_S` of work. A job that
@@ -119,11 +120,10 @@ class TaskQueue(Generic[Item]):
         first = next((job for job in self.jobs if not is_better_elsewhere(job)), None)
         if first is None or ahead >= self._window(first, cores[host]):
             return []
-        chunk, size = [first], 1
+        chunk = [first]
         self.jobs.remove(first)
-        if self.run_s is not None and self._may_share(first):
-            size = min(int(CHUNK_S / self.run_s), (len(self.jobs) + 1) // (2 * sum(cores.values())))
-        while len(chunk) < size and self._may_share(self.jobs[0]):
+        size = min(int(CHUNK_S / self.run_s), (len(self.jobs) + 1) // (2 * sum(cores.values())))
+        while self._may_share(first) and len(chunk) < size and self._may_share(self.jobs[0]):
             chunk.append(self.jobs.popleft())
         return chunk
 
@@ -131,7 +131,7 @@ class TaskQueue(Generic[Item]):
         """Returns the number of chunks that a worker may have."""
         if self.alone(job):
             return 1
-        return cores * (AHEAD if self.run_s is not None and self.run_s < 10 * CHUNK_S else 1)
+        return cores * (AHEAD if self.run_s < 10 * CHUNK_S else 1)
 
     def _may_share(self, job: Item) -> bool:
         return job not in self.failed_on and not self.alone(job)

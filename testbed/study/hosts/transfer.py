@@ -66,9 +66,7 @@ class Packed:
 
 
 def pack(folder: Path) -> bytes:
-    """Packs the contents of a folder; returns b"" for an empty one."""
-    if not any(folder.iterdir()):
-        return b""
+    """Packs the contents of a folder."""
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1) as tar:
         tar.add(folder, arcname=".")
@@ -77,8 +75,6 @@ def pack(folder: Path) -> bytes:
 
 def unpack(data: bytes, into: Path) -> None:
     """Place each run's folder whole or not at all, in place of one of its name."""
-    if not data:
-        return
     into.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory(dir=into, prefix=".arriving-") as folder,

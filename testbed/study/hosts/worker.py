@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from testbed.documents import read_json, write_json
+from testbed import paths
 from testbed.engines import provenance
 from testbed.errors import CannotRun, RunFailed, of_the_machine
 from testbed.lab import host_links
@@ -160,17 +160,13 @@ def _in_a_process(do: Callable[..., bytes], given: tuple[Any, ...], submitter: s
 
 def _run(job: bytes, host: str) -> bytes:
     """Do a job; returns its record and files."""
-    results = Path(os.environ["NCP_TESTBED_RESULTS"])
-    provenance.worker = host  # before there is a page, which shows it
+    provenance.worker = host
     record = pickle.loads(job).run(QuietProgress())
-    for file in results.rglob("provenance.json"):  # of runs without pages, that of machine and code is the submitter's
-        if (document := read_json(file)).get("worker") != host:
-            write_json(file, {**document, "worker": host})
-    return dumps((record, pack(results)))
+    return dumps((record, pack(paths.results())))
 
 
 def _examine(targets: Sequence[Target], middle: Middle | None) -> bytes:
-    found: dict[str, Any] = {"fingerprint": fingerprint(targets, Path(os.environ["NCP_TESTBED_RESULTS"])), "links": ""}
+    found: dict[str, Any] = {"fingerprint": fingerprint(targets, paths.results()), "links": ""}
     if middle is not None and POSSIBLE in found["fingerprint"]["engines"].values():
         binary = build_programs("ncp-link")["ncp-link"]
         found["links"] = when_free(lambda: host_links.measure(binary, middle), lambda _: None).model_dump_json()
