@@ -2,7 +2,9 @@
 
 import csv
 import json
-from collections.abc import Collection, Mapping, Sequence
+import tempfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import field, make_dataclass
 from pathlib import Path
 from typing import Any
@@ -91,3 +93,15 @@ def write_json(path: Path, document: Any) -> None:
     temporary = path.with_suffix(path.suffix + ".new")
     temporary.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     temporary.rename(path)
+
+
+@contextmanager
+def whole(folder: Path) -> Iterator[Path]:
+    """An empty folder that becomes ``folder`` with all that is put into it, or is removed where that fails."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".new-") as scratch:
+        made = Path(scratch, "made")
+        made.mkdir()
+        yield made
+        made.chmod(0o755)
+        made.rename(folder)

@@ -15,7 +15,7 @@ from testbed import confine, engines, paths, traffic
 from testbed.documents import read_json
 from testbed.engines import Programs, provenance, virtual_run
 from testbed.errors import BadInput, TestbedError
-from testbed.judge.history import commit_of, git
+from testbed.judge.history import answer, commit_of
 from testbed.judge.verify import differences
 from testbed.machine import build
 from testbed.message import Message
@@ -55,7 +55,7 @@ def of_this_code(recorded: Mapping[str, Any]) -> bool:
     if code := recorded.get("code"):
         return bool(code == provenance.code())
     commit = commit_of(recorded)
-    return bool(commit) and _git("diff", "--quiet", commit, "--", "testbed") is not None
+    return bool(commit) and answer("diff", "--quiet", commit, "--", "testbed") is not None
 
 
 def compare_words(file: str, found: Sequence[Message], recorded: Mapping[str, Any], verified: Verification) -> None:
@@ -293,7 +293,7 @@ def _why_not_checkable(commit: str, recorded: Mapping[str, Any]) -> Message | No
         return Message("commit.not-recorded", "commit: none is recorded")
     if recorded.get("uncommitted_changes"):
         return Message("commit.had-changes", f"commit: {_short(commit)} had changes that were not committed")
-    if not commit or _git("cat-file", "-e", f"{commit}^{{commit}}") is None:
+    if not commit or answer("cat-file", "-e", f"{commit}^{{commit}}") is None:
         unknown = _short(str(recorded.get("commit")))
         return Message("commit.not-known", f"commit: {unknown} is not known to this checkout")
     return None
@@ -330,7 +330,7 @@ def _places_of(scenario: str) -> tuple[str, ...]:
 
 def _text_at(commit: str, *places: str) -> tuple[str, bytes | None]:
     """The first of these places that a commit has, and the text there; the first one and None if it has none."""
-    found = ((place, text) for place in places if (text := _git("show", f"{commit}:{place}")) is not None)
+    found = ((place, text) for place in places if (text := answer("show", f"{commit}:{place}")) is not None)
     return next(found, (places[0], None))
 
 
@@ -370,13 +370,13 @@ def may_be_ours(recorded: Mapping[str, Any], sources: Sequence[str]) -> bool:
     if not recorded.get("commit") or recorded.get("uncommitted_changes"):
         return True
     commit = commit_of(recorded)
-    return bool(commit) and _git("diff", "--quiet", commit, "--", *sources, ":!*_test.go") is not None
+    return bool(commit) and answer("diff", "--quiet", commit, "--", *sources, ":!*_test.go") is not None
 
 
 def here() -> dict[str, Any]:
     """This checkout's commit, "" where git knows none, as a result's provenance has it."""
-    commit = (_git("rev-parse", "HEAD") or b"").decode().strip()
-    return {"commit": commit, "uncommitted_changes": bool(_git("status", "--porcelain"))}
+    commit = (answer("rev-parse", "HEAD") or b"").decode().strip()
+    return {"commit": commit, "uncommitted_changes": bool(answer("status", "--porcelain"))}
 
 
 def made_here(recorded: Mapping[str, Any]) -> bool:
@@ -413,7 +413,7 @@ def _schema_at(commit: str) -> int:
 def _sources_at(commit: str, sources: tuple[str, ...]) -> bytes | None:
     """Texts of a commit, as :func:`testbed.engines.virtual_run.texts` gives them of the checkout; None where the commit
     lacks some."""
-    archive = _git("archive", "--format=tar", commit, "--", *sources)
+    archive = answer("archive", "--format=tar", commit, "--", *sources)
     if archive is None:
         return None
     with tarfile.open(fileobj=io.BytesIO(archive)) as files:
@@ -423,12 +423,3 @@ def _sources_at(commit: str, sources: tuple[str, ...]) -> bytes | None:
             for path in sorted(found)
             if virtual_run.is_source(path, sources)
         )
-
-
-def _git(*arguments: str) -> bytes | None:
-    """The output of git for this checkout; None where it refuses, or is not there."""
-    try:
-        done = git(*arguments)
-    except OSError:
-        return None
-    return done.stdout if done.returncode == 0 else None

@@ -15,7 +15,7 @@ from typing import Any
 from typing_extensions import NotRequired, TypedDict
 
 from testbed import paths
-from testbed.judge.history import git
+from testbed.judge.history import answer
 from testbed.machine import kernel_facts
 from testbed.plan.model import Plan
 from testbed.scenario.kept import PROGRAM
@@ -110,11 +110,11 @@ class Provenance(OfMachineAndCode, total=False):
 
 def of_machine_and_code() -> OfMachineAndCode:
     """The facts that all runs of this checkout on this machine share today."""
-    changes = _git("status", "--porcelain")
+    changes = answer("status", "--porcelain")
     found: OfMachineAndCode = {
         "schema": SCHEMA,
         "code": code(),
-        "commit": _git("rev-parse", "HEAD") or "",
+        "commit": (answer("rev-parse", "HEAD") or b"").decode().strip(),
         "uncommitted_changes": None if changes is None else bool(changes),
         "host": socket.gethostname(),
         "machine": platform.machine(),
@@ -178,12 +178,3 @@ def _packages() -> dict[str, str]:
 def _header(name: str, text: str) -> str:
     found = re.search(rf"^{name}: *(\S+)", text, re.MULTILINE)
     return found[1] if found else ""
-
-
-def _git(*arguments: str) -> str | None:
-    """The answer of git about this checkout; None where it knows nothing of it, or is not installed."""
-    try:
-        done = git(*arguments)
-    except FileNotFoundError:
-        return None
-    return done.stdout.decode().strip() if done.returncode == 0 else None

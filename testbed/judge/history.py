@@ -19,6 +19,15 @@ def git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(command, cwd=paths.CHECKOUT, env=environment, capture_output=True, check=False)
 
 
+def answer(*arguments: str) -> bytes | None:
+    """The output of git for this checkout; None where it refuses, or is not there."""
+    try:
+        done = git(*arguments)
+    except OSError:
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
 def commit_of(recorded: Mapping[str, Any]) -> str:
     """The commit that a result names; "" for none, and for what is no commit's name but would be an option of git's."""
     commit = str(recorded.get("commit") or "")

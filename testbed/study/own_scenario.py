@@ -8,7 +8,7 @@ from typing import Any
 
 from testbed import confine
 from testbed.errors import TestbedError
-from testbed.judge.history import git
+from testbed.judge.history import answer
 from testbed.scenario import files
 from testbed.scenario import load as scenarios
 from testbed.scenario.kept import TOPOLOGY
@@ -50,12 +50,12 @@ def _names_file(part: Any) -> bool:
 
 def _places(name: str, commit: str) -> Iterator[Path]:
     yield from (path for path in (*files.scenarios(), *files.links()) if path.stem == name)
+    if not commit or answer("merge-base", "--is-ancestor", commit, "HEAD") is None:
+        return
     try:
-        if not commit or git("merge-base", "--is-ancestor", commit, "HEAD").returncode:
-            return
         there = sources_of(commit) / "scenarios"
     except (OSError, TestbedError):
-        return  # no git, or a checkout that can't be written to
+        return  # a checkout that can't be written to
     confine.add_own(there)
     yield from (path for path in (there / f"{name}.yaml", there / files.LINKS / f"{name}.yaml") if path.is_file())
 

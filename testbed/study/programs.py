@@ -5,11 +5,11 @@ import hashlib
 import os
 import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from testbed import paths
+from testbed.documents import whole
 from testbed.engines import Engine, Programs
 from testbed.errors import BadInput, CannotRun
 from testbed.judge.history import git
@@ -83,13 +83,9 @@ def sources_of(commit: str) -> Path:
     """The commit's files, whole or not at all, in a folder of its own: the checkout and its git are left alone."""
     folder = COMMITS / commit[:16]
     if not folder.is_dir():
-        COMMITS.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=COMMITS, prefix=".new-") as place:
-            unpacked = Path(place) / "sources"
-            unpacked.mkdir()
+        with whole(folder) as unpacked:
             archive = _git("archive", "--format=tar", commit).stdout
             subprocess.run(["tar", "-x", "-C", str(unpacked)], input=archive, check=True)
-            unpacked.rename(folder)
     os.utime(folder)
     for old in sorted(COMMITS.iterdir(), key=lambda path: path.stat().st_mtime)[:-KEPT]:
         shutil.rmtree(old, ignore_errors=True)

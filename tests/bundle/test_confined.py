@@ -10,7 +10,6 @@ import ast
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -779,5 +778,5 @@ def test_a_trace_is_looked_for_in_the_commits_that_this_checkout_is_made_of(
     with confine.to(tmp_path), pytest.raises(BadInput):
         confine.code(there.with_suffix(".py"), "topology")
     # git says so of a commit that HEAD does not descend from.
-    monkeypatch.setattr("testbed.study.own_scenario.git", lambda *_: subprocess.CompletedProcess([], 1))
+    monkeypatch.setattr("testbed.study.own_scenario.answer", lambda *_: None)
     assert own_file(tmp_path / "scenario.yaml", name, commit) == tmp_path / "scenario.yaml"

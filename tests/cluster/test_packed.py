@@ -1,7 +1,6 @@
 """What goes over the network: paths by name, folders whole, damage noticed."""
 
 import io
-import pickle
 import tarfile
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from testbed import paths
-from testbed.study.hosts.transfer import Damaged, Packed, dumps, pack, unpack
+from testbed.study.hosts.transfer import Damaged, Packed, dumps, loads, pack, unpack
 
 
 def test_paths_are_those_of_the_other_side(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,12 +17,7 @@ def test_paths_are_those_of_the_other_side(monkeypatch: pytest.MonkeyPatch) -> N
     sent = dumps([Path("/a/results/t/1"), Path("/a/.build/bin/ncp-sim"), Path("/etc/hosts"), "/a/results"])
     monkeypatch.setattr(paths, "CHECKOUT", Path("/opt/y"))
     monkeypatch.setenv("NCP_TESTBED_RESULTS", "/tmp/x")
-    assert pickle.loads(sent) == [
-        Path("/tmp/x/t/1"),
-        Path("/opt/y/.build/bin/ncp-sim"),
-        Path("/etc/hosts"),
-        "/a/results",
-    ]
+    assert loads(sent) == [Path("/tmp/x/t/1"), Path("/opt/y/.build/bin/ncp-sim"), Path("/etc/hosts"), "/a/results"]
 
 
 def test_one_bit_is_noticed() -> None:

@@ -12,7 +12,6 @@ import os
 import platform
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -22,6 +21,7 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 
 from testbed import paths
+from testbed.documents import whole
 from testbed.engines.vkernel import guest
 from testbed.engines.vkernel.guest import Mount
 from testbed.errors import RunFailed
@@ -98,12 +98,8 @@ def _cached(kind: str, identity: str, make: Callable[[Path], None]) -> Path:
             with contextlib.suppress(OSError):
                 os.utime(folder)
             return folder
-        with tempfile.TemporaryDirectory(dir=cached, prefix=f"{kind}.") as scratch:
-            made = Path(scratch, "made")
-            made.mkdir()
+        with whole(folder) as made:
             make(made)
-            made.chmod(0o755)
-            made.rename(folder)
         for old in cached.glob(f"{kind}-*"):
             if old.stat().st_mtime < time.time() - KEPT_DAYS * 86400:
                 shutil.rmtree(old, ignore_errors=True)

@@ -8,7 +8,6 @@ import concurrent.futures
 import json
 import logging
 import math
-import pickle
 import tempfile
 import time
 import uuid
@@ -32,7 +31,7 @@ from testbed.study.cell import Done, Job, Target
 from testbed.study.executors import Executor
 from testbed.study.hosts import cluster, worker
 from testbed.study.hosts.fitness import add_measurement, fingerprint, mismatches
-from testbed.study.hosts.transfer import Damaged, dumps, unpack
+from testbed.study.hosts.transfer import Damaged, dumps, loads, unpack
 from testbed.study.hosts.worker import Answer, Failed
 from testbed.study.pool import InJob
 from testbed.study.record import RunRecord
@@ -408,7 +407,7 @@ class DaskExecutor(Executor):
                 self._judged(host, [why], " from here on")
         else:
             try:
-                record, files = pickle.loads(answer.checked())
+                record, files = loads(answer.checked())
                 unpack(files, paths.results())
                 return record  # type: ignore[no-any-return]
             except Damaged as error:

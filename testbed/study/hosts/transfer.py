@@ -35,10 +35,15 @@ def _path(root: str, relative: str) -> Path:
 
 
 def dumps(value: Any) -> bytes:
-    """Pickle a value; ``pickle.loads`` puts its paths in the results and the checkout of the process that calls it."""
+    """Pickle a value, with paths relative to results and checkout."""
     file = io.BytesIO()
     _Pickler(file, protocol=pickle.HIGHEST_PROTOCOL).dump(value)
     return file.getvalue()
+
+
+def loads(data: bytes) -> Any:
+    """Unpickle a value, with paths in the results and the checkout of this process."""
+    return pickle.loads(data)
 
 
 class Damaged(Exception):

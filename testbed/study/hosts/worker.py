@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import pickle
 import shutil
 import signal
 import sys
@@ -31,7 +30,7 @@ from testbed.runtime.progress import QuietProgress
 from testbed.study.cell import Target, when_free
 from testbed.study.hosts.cluster import configure_dask
 from testbed.study.hosts.fitness import POSSIBLE, fingerprint
-from testbed.study.hosts.transfer import Packed, dumps, pack
+from testbed.study.hosts.transfer import Packed, dumps, loads, pack
 from testbed.study.pool import Child, InJob
 
 if TYPE_CHECKING:
@@ -161,7 +160,7 @@ def _in_a_process(do: Callable[..., bytes], given: tuple[Any, ...], submitter: s
 def _run(job: bytes, host: str) -> bytes:
     """Do a job; returns its record and files."""
     provenance.worker = host
-    record = pickle.loads(job).run(QuietProgress())
+    record = loads(job).run(QuietProgress())
     return dumps((record, pack(paths.results())))
 
 

@@ -2,11 +2,11 @@
 
 import contextlib
 import subprocess
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from testbed.documents import whole
 from testbed.errors import RunFailed
 from testbed.plan.model import Plan
 
@@ -21,10 +21,7 @@ def unpacked(plan: Plan) -> Path:
         return folder
     import docker
 
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch, contextlib.closing(docker.from_env()) as client:
-        made = Path(scratch, "made")
-        made.mkdir()
+    with whole(folder) as made, contextlib.closing(docker.from_env()) as client:
         container = client.containers.create(plan["program"]["sha256"])
         try:
             exported: Any = container.export()
@@ -33,8 +30,6 @@ def unpacked(plan: Plan) -> Path:
             container.remove(force=True)
         for name in PLACES:
             (made / name).mkdir(exist_ok=True)
-        made.chmod(0o755)
-        made.rename(folder)
     return folder
 
 
