@@ -25,6 +25,8 @@ Traffic: TypeAlias = Literal["ncp", "tcp", "ndn", "program"]
 Variant: TypeAlias = Literal["full", "quick", "changed"]
 """The form of a scenario or table that ``--quick`` and ``--set`` give."""
 Role: TypeAlias = Literal["sender", "receiver"]
+ROLES: tuple[Role, ...] = ("receiver", "sender")
+"""The order in which a session's ends are started."""
 Direction: TypeAlias = Literal["ab", "ba"]
 DIRECTIONS: tuple[Direction, ...] = ("ab", "ba")
 Directions: TypeAlias = Literal["ab", "ba", "both"]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import cast
 
 from testbed.plan import model
-from testbed.plan.model import Face, NdnNode, Plan, Session
+from testbed.plan.model import Face, NdnNode, Session
 from testbed.planning.resolved import Topology
 from testbed.planning.sessions import connection_of, session_over
 from testbed.scenario.ndn import Ndn
@@ -82,14 +82,8 @@ def section_of(ndn: Ndn, topology: Topology) -> model.Ndn:
                 "marking": _marking(ndn),
             }
         nodes.append(node)
-    return {
-        "prefix": ndn.prefix,
-        "object_bytes": ndn.object_bytes,
-        "segment_bytes": ndn.segment_bytes,
-        "transport": ndn.transport,
-        "congestion_control": ndn.congestion_control,
-        "nodes": nodes,
-    }
+    own = ("prefix", "object_bytes", "segment_bytes", "transport", "congestion_control")
+    return cast(model.Ndn, {**{key: getattr(ndn, key) for key in own}, "nodes": nodes})
 
 
 def _faces(ndn: Ndn, links: list[Link], place: int) -> Iterator[Face]:
@@ -123,19 +117,3 @@ def _marking(ndn: Ndn) -> model.Marking:
     if requested.mode == "nfd":
         return {**common, "interval_ms": requested.interval_ms}
     return {**common, "tcp_queue_packets": requested.tcp_queue_packets}
-
-
-def sockets(plan: Plan) -> Iterator[dict[str, str]]:
-    """The faces' sockets as ``ncp-collect`` looks for them: of each link, the side that sends Data and the other."""
-    for node in plan["ndn"]["nodes"]:
-        for face in node["faces"]:
-            yield {
-                "protocol": face["transport"],
-                "flow": face["name"],
-                "session": plan["sessions"][0]["name"],
-                "connection": "",
-                "role": "sender" if face["listen"] else "receiver",
-                "host": node["host"],
-                "local": face["local"],
-                "remote": face["remote"],
-            }

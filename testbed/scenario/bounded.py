@@ -21,9 +21,7 @@ DEEPEST = 20
 
 
 class NotYaml(InvalidValue):
-    """The mistake of a text, with its line (from 1) where one is to blame."""
-
-    line: int | None = None
+    """The mistake of a text; its detail ``line`` (from 1) is there where one is to blame."""
 
 
 def load(text: str, *, lines: bool = False, most_characters: int = MOST_CHARACTERS) -> Any:
@@ -32,8 +30,7 @@ def load(text: str, *, lines: bool = False, most_characters: int = MOST_CHARACTE
     A text is read once: ruamel takes milliseconds for fifty lines, and claims, tables and sweeps name the same scenario
     over and over. Each caller has a document of its own, which it may change.
     """
-    document: Any = pickle.loads(_pickled(text, lines, most_characters))
-    return document
+    return pickle.loads(_pickled(text, lines, most_characters))
 
 
 @functools.lru_cache(maxsize=128)
@@ -51,9 +48,8 @@ def _read(text: str, lines: bool, most_characters: int) -> Any:
     except NotYaml:
         raise
     except MarkedYAMLError as error:
-        wrong = NotYaml("yaml.invalid", f"not valid YAML: {error.problem}")
-        wrong.line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise wrong from error
+        line = error.problem_mark.line + 1 if error.problem_mark else None
+        raise NotYaml("yaml.invalid", f"not valid YAML: {error.problem}", line=line) from error
     except Exception as error:  # ruamel's own parser has others for what it can't make of a scalar or a key
         raise NotYaml("yaml.invalid", f"not valid YAML: {error}") from error
     _values(document, {})
@@ -71,9 +67,8 @@ class _Plain(Composer):
             raise NotYaml("yaml.too-deep", f"lists and mappings are nested deeper than {DEEPEST}")
         event = self.parser.peek_event()
         if tag := getattr(event, "tag", None):
-            tagged = NotYaml("yaml.tag", f"the tag {tag!r:.60}: leave it out; values are plain")
-            tagged.line = event.start_mark.line + 1
-            raise tagged
+            line = event.start_mark.line + 1
+            raise NotYaml("yaml.tag", f"the tag {tag!r:.60}: leave it out; values are plain", line=line)
         self._depth += 1
         try:
             return super().compose_node(parent, index)

@@ -106,7 +106,7 @@ def parse(path: Path, text: str, should_be: str, most_characters: int = bounded.
     try:
         document = bounded.load(text, lines=True, most_characters=most_characters)
     except bounded.NotYaml as error:
-        where = f"{path}:{error.line}" if error.line else f"{path}"
+        where = f"{path}:{line}" if (line := error.said.details.get("line")) else f"{path}"
         raise BadInput.of(error.said.at(where)) from error
     if not isinstance(document, CommentedMap):
         raise BadInput("scenario.not-a-mapping", f"{path}: {should_be}")

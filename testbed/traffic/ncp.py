@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed.plan.model import Connection, Plan, Role, Session, host_of
+from testbed.plan.model import ROLES, Connection, Plan, Session, host_of
 from testbed.runtime.agents import Agent, AgentPlace
 from testbed.runtime.host_settings import DEFAULTS
 from testbed.runtime.network import HostsTcp, Network
@@ -43,11 +43,10 @@ class Ncp(Traffic):
         return HostsTcp(str(over_tcp[0]["congestion_control"]), DEFAULTS | buffers)
 
     def places(self, own: Path, credentials: Path | None) -> list[AgentPlace]:
-        roles: tuple[Role, ...] = ("receiver", "sender")
         return [
             self.site.place(host_of(session, role), role, session["name"], own, credentials, start_s=session["start_s"])
             for session in self.site.plan["sessions"]
-            for role in roles
+            for role in ROLES
         ]
 
     def started_unix_ns(self, started: Sequence[Agent]) -> int | None:

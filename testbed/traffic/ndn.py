@@ -8,7 +8,6 @@ from typing import Any
 from testbed.errors import RunFailed
 from testbed.message import Message
 from testbed.plan.model import Plan
-from testbed.planning import ndn as ndn_plan
 from testbed.runtime.agents import Agent, AgentPlace, why_it_ended
 from testbed.runtime.host_settings import prepare_host
 from testbed.runtime.network import HostsTcp, Network
@@ -17,7 +16,7 @@ from testbed.runtime.progress import Step
 from testbed.runtime.socket_samples import assert_sent_with, congestion_controls
 from testbed.runtime.transfer import DRAIN_S, state_of, tell_to_start
 from testbed.series.catalogue import SEGMENTS
-from testbed.traffic.traffic import Traffic, address_of
+from testbed.traffic.traffic import Traffic, address_of, one_end
 
 POLL_S = 0.1
 
@@ -29,7 +28,13 @@ class Ndn(Traffic):
 
     @classmethod
     def sockets(cls, plan: Plan) -> Iterator[dict[str, str]]:
-        return ndn_plan.sockets(plan)
+        """The faces' sockets: of each link, the side that sends Data and the other."""
+        session = plan["sessions"][0]["name"]
+        for node in plan["ndn"]["nodes"]:
+            for face in node["faces"]:
+                names = {"protocol": face["transport"], "flow": face["name"], "session": session, "connection": ""}
+                role = "sender" if face["listen"] else "receiver"
+                yield names | one_end(role, node["host"], face["local"], face["remote"])
 
     @classmethod
     def hosts_tcp(cls, plan: Plan) -> HostsTcp:

@@ -48,8 +48,8 @@ class Traffic(ABC):
                     "connection": str(connection["index"]),
                 }
                 sender, receiver = cls.ends_of(session, connection)
-                yield names | _end("sender", session["sender_host"], sender, receiver)
-                yield names | _end("receiver", session["receiver_host"], receiver, sender)
+                yield names | one_end("sender", session["sender_host"], sender, receiver)
+                yield names | one_end("receiver", session["receiver_host"], receiver, sender)
 
     @classmethod
     def ends_of(
@@ -100,5 +100,6 @@ def from_any_port(endpoint: str) -> str:
     return f"{address_of(endpoint)}:0"
 
 
-def _end(role: str, host: str, local: str, remote: str) -> dict[str, str]:
+def one_end(role: str, host: str, local: str, remote: str) -> dict[str, str]:
+    """One side of a flow, for :meth:`Traffic.sockets`."""
     return {"role": role, "host": host, "local": local, "remote": remote}

@@ -4,13 +4,13 @@ one for the network of each loss, and from it two for each pairing, one per end.
 import copy
 import json
 import re
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from testbed import paths
 from testbed.errors import BadInput, refuse_unknown
+from testbed.machine.machine import program
 from testbed.plan.model import Plan, Role
 from testbed.scenario.load import LoadedScenario, load
 from topologies.units import UnitError, parse_fraction
@@ -130,15 +130,10 @@ def versions() -> dict[str, Any]:
     """Versions of Node and the capturing program, and the integrity of each package by the lock file."""
     lock = json.loads((FOLDER / "package-lock.json").read_text())["packages"]
     return {
-        "node": _version_of("node"),
-        "tcpdump": _version_of("tcpdump"),
+        "node": program("node", "--version")().detail,
+        "tcpdump": program("tcpdump", "--version")().detail,
         "packages": {
             name: {key: lock[f"node_modules/{package}"][key] for key in ("name", "version", "integrity")}
             for name, package in PEERS.items()
         },
     }
-
-
-def _version_of(program: str) -> str:
-    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
-    return ((done.stdout or done.stderr).strip().splitlines() or ["not known"])[0]

@@ -9,11 +9,12 @@ from typing import Any
 
 from testbed.errors import RunFailed
 from testbed.message import Message
-from testbed.plan.model import Connection, Plan, Role, Session, host_of
+from testbed.plan.model import ROLES, Connection, Plan, Role, Session, host_of
 from testbed.runtime.agents import Agent, AgentPlace
 from testbed.runtime.network import HostsTcp, Network
 from testbed.runtime.packets import SETTLE_S, Capture
 from testbed.runtime.parts import Failure, watch_until
+from testbed.runtime.processes import Supervised
 from testbed.runtime.progress import Step
 from testbed.runtime.site import Site
 from testbed.traffic.program import captured, result
@@ -25,7 +26,6 @@ READY_S = 20.0
 END_S = 15.0
 """Time for a receiver to end after its sender."""
 POLL_S = 0.05
-ROLES: tuple[Role, Role] = ("receiver", "sender")
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Running:
     session: Session
     ends: dict[Role, End] = field(default_factory=dict)
     captures: dict[Role, Capture] = field(default_factory=dict)
-    round_trips: captured.RoundTrips | None = None
+    pings: list[Supervised] = field(default_factory=list)
     sender_ended_s: float | None = None
     """Deadline on the monotonic clock."""
 
@@ -105,8 +105,9 @@ class Program(Traffic):
     def _start_sender(self, running: Running, network: Network, parts: ExitStack) -> None:
         namespace = network.namespaces()[running.session["sender_host"]]
         self._start(running, "sender", network, parts)
-        running.round_trips = captured.RoundTrips(self.site.plan, running.session, namespace, self.site.logs)
-        parts.callback(running.round_trips.stop)
+        running.pings = captured.pings(self.site.plan, running.session, namespace, self.site.logs)
+        for ping in running.pings:
+            parts.callback(ping.end)
 
     def _start(self, running: Running, role: Role, network: Network, parts: ExitStack) -> None:
         """An end; what it sends and gets is captured from before it begins."""
@@ -175,8 +176,7 @@ class Program(Traffic):
         finished_ns = result.appeared_unix_ns(running.ends["receiver"].out, said["receiver"])
         span_ns = (started_ns, finished_ns)
         arrivals = captured.read_arrivals(running.captures["receiver"].file, session)
-        assert running.round_trips is not None
-        rtts = running.round_trips.points(span_ns)
+        rtts = captured.round_trips(plan, session, running.pings, span_ns)
         own = [
             point
             for role, end in running.ends.items()

@@ -5,7 +5,7 @@ import re
 import socket
 import statistics
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -125,36 +125,29 @@ MOST_OF_THE_RATE = 0.002
 _ANSWER = re.compile(r"^\[(\d+)\.(\d{6})\] .* time=([0-9.]+) ms", re.MULTILINE)
 
 
-class RoundTrips:
+def pings(plan: Plan, session: Session, namespace: str, logs: Path) -> list[Supervised]:
     """A ping for each connection of a session, from the sender's host."""
+    links = {link["name"]: link for link in plan["links"]}
+    return [
+        Supervised(
+            "ping",
+            _command(connection, links[connection["link"]]),
+            logs / f"ping-{session['name']}-{connection['index']}.log",
+            namespace=namespace,
+        )
+        for connection in session["connections"]
+    ]
 
-    def __init__(self, plan: Plan, session: Session, namespace: str, logs: Path) -> None:
-        self._plan, self._session = plan, session
-        links = {link["name"]: link for link in plan["links"]}
-        self._pings = [
-            Supervised(
-                "ping",
-                _command(connection, links[connection["link"]]),
-                logs / f"ping-{session['name']}-{connection['index']}.log",
-                namespace=namespace,
-            )
-            for connection in session["connections"]
-        ]
 
-    def stop(self) -> None:
-        """Safe to repeat."""
-        for ping in self._pings:
-            ping.end()
-
-    def points(self, span_ns: tuple[int, int]) -> list[Point]:
-        """Samples of the time from start to end, as the sender's."""
-        found = []
-        for connection, ping in zip(self._session["connections"], self._pings, strict=True):
-            tags = {**tags_of(self._plan, self._session, "sender"), "connection": str(connection["index"])}
-            for at_ns, rtt_ms in answers(ping.log.read_text(errors="replace")):
-                if span_ns[0] <= at_ns <= span_ns[1]:
-                    found.append(point("ncp_connection", tags, {"rtt_ms": rtt_ms}, at_ns))
-        return found
+def round_trips(plan: Plan, session: Session, pings: Sequence[Supervised], span_ns: tuple[int, int]) -> list[Point]:
+    """Samples of the time from start to end, as the sender's."""
+    found = []
+    for connection, ping in zip(session["connections"], pings, strict=True):
+        tags = {**tags_of(plan, session, "sender"), "connection": str(connection["index"])}
+        for at_ns, rtt_ms in answers(ping.log.read_text(errors="replace")):
+            if span_ns[0] <= at_ns <= span_ns[1]:
+                found.append(point("ncp_connection", tags, {"rtt_ms": rtt_ms}, at_ns))
+    return found
 
 
 def answers(said: str) -> list[tuple[int, float]]:

@@ -13,7 +13,7 @@ from testbed.errors import RunFailed, Unsupported
 from testbed.exit_codes import Exit
 from testbed.message import Message
 from testbed.plan import model
-from testbed.plan.model import Role, host_of
+from testbed.plan.model import ROLES, Role, host_of
 from testbed.runtime import live
 from testbed.runtime.agents import Agent
 from testbed.runtime.host_settings import prepare_host
@@ -27,7 +27,6 @@ from testbed.series.series import Point
 from testbed.traffic.tcp.captured.capture import HEADER_BYTES
 from testbed.traffic.traffic import Traffic, address_of
 
-ROLES: tuple[Role, ...] = ("receiver", "sender")
 POLL_S = 0.05
 
 
@@ -83,9 +82,7 @@ class Tcp(Traffic):
     def transfer(self, network: Network, started: Sequence[Agent], failures: Sequence[Failure], step: Step) -> None:
         self.namespaces = {role: network.namespaces()[host_of(self.site.session, role)] for role in ROLES}
         with ExitStack() as watched:
-            captures = self._start_captures()
-            for capture in captures.values():
-                watched.callback(capture.stop)
+            captures = self._start_captures(watched)
             with ExitStack() as ends:
                 server = self.start_server()
                 ends.callback(server.end)
@@ -103,22 +100,15 @@ class Tcp(Traffic):
         reported = ", ".join(f"{name} {value:.6g}" for name, value in measured.figures.items())
         step.note = f"{measured.bytes / 2**20:.3g} MiB in {measured.duration_s:.3g} s; {reported}"
 
-    def _start_captures(self) -> dict[Role, Capture]:
-        where = self.requested["capture"]
-        found: dict[Role, Capture] = {
-            role: Capture(
-                role,
-                self.namespaces[role],
-                self.capture(role),
-                self.site.logs / f"capture-{role}.log",
-                interface=self.interface(role),
-                frame_bytes=HEADER_BYTES,
-            )
-            for role in ROLES
-            if where in (role, "both")
-        }
-        for capture in found.values():
-            capture.await_ready()
+    def _start_captures(self, watched: ExitStack) -> dict[Role, Capture]:
+        found: dict[Role, Capture] = {}
+        for role in ROLES:
+            if self.requested["capture"] in (role, "both"):
+                namespace, file, log = self.namespaces[role], self.capture(role), self.site.logs / f"capture-{role}.log"
+                interface = self.interface(role)
+                found[role] = Capture(role, namespace, file, log, interface=interface, frame_bytes=HEADER_BYTES)
+                watched.callback(found[role].stop)
+                found[role].await_ready()
         return found
 
     def _watch(self, client: Supervised, server: Supervised, failures: Sequence[Failure], step: Step) -> None:
