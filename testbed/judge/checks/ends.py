@@ -6,23 +6,22 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence
-from testbed.judge.checks.parameters import ANY_TRAFFIC, CheckParameters
+from testbed.judge.checks.parameters import ANY_TRAFFIC, CheckParameters, OfSession
 from testbed.judge.checks.result import CheckResult
 from testbed.judge.status import Status
 from testbed.message import Listed, Message, Messages
 from testbed.plan.engines import engine_of
+from testbed.plan.model import Session
 
 
-class PayloadIntact(CheckParameters):
+class PayloadIntact(OfSession):
     """Bytes and SHA-256 at both ends are the same, and the number of bytes is the scenario's."""
 
     of_traffic = ANY_TRAFFIC
     fact = True
 
     judge: Literal["payload_intact"]
-    session: str | None = None
 
     def in_words(self) -> str:
         """The check in words."""
@@ -33,9 +32,8 @@ class PayloadIntact(CheckParameters):
             return "has nothing to compare: iperf3 sends for a time and hashes nothing; use payload_captured"
         return None
 
-    def result(self, evidence: Evidence) -> CheckResult:
+    def result_of(self, evidence: Evidence, session: Session) -> CheckResult:
         """Compares the two agents' results of the session."""
-        session = planned.session_of(evidence.plan, self.session)
         sender, receiver = (_finished(evidence, session["name"], role) for role in ("sender", "receiver"))
         if "transfer_bytes" not in session and "payload_sha256" not in receiver:
             raise CannotJudge("payload.unknown-length", "the run sends for a time, so its number of bytes is not known")
@@ -81,7 +79,7 @@ def _finished(evidence: Evidence, session: str, role: str) -> Mapping[str, Any]:
     return result
 
 
-class PayloadCaptured(CheckParameters):
+class PayloadCaptured(OfSession):
     """The sequence numbers captured at the receiver reach as far as iperf3 counted there, and at most a window further:
     what had arrived when iperf3 stopped reading. The sender counted at least as much as the receiver."""
 
@@ -89,7 +87,6 @@ class PayloadCaptured(CheckParameters):
     fact = True
 
     judge: Literal["payload_captured"]
-    session: str | None = None
 
     def in_words(self) -> str:
         """The check in words."""
@@ -105,10 +102,9 @@ class PayloadCaptured(CheckParameters):
             return "needs the receiver's packets; use tcp.capture: receiver, or leave capture out"
         return None
 
-    def result(self, evidence: Evidence) -> CheckResult:
+    def result_of(self, evidence: Evidence, session: Session) -> CheckResult:
         """The result from both ends' results; the receiver's has the capture's figures."""
-        session = planned.session_of(evidence.plan, self.session)["name"]
-        sender, receiver = (evidence.needed_result(session, role) for role in ("sender", "receiver"))
+        sender, receiver = (evidence.needed_result(session["name"], role) for role in ("sender", "receiver"))
         if "captured" not in receiver:
             raise CannotJudge("captured.none", "the receiver's result has no captured packets")
         counted, sent = int(receiver["bytes"]), int(sender["bytes"])
@@ -178,22 +174,20 @@ class PointsStored(CheckParameters):
         return self.conclude(holds, said, measured=in_database, expected=in_file, tolerance=0.0, **figures)
 
 
-class MptcpCarried(CheckParameters):
+class MptcpCarried(OfSession):
     """Each link's subflow had at least ``min_bytes`` acknowledged, so that it took part, and not only joined."""
 
     fact = True
 
     judge: Literal["mptcp_carried"]
-    session: str | None = None
     min_bytes: int = Field(10_000, ge=1)
 
     def in_words(self) -> str:
         """The check in words."""
         return f"MPTCP's subflow over each link had at least {self.min_bytes:,} bytes acknowledged."
 
-    def result(self, evidence: Evidence) -> CheckResult:
+    def result_of(self, evidence: Evidence, session: Session) -> CheckResult:
         """The result from the subflows' counters at the sender."""
-        session = planned.session_of(evidence.plan, self.session)
         sender = evidence.needed_result(session["name"], "sender")
         acked = {c["link"]: 0 for c in session["connections"]}  # a link that the sender says nothing of carried nothing
         acked |= {c["link"]: int(c["acked_bytes"]) for c in sender["connections"]}
@@ -210,14 +204,13 @@ class MptcpCarried(CheckParameters):
         )
 
 
-class WindowEdges(CheckParameters):
+class WindowEdges(OfSession):
     """The sender had to wait at ``count`` right edges of the advertised window, and each was ``min_rise`` to
     ``max_rise`` times as far as the one before."""
 
     of_traffic = ("tcp",)
 
     judge: Literal["window_edges"]
-    session: str | None = None
     count: int = Field(ge=0)
     min_rise: float = Field(1.0, ge=1)
     max_rise: float = Field(100.0, ge=1)
@@ -232,9 +225,8 @@ class WindowEdges(CheckParameters):
     def unfit(self, section: Any) -> str | None:
         return None if section.kind == "download" else f"is about a download, not {section.kind}"
 
-    def result(self, evidence: Evidence) -> CheckResult:
+    def result_of(self, evidence: Evidence, session: Session) -> CheckResult:
         """The result from the sender's capture."""
-        session = planned.session_of(evidence.plan, self.session)
         sender = evidence.needed_result(session["name"], "sender")
         if "edges_met_bytes" not in sender:
             raise CannotJudge("edges.none", "the sender's result has no edges; only a download's has")

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from testbed.judge.checks import explain, planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence
-from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters, ConnectionIndex, Seconds
+from testbed.judge.checks.parameters import WITH_SESSIONS, ConnectionIndex, OfSession, Seconds
 from testbed.judge.checks.planned import Capacity
 from testbed.judge.checks.result import CheckResult
 from testbed.judge.checks.together import session_rates_bps
@@ -18,7 +18,7 @@ from testbed.plan.model import Plan, Session
 from topologies.link import rate_pps
 
 
-class Goodput(CheckParameters):
+class Goodput(OfSession):
     """Goodput over the bound is at least ``min``.
 
     Over the whole transfer, as the receiver sees it; with ``from`` and ``to`` what is acknowledged meanwhile. The
@@ -28,7 +28,6 @@ class Goodput(CheckParameters):
     of_traffic = WITH_SESSIONS
 
     judge: Literal["goodput"]
-    session: str | None = None
     min: float = Field(gt=0, le=1)
     links: list[str] | None = Field(None, min_length=1)
     from_s: Seconds | None = None
@@ -45,9 +44,8 @@ class Goodput(CheckParameters):
         which = "the links" if self.links is None else f"link {', '.join(self.links)}"
         return f"Goodput{when} is at least {self.min:.0%} of what {which} can carry."
 
-    def result(self, evidence: Evidence) -> CheckResult:
+    def result_of(self, evidence: Evidence, session: Session) -> CheckResult:
         """Receiver's result, or the sender's counters of acknowledged packets, over the bound."""
-        session = planned.session_of(evidence.plan, self.session)
         known = {connection["link"] for connection in session["connections"]}
         if others := set(self.links or ()) - known:
             raise CannotJudge.of(unknown("goodput.no-link", "link of a connection", others.pop(), sorted(known)))
@@ -87,7 +85,7 @@ IN_USE = 0.5
 """The part of its link's rate at which a connection is in use, over the last second."""
 
 
-class Multipath(CheckParameters):
+class Multipath(OfSession):
     """Goodput is at least ``min`` of the optimum: of a sender that knows all rates, losses and breaks beforehand, and
     keeps an even share of a link that others cross. More than the links carry alone fails as well.
 
@@ -104,7 +102,6 @@ class Multipath(CheckParameters):
     together = (("returned", "at"), ("rival", "from", "to"))
 
     judge: Literal["multipath"]
-    session: str | None = None
     min: float = Field(0.0, ge=0, le=1)
     returned: ConnectionIndex | None = None
     at_s: Seconds | None = None
@@ -116,10 +113,9 @@ class Multipath(CheckParameters):
         """The check in words."""
         return f"Goodput is at least {self.min:.0%} of what a sender that knows all would have."
 
-    def result(self, evidence: Evidence) -> CheckResult:
+    def result_of(self, evidence: Evidence, session: Session) -> CheckResult:
         """The result from the receivers' bytes and the sender's RTTs."""
         plan = evidence.plan
-        session = planned.session_of(plan, self.session)
         best_bps = _optimum_bps(plan, session)
         most_bps = MOST * _optimum_bps({**plan, "sessions": [session], "cross_traffic": []}, session)
         measured_bps = goodput_bps(evidence, session)

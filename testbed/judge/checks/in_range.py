@@ -12,14 +12,15 @@ from typing_extensions import Self
 
 from testbed.judge.checks import explain, planned
 from testbed.judge.checks.evidence import A_CONNECTION_HAS_NONE, NO_PAIRS, NO_SAMPLES, Coverage, Evidence, Timed, cover
-from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters, ConnectionIndex, Seconds, SeriesName
+from testbed.judge.checks.parameters import WITH_SESSIONS, ConnectionIndex, OfSession, Seconds, SeriesName
 from testbed.judge.checks.result import CheckResult
 from testbed.judge.status import Status
 from testbed.message import InvalidValue, Message
+from testbed.plan.model import Session
 from testbed.series import named
 
 
-class Level(CheckParameters):
+class Level(OfSession):
     """The series lies from ``min`` to ``max``: in the sample nearest to ``at``, or in all of ``from``..``to``."""
 
     of_traffic = WITH_SESSIONS
@@ -27,7 +28,6 @@ class Level(CheckParameters):
 
     judge: Literal["level"]
     series: SeriesName
-    session: str | None = None
     connections: list[ConnectionIndex] | None = Field(None, min_length=1)
     """The connection; None: all."""
     min: float
@@ -43,9 +43,8 @@ class Level(CheckParameters):
         when = f"at {self.at_s:g} s" if self.at_s is not None else f"from {self.from_s:g} s to {self.to_s:g} s"
         return f"{named(self.series).title} of {who} is {self.min:g} to {self.max:g} {when}."
 
-    def result(self, evidence: Evidence) -> CheckResult:
+    def result_of(self, evidence: Evidence, session: Session) -> CheckResult:
         """Looks for the sample that is farthest from the middle of ``min`` and ``max``."""
-        session = planned.session_of(evidence.plan, self.session)
         connections = self.connections or planned.connections(session)
         coverage, judged = self._judged(evidence, evidence.samples_of(self.series, session["name"], connections))
         middle = (self.min + self.max) / 2
@@ -93,7 +92,7 @@ class Level(CheckParameters):
         return Coverage(at_s, at_s), nearest
 
 
-class RoundTrip(CheckParameters):
+class RoundTrip(OfSession):
     """Each connection's mean RTT is at most ``max`` times what it is without a queue.
 
     From ``from`` to ``to``, in seconds since the session's start. Without a queue it is both ways' delays of all links
@@ -101,7 +100,6 @@ class RoundTrip(CheckParameters):
     """
 
     judge: Literal["round_trip"]
-    session: str | None = None
     max: float = Field(gt=0)
     from_s: Seconds
     to_s: Seconds
@@ -113,9 +111,8 @@ class RoundTrip(CheckParameters):
             f"(means from {self.from_s:g} s to {self.to_s:g} s)."
         )
 
-    def result(self, evidence: Evidence) -> CheckResult:
+    def result_of(self, evidence: Evidence, session: Session) -> CheckResult:
         """The largest of the connections' quotients."""
-        session = planned.session_of(evidence.plan, self.session)
         samples = evidence.samples_of("rtt_ms", session["name"], planned.connections(session))
         coverage = cover(evidence, samples, self.from_s, self.to_s, self.to_s - self.from_s)
         times: dict[str, float] = {}
@@ -147,11 +144,10 @@ TOLERANCE = 0.2
 """Default tolerance of ``settles``, and that of figures that are measured without a check; a part of the target."""
 
 
-class OfTwo(CheckParameters):
+class OfTwo(OfSession):
     """``series`` of the first of two connections over that of the second."""
 
     series: SeriesName = "window_packets"
-    session: str | None = None
     connections: list[ConnectionIndex] = Field(["1", "2"], min_length=2, max_length=2)
 
     @model_validator(mode="after")
@@ -192,9 +188,8 @@ class Ratio(OfTwo):
             f"that of connection {second} (median {when})."
         )
 
-    def result(self, evidence: Evidence) -> CheckResult:
+    def result_of(self, evidence: Evidence, session: Session) -> CheckResult:
         """The median of the quotients of samples taken at the same tick."""
-        session = planned.session_of(evidence.plan, self.session)
         pair = evidence.samples_of(self.series, session["name"], self.connections)
         coverage = self._coverage(evidence, pair)
         first, second = (s.between(coverage.from_s, coverage.to_s) for s in pair.values())
@@ -272,9 +267,8 @@ class Settles(OfTwo):
             f"of {target} at most {self.within_s:g} s{after}, and stays there until {self.to_s:g} s."
         )
 
-    def result(self, evidence: Evidence) -> CheckResult:
+    def result_of(self, evidence: Evidence, session: Session) -> CheckResult:
         """The time of the first sample after the last one that is outside."""
-        session = planned.session_of(evidence.plan, self.session)
         pair = evidence.samples_of(self.series, session["name"], self.connections)
         least_s = self.within_s + self.at_least_s
         coverage = cover(evidence, pair, self.from_s, self.to_s, least_s)

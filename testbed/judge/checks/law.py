@@ -21,7 +21,7 @@ from pydantic import Field
 
 from testbed.judge.checks import explain, planned
 from testbed.judge.checks.evidence import NO_SAMPLES, Evidence, Timed, cover, none_of
-from testbed.judge.checks.parameters import CheckParameters, Seconds, SeriesName
+from testbed.judge.checks.parameters import OfSession, Seconds, SeriesName
 from testbed.judge.checks.result import CheckResult
 from testbed.judge.status import Status
 from testbed.message import Message, Messages
@@ -98,8 +98,8 @@ def law_of(session: Session, rates: Sequence[tuple[float, Rates]], start_s: floa
 
 
 def rates_by_plan(plan: Plan, session: Session) -> list[tuple[float, Rates]]:
-    """What connections can have acknowledged by the plan alone, before anything was sent, in packets/s: from the start,
-    and from each time (s) at which the timeline changes it.
+    """Rates at which packets can be acknowledged by the plan alone, before anything was sent: from the start on, and
+    from each time (s) at which the timeline changes them.
 
     Nothing is fitted to what was measured: a busy link without loss acknowledges packets at its rate. A connection is
     stopped while its reader is paused or a link of its path is down or loses everything.
@@ -137,7 +137,7 @@ def _is_paused(connection: Connection, timeline: Sequence[Action], at_s: float) 
 
 
 def rates_acknowledged(evidence: Evidence, session: Session) -> list[tuple[float, Rates]]:
-    """Those that the sender's counters tell between two samples, each with the time that it starts at; the first from
+    """Rates that the sender's counters tell between two samples, each with the time that it starts at; the first from
     the transfer's start. CannotJudge where a connection has none."""
     samples = evidence.samples_of("acked", session["name"], planned.connections(session))
     ticks = np.concatenate(([0.0], next(iter(samples.values())).t_s))
@@ -153,7 +153,7 @@ MARKS_S = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0)
 """Times at which shares are tabulated, in seconds since the transfer's start."""
 
 
-class FollowsLaw(CheckParameters):
+class FollowsLaw(OfSession):
     """Every connection's share stays within ``tolerance`` of the law from ``from`` to ``to``.
 
     The law starts at ``start`` with the initial windows; its rates are the links' by the plan, with its
@@ -163,7 +163,6 @@ class FollowsLaw(CheckParameters):
 
     judge: Literal["follows_law"]
     series: SeriesName = "window_share"
-    session: str | None = None
     tolerance: Annotated[float, Field(gt=0, lt=1)] = 0.03
     """Largest error of the share, a fraction."""
     from_s: Seconds
@@ -188,9 +187,8 @@ class FollowsLaw(CheckParameters):
         rates = rates_by_plan(evidence.plan, session) if by_plan else rates_acknowledged(evidence, session)
         return law_of(session, rates, self.start_s)
 
-    def result(self, evidence: Evidence) -> CheckResult:
+    def result_of(self, evidence: Evidence, session: Session) -> CheckResult:
         """Compares shares with the law at the sample times; nothing is interpolated."""
-        session = planned.session_of(evidence.plan, self.session)
         law = self.law(evidence, session)
         all_samples = evidence.samples(self.series, session["name"])
         if missing := [c for c in planned.connections(session) if c not in all_samples]:
@@ -253,7 +251,7 @@ class Compared(NamedTuple):
 
     @property
     def error(self) -> float:
-        """What was measured less the law."""
+        """The measured share less the law's."""
         return self.share - self.by_law
 
     def __str__(self) -> str:

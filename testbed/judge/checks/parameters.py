@@ -16,10 +16,12 @@ from pydantic import (
 from typing_extensions import Self
 
 from testbed import series
+from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import Evidence
 from testbed.judge.checks.result import CheckResult, rounded
 from testbed.judge.status import Status
 from testbed.message import InvalidValue, Message
+from testbed.plan.model import Session
 from topologies import units
 
 RESOLVED = {"resolved": True}
@@ -153,6 +155,20 @@ class CheckParameters(BaseModel, extra="forbid", frozen=True, allow_inf_nan=Fals
     def unfit(self, section: Any) -> str | None:
         """The reason why the check has no data in the traffic of the scenario's section; None if it has."""
         return None
+
+
+class OfSession(CheckParameters):
+    """A check of one session; without a name of the plan's only or first one."""
+
+    session: str | None = None
+
+    def result(self, evidence: Evidence) -> CheckResult:
+        """The check's result for its session."""
+        return self.result_of(evidence, planned.session_of(evidence.plan, self.session))
+
+    def result_of(self, evidence: Evidence, session: Session) -> CheckResult:
+        """The check's result for a session; raises CannotJudge where something that it needs is missing."""
+        raise NotImplementedError
 
 
 def _index_text(value: Any) -> Any:
