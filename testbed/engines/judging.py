@@ -8,7 +8,6 @@ from importlib import import_module
 from pathlib import Path
 
 from testbed.documents import write_json
-from testbed.engines.telemetry import Counts
 from testbed.errors import TestbedError, Unsupported
 from testbed.judge import expected_failures
 from testbed.judge.checks.derived import broken_lines, derived_lines, history_lines, marks, write_windows_csv
@@ -43,10 +42,12 @@ class Judged:
     end_ns: int
 
 
-def judge_and_report(plan: Plan, folder: Path, endpoint: Endpoint, trust: Trust, counts: Counts) -> Verdict:
+def judge_and_report(
+    plan: Plan, folder: Path, endpoint: Endpoint, trust: Trust, file_points: int, database_points: int | None
+) -> Verdict:
     """Judge from the database, write ``verdict.json``, ``derived.lp``, tables, plots and report."""
     with Client(endpoint, "reader") as client:
-        judged = judge_from(plan, folder, FromInflux(client, plan["run"]), trust, *counts)
+        judged = judge_from(plan, folder, FromInflux(client, plan["run"]), trust, file_points, database_points)
     with Client(endpoint, "admin") as writer:
         store_judged(writer, plan, judged)
     leave_report(folder)

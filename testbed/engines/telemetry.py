@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from testbed.message import Message
@@ -11,13 +10,6 @@ from testbed.runtime.processes import Supervised
 from topologies.fabric import MANAGEMENT_GATEWAY, Fabric
 
 GATEWAY_PORT = 8086
-
-
-class Counts(NamedTuple):
-    """Points of telemetry of a run: in the merged file and in the database (None: there was none)."""
-
-    in_file: int
-    in_database: int | None
 
 
 class Gateway:

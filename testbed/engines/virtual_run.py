@@ -50,10 +50,9 @@ class Database:
                 return None
             lines = self._telemetry.read_text(encoding="utf-8").splitlines()
             self._later_ns = time.time_ns() - max((_time_ns(line) for line in lines), default=0)
-            with ExitStack() as held:
-                # Repetitions of a run have its name: of two that store at once, each would count the other's points.
-                file = Path(tempfile.gettempdir()) / f"ncp-database-{os.getuid()}.lock"
-                fcntl.flock(held.enter_context(file.open("a")), fcntl.LOCK_EX)
+            # Repetitions of a run have its name: of two that store at once, each would count the other's points.
+            with Path(tempfile.gettempdir(), f"ncp-database-{os.getuid()}.lock").open("a") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
                 with Client(endpoint, "admin") as admin:
                     admin.delete_run(self._plan["run"])
                     run_list.begin(admin, self._plan, self._telemetry.parent, time.time_ns())

@@ -35,6 +35,7 @@ from topologies import shaper
 from topologies.fabric import Tunnel, namespace_of
 from topologies.link import Link, LinkEnd, burst_bytes_at, shaped_at_hosts
 from topologies.live_change import set_tunnel_carrier
+from topologies.relay_middle import RelayMiddle
 from topologies.units import whole_bps
 
 RELAY_PLAN = "relay-plan.json"
@@ -72,7 +73,8 @@ class InventoryHosts:
         self.tunnels: dict[str, Tunnel] = {}
         """The tunnels of links that cross machines, by the interface of a host or of a link emulator here."""
         self._tunnels: dict[str, Tunnel] = {}
-        self._relays: dict[str, RemoteRelay] = {}
+        self._relays: dict[str, RelayMiddle | RemoteRelay] = {}
+        self._relay_pids: dict[str, int] = {}
         self._pids: dict[str, int] = {}
         self._fetching: list[FetchedTelemetry] = []
         self._changes = ThreadPoolExecutor(thread_name_prefix="changes elsewhere")
@@ -187,6 +189,7 @@ class InventoryHosts:
                 log = self.site.logs / f"relay-{name}.log"
                 emulated = [self._emulated_link(link) for link in links]
                 relay = self._relays[name] = RemoteRelay(machine, image, self.plan, emulated, log)
+                self._relay_pids[name] = relay.pid
                 machine.ask("POST", "/middles", {"pid": relay.pid, "ends": self._tunnel_ends(links)})
         for host, at in self.place.items():
             if host not in self._pids:
@@ -224,7 +227,7 @@ class InventoryHosts:
             "peer": peer["address"],
             "shaping": _shaping(link, link["rate_bps"]) if shaped_at_hosts(link) else None,
             "tunnel": _tunnel(tunnel) if tunnel else None,
-            "middle": None if tunnel else {"pid": self._relays[self._at(end)].pid, "interface": name},
+            "middle": None if tunnel else {"pid": self._relay_pids[self._at(end)], "interface": name},
         }
 
     def qdiscs(self) -> list[dict[str, Any]]:
@@ -293,12 +296,11 @@ class InventoryHosts:
         links as they are emulated are in ``relay-plan.json``."""
         emulated = {link["name"]: self._emulated_link(link) for link in self.plan["links"]}
         write_json(self.site.folder / RELAY_PLAN, {**self.plan, "links": list(emulated.values())})
-        local = None
         if links := self._links_on(HERE):
             write_json(own / "plan.json", {**self.plan, "links": [emulated[link["name"]] for link in links]})
             (own / "here").mkdir()
-            local = relay_emulator(self.site, own / "plan.json", own / "here", credentials)
-        return SpreadRelay(self.plan["links"], self._middles, local, self._relays, own / "here", own / "result.json")
+            self._relays[HERE] = relay_emulator(self.site, own / "plan.json", own / "here", credentials)
+        return SpreadRelay(self.plan["links"], self._middles, self._relays, own / "here", own / "result.json")
 
     def start_watching(
         self, parts: ExitStack, places: Sequence[AgentPlace], sockets: Sequence[Mapping[str, str]]
@@ -309,8 +311,8 @@ class InventoryHosts:
             parts.callback(path.stop)
         for machine in self.machines.values():
             own = {host: namespace_of(self._pids[host]) for host in self._hosts_on(machine.name)}
-            relay = self._relays.get(machine.name)
-            fabric = namespace_of(relay.pid) if relay else None
+            relay_pid = self._relay_pids.get(machine.name)
+            fabric = namespace_of(relay_pid) if relay_pid else None
             machine.ask("POST", "/collect", watch_list(self.plan, own, fabric, sockets, machine.name))
             watched = {path.file: path.samples_file for path in self._paths.values() if path.origin is machine}
             fetching = FetchedTelemetry(machine, self._spool_files(machine, places) | watched)

@@ -55,7 +55,7 @@ class RemoteRelay(Container):
             volumes=[f"{machine.folder}:/far"],
         )
 
-    def await_ready(self) -> None:
+    def start(self, _links: Sequence[Link]) -> None:
         """Return when it takes frames; raises :class:`RunFailed`."""
         deadline = time.monotonic() + READY_S + LOOK_S
         while True:
@@ -73,7 +73,7 @@ class RemoteRelay(Container):
         name = self.machine.name
         return RunFailed("relay.does-not-answer", f"the link relay on {name} does not answer: {error}")
 
-    def change(self, link: Link, direction: str, properties: Mapping[str, Any], at_unix_ns: int) -> Applied:
+    def change(self, link: Link, direction: str, properties: Mapping[str, Any], *, at_unix_ns: int = 0) -> Applied:
         """Change a link as :meth:`topologies.relay_middle.RelayMiddle.change`; it keeps the time by its own clock."""
         ahead_ns = self.machine.ahead_ns
         where = {"link": link["name"], "direction": direction}
@@ -84,6 +84,10 @@ class RemoteRelay(Container):
             raise self._silent(error) from error
         applied_ns = int(answer["applied_unix_ns"]) - ahead_ns
         return Applied(applied_ns, applied_ns)
+
+    def carrier(self, _link: Link, *, up: bool, at_unix_ns: int = 0) -> Applied:
+        """Nothing: :meth:`testbed.remote.hosts.InventoryHosts.set_link_up` does it."""
+        return Applied(0, 0)
 
     def failed(self, *, at_once: bool = False) -> Message | None:
         """The end of the relay that nobody ended, looked up now and then, or None."""
@@ -102,6 +106,10 @@ class RemoteRelay(Container):
             return True
         return state is not None and bool(state["Running"])
 
+    def stop(self) -> None:
+        """Keep its output; :func:`~testbed.runtime.parts.end_together` has ended it."""
+        self.keep_log()
+
     def keep_log(self) -> None:
         """Leave its output so far in the log; nothing where its machine is gone."""
         from docker.errors import DockerException
@@ -113,12 +121,10 @@ class RemoteRelay(Container):
         """Whether it runs no longer, or nobody can tell."""
         return self.machine.failure() is not None or not self._runs()
 
-    def result(self) -> dict[str, Any] | None:
-        """The relay's result at its end, on this machine's clock, or None."""
-        try:
-            found: dict[str, Any] = json.loads(self.machine.read_all(RESULT))
-        except (OSError, RunFailed, ValueError):
-            return None
+    def result(self) -> dict[str, Any]:
+        """The relay's result at its end, on this machine's clock; raises OSError, :class:`RunFailed` or ValueError
+        where it left none."""
+        found: dict[str, Any] = json.loads(self.machine.read_all(RESULT))
         for change in found.get("changes") or []:
             for key in ("at_unix_ns", "applied_unix_ns"):
                 if change[key]:
@@ -135,37 +141,32 @@ class SpreadRelay:
         self,
         links: Sequence[Link],
         where: Mapping[str, str],
-        local: RelayMiddle | None,
-        remote: Mapping[str, RemoteRelay],
+        relays: Mapping[str, RelayMiddle | RemoteRelay],
         own: Path,
         result: Path,
     ) -> None:
-        """``where``: the machine of each link's emulator that is not here; ``local``: the relay of the others, which
-        leaves its result in ``own``; ``remote``: relays by machine, which are started meanwhile."""
-        self._links, self._where, self._local, self._remote = links, where, local, remote
-        self._own, self._result = own, result
+        """``where``: the machine of each link's emulator that is not here; ``relays``: by machine, of which remote ones
+        are started meanwhile; the one that is here, if any, leaves its result in ``own``."""
+        self._links, self._where, self._relays = links, where, relays
+        self._own, self._result = own / "result.json", result
         self._ended = False
+
+    def _at(self, link: Link) -> str:
+        """The machine of a link's emulator."""
+        return self._where.get(link["name"], HERE)
 
     def start(self, links: Sequence[Link]) -> None:
         """Wait until all relays take frames."""
-        if self._local:
-            self._local.start([link for link in links if link["name"] not in self._where])
-        for relay in self._remote.values():
-            relay.await_ready()
+        for machine, relay in self._relays.items():
+            relay.start([link for link in links if self._at(link) == machine])
 
     def change(self, link: Link, direction: str, properties: Mapping[str, Any], *, at_unix_ns: int = 0) -> Applied:
         """Change a link by its own relay."""
-        if machine := self._where.get(link["name"]):
-            return self._remote[machine].change(link, direction, properties, at_unix_ns)
-        assert self._local is not None
-        return self._local.change(link, direction, properties, at_unix_ns=at_unix_ns)
+        return self._relays[self._at(link)].change(link, direction, properties, at_unix_ns=at_unix_ns)
 
     def carrier(self, link: Link, *, up: bool, at_unix_ns: int = 0) -> Applied:
-        """Take a link up or down, if its emulator is here; others do so by
-        :meth:`testbed.remote.hosts.InventoryHosts.set_link_up`."""
-        if self._local is None or link["name"] in self._where:
-            return Applied(0, 0)
-        return self._local.carrier(link, up=up, at_unix_ns=at_unix_ns)
+        """Take a link up or down by its own relay."""
+        return self._relays[self._at(link)].carrier(link, up=up, at_unix_ns=at_unix_ns)
 
     def facts(self) -> dict[str, Any]:
         """The facts of one relay, and the machines of links."""
@@ -173,20 +174,17 @@ class SpreadRelay:
 
     def failed(self) -> Message | None:
         """The end of the first relay that nobody ended, or None."""
-        return next((said for relay in self._all() if (said := relay.failed())), None)
-
-    def _all(self) -> list[RelayMiddle | RemoteRelay]:
-        return [*([self._local] if self._local else []), *self._remote.values()]
+        return next((said for relay in self._relays.values() if (said := relay.failed())), None)
 
     def ask_to_end(self) -> None:
-        for relay in self._all():
+        for relay in self._relays.values():
             relay.ask_to_end()
 
     def has_ended(self) -> bool:
-        return all(relay.has_ended() for relay in self._all())
+        return all(relay.has_ended() for relay in self._relays.values())
 
     def kill(self) -> None:
-        for relay in self._all():
+        for relay in self._relays.values():
             relay.kill()
 
     def stop(self) -> None:
@@ -194,16 +192,13 @@ class SpreadRelay:
         if self._ended:
             return
         self._ended = True
-        end_together(self._all(), limit_s=END_S)
-        if self._local:
-            self._local.stop()
-        for relay in self._remote.values():
-            relay.keep_log()
-        results = {name: relay.result() for name, relay in self._remote.items()}
-        with contextlib.suppress(OSError, ValueError):
-            results[HERE] = json.loads((self._own / "result.json").read_text())
-        whole = {name: result for name, result in results.items() if result}
-        if len(whole) == len(self._remote) + bool(self._local):
+        end_together(self._relays.values(), limit_s=END_S)
+        whole = {}
+        for name, relay in self._relays.items():
+            relay.stop()
+            with contextlib.suppress(OSError, RunFailed, ValueError):
+                whole[name] = relay.result() if isinstance(relay, RemoteRelay) else json.loads(self._own.read_text())
+        if whole and len(whole) == len(self._relays):
             write_json(self._result, as_one(whole, [link["name"] for link in self._links]))
 
 

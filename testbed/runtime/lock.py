@@ -3,6 +3,7 @@
 import fcntl
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import IO
 
 from testbed import paths
@@ -32,14 +33,11 @@ def _holder(lock: IO[str]) -> str:
 
 def holder() -> str | None:
     """The run that is on, as a text; None while there is none."""
-    try:
-        with (paths.live_runs() / "lock").open() as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return _holder(lock)
-    except FileNotFoundError:
-        pass
+    with suppress(FileNotFoundError), (paths.live_runs() / "lock").open() as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return _holder(lock)
     return None
 
 

@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 from testbed.errors import RunFailed
@@ -19,7 +20,7 @@ FRAME_BYTES = 2048
 _COUNTS = re.compile(r"^(\d+) packets? (captured|received by filter|dropped by kernel)$", re.MULTILINE)
 
 
-class Capture:
+class Capture(Supervised):
     """tcpdump on all of a host's interfaces, or one. The host's own namespace shows the frames that it really sends and
     receives, whichever link emulator it has; the process is root's, so that the peers can't touch it.
 
@@ -29,6 +30,7 @@ class Capture:
 
     def __init__(
         self,
+        parts: ExitStack,
         name: str,
         namespace: str,
         file: Path,
@@ -39,24 +41,19 @@ class Capture:
         expression: str = "tcp",
         at_once: bool = False,
     ) -> None:
-        self.file, self._log = file, log
+        """Return when frames are captured, until ``parts`` end at the latest; raises :class:`RunFailed`."""
+        self.file = file
         where = ["-i", interface] if interface else ["-i", "any", "-y", "LINUX_SLL2"]
         command = ["tcpdump", *where, "-n", "--immediate-mode", *(["--packet-buffered"] if at_once else [])]
         command += ["-s", str(frame_bytes), "-B", str(BUFFER_KIB), "-Z", "root", "-w", str(file), expression]
-        self._process = Supervised(f"capture {name}", command, log, namespace=namespace)
-
-    def await_ready(self) -> None:
-        """Wait until frames are captured; raises :class:`RunFailed`."""
-        self._process.await_ready(lambda: "listening on" in self._log.read_text(errors="replace"), START_S)
-
-    def stop(self) -> None:
-        """End the capture; safe to repeat."""
-        self._process.stop_if_it_runs()
+        super().__init__(f"capture {name}", command, log, namespace=namespace)
+        parts.callback(self.stop_if_it_runs)
+        self.await_ready(lambda: "listening on" in log.read_text(errors="replace"), START_S)
 
     def lost(self) -> int:
         """Frames that the kernel dropped before tcpdump, once it has ended; raises :class:`RunFailed` where it did
         not say."""
-        return dropped(self._log.read_text(errors="replace"))
+        return dropped(self.log.read_text(errors="replace"))
 
 
 def dropped(said: str) -> int:
@@ -72,12 +69,13 @@ class LinkCaptures:
     """Captures links at both ends, as the plan requests (``traces.pcap``): ``traces/<link>-<host>.pcap``. In a host's
     own namespace a frame that it sends is seen as it leaves the queue there, and one that it gets as it arrives."""
 
-    def __init__(self, site: Site, namespaces: Mapping[str, str]) -> None:
-        """Start them all; raises :class:`RunFailed` where one does not start."""
+    def __init__(self, parts: ExitStack, site: Site, namespaces: Mapping[str, str]) -> None:
+        """Start them all, until ``parts`` end at the latest; raises :class:`RunFailed` where one does not start."""
         folder = site.folder / "traces"
         folder.mkdir(exist_ok=True)
         self._captures = {
             (name := f"{link['name']}-{end['host']}"): Capture(
+                parts,
                 name,
                 namespaces[end["host"]],
                 folder / f"{name}.pcap",
@@ -89,16 +87,10 @@ class LinkCaptures:
             if link["name"] in site.plan["traces"]["pcap"]
             for end in (link["a"], link["b"])
         }
-        for capture in self._captures.values():
-            capture.await_ready()
 
     def end(self) -> dict[str, int]:
         """Wait until the last frames are in the files, and end; returns the frames that each capture missed."""
         time.sleep(SETTLE_S)
-        self.stop()
-        return {name: capture.lost() for name, capture in self._captures.items()}
-
-    def stop(self) -> None:
-        """End them at once; safe to repeat."""
         for capture in self._captures.values():
-            capture.stop()
+            capture.stop_if_it_runs()
+        return {name: capture.lost() for name, capture in self._captures.items()}

@@ -122,7 +122,7 @@ def spread(folder: Path, *, lacking: str = "") -> tuple[SpreadRelay, Any, Any]:
     m1, there = relay(folder, "m1", None if lacking == "m1" else found["m1"])
     m2, _ = relay(folder, "m2", None if lacking == "m2" else found["m2"])
     here: Any = Here(folder, None if lacking == "here" else result("two"))
-    return SpreadRelay(LINKS, WHERE, here, {"m1": m1, "m2": m2}, folder, folder / "all.json"), there, here
+    return SpreadRelay(LINKS, WHERE, {"": here, "m1": m1, "m2": m2}, folder, folder / "all.json"), there, here
 
 
 def test_a_link_is_changed_by_its_own_relay_on_the_clock_of_that(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_a_machine_that_does_not_answer_is_an_error_of_the_run(tmp_path: Path) -
 
     machine.ask = silent
     with raises(RunFailed, "relay.does-not-answer", machine="m1", error="no route to host"):
-        gone.change(LINKS[0], "ab", {}, 0)
+        gone.change(LINKS[0], "ab", {})
 
 
 def test_files_that_links_name_go_with_the_plan(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from testbed.machine import Need, make_ready
 from testbed.plan.model import Plan
 from testbed.plan.trigger import trigger
 from testbed.planning.resolve import Choices
+from testbed.remote.refusals import refusals
 from testbed.runtime import leftovers
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario
@@ -64,12 +65,7 @@ class Mininet(Engine):
         """The reasons of this kernel, or the relay."""
         why = traffic.of(plan).why_unsupported()
         emulator: Literal["netem", "relay"] = "relay" if plan["middle"] == "relay" else "netem"
-        refused = [*refused_by_emulator(plan["links"], emulator), *([why] if why else [])]
-        if plan.get("place"):
-            from testbed.remote.refusals import refusals
-
-            refused += refusals(plan)
-        return refused
+        return [*refused_by_emulator(plan["links"], emulator), *([why] if why else []), *refusals(plan)]
 
     def instead(self) -> str:
         """Nothing: the lines of :meth:`unsupported` say it."""

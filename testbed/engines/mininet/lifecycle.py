@@ -47,6 +47,9 @@ from testbed.services.influx.endpoint import Endpoint
 from testbed.services.influx.reader import FromInflux
 from topologies.fabric import Fabric
 
+Measured = tuple[Trust, int, int | None]
+"""Whether a run can be trusted, and its points of telemetry, in the file and in the database (None: there is none)."""
+
 
 class EmulatedRun(Run):
     """One run of a plan on this machine."""
@@ -83,8 +86,7 @@ class EmulatedRun(Run):
         Raises :class:`TestbedError` where the run could not be carried out.
         """
         with self._own_folder() as own:
-            trust, _ = self._on_the_network(own)
-        return trust
+            return self._on_the_network(own)[0]
 
     @contextmanager
     def _own_folder(self) -> Iterator[Path]:
@@ -101,16 +103,16 @@ class EmulatedRun(Run):
             endpoint = self.endpoint = server.ensure()
             announce(endpoint, self.plan, self.folder)
             step.note = f"InfluxDB at {endpoint.url}"
-        trust, counts = self._on_the_network(own)
+        measured = self._on_the_network(own)
         with self.progress.step("judge and report") as step:
             from testbed.engines.judging import judge_and_report
 
             self._write_provenance()
-            verdict = judge_and_report(self.plan, self.folder, endpoint, trust, counts)
+            verdict = judge_and_report(self.plan, self.folder, endpoint, *measured)
             step.note = verdict.summary
         return verdict
 
-    def _on_the_network(self, own: Path) -> tuple[Trust, telemetry.Counts]:
+    def _on_the_network(self, own: Path) -> Measured:
         """Carry out the part that needs the network, which is gone when this returns or raises.
 
         Without an endpoint telemetry stays in files, and no point of the database is counted.
@@ -129,9 +131,7 @@ class EmulatedRun(Run):
                 with self.progress.step("tear down"), uninterruptible():
                     self._tear_down(parts)
 
-    def _measure_and_transfer(
-        self, parts: ExitStack, own: Path, credentials: Path | None
-    ) -> tuple[Trust, telemetry.Counts]:
+    def _measure_and_transfer(self, parts: ExitStack, own: Path, credentials: Path | None) -> Measured:
         sent, spools, endpoint = self.traffic, self.site.spools, self.endpoint
         places = self.places = sent.places(own, credentials)
         remote = InventoryHosts(self.site, self.inventory, own)
@@ -175,8 +175,7 @@ class EmulatedRun(Run):
         if self.plan.get("traces", {}).get("pcap"):
             from testbed.runtime.packets import LinkCaptures  # its load time would show in a guest
 
-            captures = LinkCaptures(self.site, network.namespaces())
-            parts.callback(captures.stop)
+            captures = LinkCaptures(parts, self.site, network.namespaces())
         target = LiveTarget(network, started, remote)
         events = parts.enter_context(Timeline(self.plan, target, started_unix_ns, spools / "events.lp"))
         with self.progress.step("transfer") as step:
@@ -190,15 +189,13 @@ class EmulatedRun(Run):
                 self.provenance.setdefault("frames_not_captured", {}).update(captures.end())
             events.stop()
         with self.progress.step("drain") as step:
-            trust, counts = self._drain(network, collectors, remote)
-            step.note = f"{counts.in_file} points in the file"
-            if counts.in_database is not None:
-                step.note += f", {counts.in_database} in the database"
-        return trust, counts
+            trust, in_file, in_database = self._drain(network, collectors, remote)
+            step.note = f"{in_file} points in the file"
+            if in_database is not None:
+                step.note += f", {in_database} in the database"
+        return trust, in_file, in_database
 
-    def _drain(
-        self, network: Network, collectors: Collectors, remote: InventoryHosts
-    ) -> tuple[Trust, telemetry.Counts]:
+    def _drain(self, network: Network, collectors: Collectors, remote: InventoryHosts) -> Measured:
         """Stop sampling, merge all telemetry and say whether the run can be trusted."""
         qdiscs = self.provenance["qdiscs_after"] = network.qdiscs() + remote.qdiscs()
         collectors.stop_sampling()
@@ -225,9 +222,9 @@ class EmulatedRun(Run):
             events=happened,
         )
         if self.endpoint is None:
-            return trust, telemetry.Counts(points, None)
+            return trust, points, None
         with Client(self.endpoint, "reader") as reader:
-            return trust, telemetry.Counts(points, FromInflux(reader, self.plan["run"]).count_points())
+            return trust, points, FromInflux(reader, self.plan["run"]).count_points()
 
     def _build_network(
         self, parts: ExitStack, places: Sequence[agents.AgentPlace], credentials: Path | None, remote: InventoryHosts

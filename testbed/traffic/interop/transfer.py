@@ -137,9 +137,7 @@ class Pairings(Ncp):
         with ExitStack() as parts:
             for end in ENDS:
                 file, log = folder / f"{end}.pcap", folder / f"{end}-capture.log"
-                captures[end] = Capture(end, namespaces[ends[end].host], file, log)
-                parts.callback(captures[end].stop)
-                captures[end].await_ready()
+                captures[end] = Capture(parts, end, namespaces[ends[end].host], file, log)
             parts.callback(time.sleep, SETTLE_S)
             agents: list[ProcessAgent] = []
             try:

@@ -114,7 +114,8 @@ class Program(Traffic):
         session = running.session
         name = f"{session['name']}-{role}"
         namespace = network.namespaces()[host_of(session, role)]
-        capture = running.captures[role] = Capture(
+        running.captures[role] = Capture(
+            parts,
             name,
             namespace,
             self.site.folder / f"capture-{name}.pcap",
@@ -123,8 +124,6 @@ class Program(Traffic):
             expression=captured.expression(session),
             at_once=role == "sender",
         )
-        parts.callback(capture.stop)
-        capture.await_ready()
         folders = self.site.spools / name, self.site.folder / "programs" / name
         log = self.site.logs / f"{name}.log"
         end = running.ends[role] = End(self.site.plan, session, role, namespace, folders, log, self.testcase)

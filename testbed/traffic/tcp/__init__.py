@@ -106,9 +106,9 @@ class Tcp(Traffic):
             if self.requested["capture"] in (role, "both"):
                 namespace, file, log = self.namespaces[role], self.capture(role), self.site.logs / f"capture-{role}.log"
                 interface = self.interface(role)
-                found[role] = Capture(role, namespace, file, log, interface=interface, frame_bytes=HEADER_BYTES)
-                watched.callback(found[role].stop)
-                found[role].await_ready()
+                found[role] = Capture(
+                    watched, role, namespace, file, log, interface=interface, frame_bytes=HEADER_BYTES
+                )
         return found
 
     def _watch(self, client: Supervised, server: Supervised, failures: Sequence[Failure], step: Step) -> None:
