@@ -91,11 +91,9 @@ def _of_mininet(scenario: Scenario, scenario_file: FilePath) -> Graph:
     assert requested.file is not None
     assert requested.class_name is not None
     file = scenario_file.parent / requested.file
-    without_rights = confine.code(file, f"{scenario_file}: topology.file")
+    graph_of = _without_rights if confine.code(file, f"{scenario_file}: topology.file") else read_topo
     try:
-        if without_rights:
-            return _without_rights(file, requested.class_name, requested.options)
-        return read_topo(file, requested.class_name, requested.options)
+        return graph_of(file, requested.class_name, requested.options)
     except TopoError as error:
         field = f"topology.{error.field}"
         raise BadInput.of(error.said.at(f"{scenario_file}: {field}", field=field)) from error

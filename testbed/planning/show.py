@@ -76,11 +76,6 @@ def _link(plan: Plan, link: Link) -> str:
     return f"{link['name']}{ends}: " + ", ".join([rate, f"{delay(link)} one-way", *impairments(link), queue])
 
 
-def _transport(session: Session) -> str:
-    chosen = session.get("congestion_control")
-    return str(session["transport"]).upper() + (f" ({chosen})" if chosen else "")
-
-
 def _session(plan: Plan, session: Session) -> str:
     if "in_words" in session:
         return str(session["in_words"])
@@ -88,10 +83,11 @@ def _session(plan: Plan, session: Session) -> str:
         return f"{session['sender_host']} {session['does']}, congestion control {session['policy']}"
     several = len(plan["sessions"]) > 1
     stated = session["initial_windows"]
+    by = f" ({chosen})" if (chosen := session.get("congestion_control")) else ""
     windows = "/".join(f"{w:g}" for w in stated) if stated else session["policy_facts"]["initial"]
     return (
         (f"{session['name']} from {session['start_s']:g} s, " if several else "")
-        + f"policy {session['policy']} over {_transport(session)}, "
+        + f"policy {session['policy']} over {session['transport'].upper()}{by}, "
         + f"{session['transfer_bytes'] / 2**20:g} MiB, MTU {session['mtu_bytes']} B, "
         f"send window {planned.session_window_packets(session):.10g} packets, windows start at {windows}"
         + (f", connections: {len(session['connections'])}" if several else "")

@@ -127,7 +127,6 @@ def _as_read(path: Path, returned: str) -> dict[str, Any]:
     text = io.StringIO()
     YAML().dump(json.loads(returned), text)
     try:
-        document: dict[str, Any] = bounded.load(text.getvalue())
+        return dict(bounded.load(text.getvalue()))
     except bounded.NotYaml as error:
         raise BadInput.of(error.said.at(f"{path}: what scenario() returned")) from error
-    return document

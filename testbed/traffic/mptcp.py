@@ -22,7 +22,7 @@ from testbed.runtime import iperf3
 from testbed.runtime.agents import Agent
 from testbed.runtime.host_settings import BUFFERS, read_counters
 from testbed.runtime.network import Network
-from testbed.runtime.parts import Failure, watch_until
+from testbed.runtime.parts import Failure
 from testbed.runtime.processes import Supervised
 from testbed.runtime.progress import Step
 from testbed.traffic.traffic import Traffic, address_of, from_any_port
@@ -33,7 +33,6 @@ BEYOND_BYTES = 4 << 20
 """Bytes beyond the transfer, as iperf3 ends when the last byte is in the socket: at most tcp_wmem's largest."""
 MOST_LINKS = 8
 """Addresses that the kernel's path manager keeps at most (MPTCP_PM_ADDR_MAX)."""
-SAMPLE_S = 0.25
 SETTINGS = tuple(f"{name}={value}" for name, value in BUFFERS.items())
 
 RULE = "the kernel's MPTCP; its packet scheduler and congestion control are in provenance.json"
@@ -43,6 +42,7 @@ class Mptcp(Traffic):
     """iperf3 by MPTCP, between the hosts of the plan's session."""
 
     needs = frozenset({Need.MPTCP})
+    poll_s = 0.25
     _started_unix_ns: int | None = None
 
     @classmethod
@@ -82,9 +82,8 @@ class Mptcp(Traffic):
         return {**plan, "runtime": "process", "sessions": [session], "checks": checks}
 
     @classmethod
-    def ends_of(cls, session: Session, connection: Connection) -> tuple[str, str]:
-        sender, receiver = super().ends_of(session, connection)
-        return from_any_port(sender), receiver
+    def ends_of(cls, session: Session, connection: Connection) -> tuple[str, str]:  # noqa: ARG003
+        return from_any_port(connection["sender"]), connection["receiver"]
 
     def started_unix_ns(self, started: Sequence[Agent]) -> int | None:
         """The client's start."""
@@ -133,15 +132,14 @@ class Mptcp(Traffic):
             command = iperf3.client(_address(session, "receiver"), iperf3.PORT, *options)
             sending = Supervised("iperf3 client", [*BY_MPTCP, *command], client_json, namespace=client)
             ends.callback(sending.end)
-            watch_until(
+            self.watch(
                 lambda: sending.has_ended() and listening.has_ended(),
                 step,
+                failures,
                 look=lambda: _sample(client, subflows),
-                failures=failures,
-                limit_s=self.site.plan["limits"]["transfer_s"] + BEYOND_BYTES / 1e5,
                 too_long=lambda: Message("mptcp.timeout", f"iperf3 over MPTCP did not end in time; see {client_json}"),
-                tell=lambda: self.site.progress.update(step, "MPTCP"),
-                every_s=SAMPLE_S,
+                shown=lambda: "MPTCP",
+                beyond_s=BEYOND_BYTES / 1e5,
             )
         iperf3.read_result(client_json)  # what went wrong there says more than the server's
         return iperf3.read_result(server_json), subflows, started_ns

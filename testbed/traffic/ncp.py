@@ -22,8 +22,8 @@ class Ncp(Traffic):
 
     @classmethod
     def ends_of(cls, session: Session, connection: Connection) -> tuple[str, str]:
-        sender, receiver = super().ends_of(session, connection)
-        return (from_any_port(sender) if _over_tcp(session) else sender), receiver
+        sender = connection["sender"]
+        return from_any_port(sender) if _over_tcp(session) else sender, connection["receiver"]
 
     @classmethod
     def hosts_tcp(cls, plan: Plan) -> HostsTcp:

@@ -11,20 +11,19 @@ from testbed.plan.model import Plan
 from testbed.runtime.agents import Agent, AgentPlace, why_it_ended
 from testbed.runtime.host_settings import prepare_host
 from testbed.runtime.network import HostsTcp, Network
-from testbed.runtime.parts import Failure, watch_until
+from testbed.runtime.parts import Failure
 from testbed.runtime.progress import Step
 from testbed.runtime.socket_samples import assert_sent_with, congestion_controls
 from testbed.runtime.transfer import DRAIN_S, state_of, tell_to_start
 from testbed.series.catalogue import SEGMENTS
 from testbed.traffic.traffic import Traffic, address_of, one_end
 
-POLL_S = 0.1
-
 
 class Ndn(Traffic):
     """One fetch, by the consumer at the chain's first host."""
 
     program = "ndn-agent"
+    poll_s = 0.1
 
     @classmethod
     def sockets(cls, plan: Plan) -> Iterator[dict[str, str]]:
@@ -86,20 +85,17 @@ class Ndn(Traffic):
                 if agent is not consumer and agent.exit_code() is not None:
                     raise RunFailed.of(why_it_ended(agent))
 
-        def tell() -> None:
-            done = state_of(consumer).get("bytes", 0) / session["transfer_bytes"]
-            self.site.progress.update(step, f"{done:4.0%}  {step.left(session['expected_s'])}")
+        def too_long() -> Message:
+            return Message("ndn.timeout", f"the fetch is not over after {step.late(session['expected_s'])}")
 
-        watch_until(
-            lambda: consumer.exit_code() is not None,
-            step,
-            look=look,
-            failures=failures,
-            limit_s=self.site.plan["limits"]["transfer_s"] + DRAIN_S,
-            too_long=lambda: Message("ndn.timeout", f"the fetch is not over after {step.late(session['expected_s'])}"),
-            tell=tell,
-            every_s=POLL_S,
-        )
+        def shown() -> str:
+            done = state_of(consumer).get("bytes", 0) / session["transfer_bytes"]
+            return f"{done:4.0%}  {step.left(session['expected_s'])}"
+
+        def ended() -> bool:
+            return consumer.exit_code() is not None
+
+        self.watch(ended, step, failures, look=look, too_long=too_long, shown=shown, beyond_s=DRAIN_S)
         if consumer.exit_code():
             raise RunFailed.of(why_it_ended(consumer))
 

@@ -54,7 +54,7 @@ def frames(path: Path) -> Iterator[Frame]:
 
 
 def packets(path: Path) -> Iterator[tuple[Frame, Any]]:
-    """The IPv4 packets of a capture (as dpkt has them), each with its frame; raises :class:`NotACapture`.
+    """The IPv4 packets of a capture (``dpkt.ip.IP``), each with its frame; raises :class:`NotACapture`.
 
     Frames without one, or in which its header is not whole, are passed over; a file that ends within a frame (a capture
     that was killed, or is still on) is read as far as it goes.

@@ -1,15 +1,16 @@
 """Interface of a kind of traffic to the run around it, which is the same for all."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from testbed.errors import BadInput
 from testbed.machine.check import Need
+from testbed.message import Message
 from testbed.plan.model import Connection, Plan, Session
 from testbed.runtime.agents import Agent, AgentPlace
 from testbed.runtime.network import HostsTcp, Network
-from testbed.runtime.parts import Failure
+from testbed.runtime.parts import Failure, watch_until
 from testbed.runtime.progress import Step
 from testbed.runtime.site import Site
 
@@ -19,6 +20,9 @@ class Traffic(ABC):
 
     program: str = ""
     """The program on the hosts, by its binary's and image's name; "" where the kernel itself sends."""
+
+    poll_s = 0.05
+    """Interval at which a transfer is looked at."""
 
     needs: frozenset[Need] = frozenset()
     """Needs of the machine beyond those of all runs."""
@@ -85,6 +89,31 @@ class Traffic(ABC):
     @abstractmethod
     def transfer(self, network: Network, started: Sequence[Agent], failures: Sequence[Failure], step: Step) -> None:
         """Send all, and return when it has arrived; raises :class:`RunFailed` where it does not."""
+
+    def watch(
+        self,
+        over: Callable[[], bool],
+        step: Step,
+        failures: Sequence[Failure],
+        *,
+        look: Callable[[], object],
+        too_long: Callable[[], Message],
+        shown: Callable[[], str],
+        beyond_s: float = 0.0,
+    ) -> None:
+        """Look until the transfer is over, as :func:`~testbed.runtime.parts.watch_until` does, at most ``beyond_s``
+        longer than the plan's limit; ``shown`` is the progress in words."""
+        limit_s = self.site.plan["limits"]["transfer_s"] + beyond_s
+        watch_until(
+            over,
+            step,
+            look=look,
+            failures=failures,
+            limit_s=limit_s,
+            too_long=too_long,
+            tell=lambda: self.site.progress.update(step, shown()),
+            every_s=self.poll_s,
+        )
 
     def keep_results(self, places: Sequence[AgentPlace]) -> None:  # noqa: B027 (without agents they are kept already)
         """Leave what both ends say in the folder's ``agents/``, also of a run that broke down."""

@@ -13,7 +13,7 @@ from testbed.plan.model import ROLES, Connection, Plan, Role, Session, host_of
 from testbed.runtime.agents import Agent, AgentPlace
 from testbed.runtime.network import HostsTcp, Network
 from testbed.runtime.packets import SETTLE_S, Capture
-from testbed.runtime.parts import Failure, watch_until
+from testbed.runtime.parts import Failure
 from testbed.runtime.processes import Supervised
 from testbed.runtime.progress import Step
 from testbed.runtime.site import Site
@@ -25,7 +25,6 @@ from testbed.traffic.traffic import Traffic, from_any_port
 READY_S = 20.0
 END_S = 15.0
 """Time for a receiver to end after its sender."""
-POLL_S = 0.05
 
 
 @dataclass
@@ -66,10 +65,9 @@ class Program(Traffic):
         return HostsTcp(plan["sessions"][0].get("congestion_control"))
 
     @classmethod
-    def ends_of(cls, session: Session, connection: Connection) -> tuple[str, str]:
+    def ends_of(cls, session: Session, connection: Connection) -> tuple[str, str]:  # noqa: ARG003
         """Addresses with port 0: the program chooses the ports."""
-        sender, receiver = super().ends_of(session, connection)
-        return from_any_port(sender), from_any_port(receiver)
+        return from_any_port(connection["sender"]), from_any_port(connection["receiver"])
 
     @classmethod
     def sockets(cls, plan: Plan) -> Iterator[dict[str, str]]:
@@ -146,16 +144,7 @@ class Program(Traffic):
             on = [end.who for running in self._running for end in running.ends.values() if not end.has_ended()]
             return Message("program.timeout", f"{', '.join(on)} has not ended after {step.late(expected_s)}")
 
-        watch_until(
-            over,
-            step,
-            look=look,
-            failures=failures,
-            limit_s=self.site.plan["limits"]["transfer_s"],
-            too_long=too_long,
-            tell=lambda: self.site.progress.update(step, step.left(expected_s)),
-            every_s=POLL_S,
-        )
+        self.watch(over, step, failures, look=look, too_long=too_long, shown=lambda: step.left(expected_s))
 
     def _is_due(self, running: Running) -> bool:
         if not running.session["start_s"]:

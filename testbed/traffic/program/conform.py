@@ -13,7 +13,7 @@ from testbed.errors import RunFailed, TestbedError, Unsupported
 from testbed.judge.checks.evidence import Evidence, agent_results
 from testbed.judge.trust.telemetry import of_program
 from testbed.plan.model import Plan
-from testbed.planning.resolve import Choices, resolve
+from testbed.planning.resolve import Choices, new_run_id, resolve
 from testbed.runtime import live
 from testbed.runtime.progress import QuietProgress, Step
 from testbed.runtime.site import Site
@@ -21,7 +21,7 @@ from testbed.scenario.load import load
 from testbed.series import FromFile
 from testbed.traffic.program import Program
 from testbed.traffic.program.end import EXIT_NOT_SUPPORTED, End
-from topologies.commands import in_namespace, run
+from topologies.commands import run
 
 
 class Cables:
@@ -39,13 +39,9 @@ class Cables:
             other = [b["interface"], "netns", self._names[b["host"]]]
             run(["ip", "link", "add", *one, "type", "veth", "peer", "name", *other])
             for end in (a, b):
-                path = self.namespaces()[end["host"]]
-                run(
-                    in_namespace(
-                        path, ["ip", "addr", "add", f"{end['address']}/{end['prefix']}", "dev", end["interface"]]
-                    )
-                )
-                run(in_namespace(path, ["ip", "link", "set", end["interface"], "up"]))
+                ip = ["ip", "-n", self._names[end["host"]]]
+                run([*ip, "addr", "add", f"{end['address']}/{end['prefix']}", "dev", end["interface"]])
+                run([*ip, "link", "set", end["interface"], "up"])
 
     def namespaces(self) -> Mapping[str, str]:
         """Path of each host's, by its name."""
@@ -175,8 +171,6 @@ def _short(error: TestbedError) -> str:
 
 def _plan(changes: Mapping[str, Any], program: Mapping[str, Any], scratch: Path) -> Plan:
     """The plan of a scenario that is written for it."""
-    from testbed.planning.resolve import new_run_id
-
     length = {key: value for key, value in changes.items() if key != "links"}
     names = ("first", "second")[: changes["links"]]
     document = {

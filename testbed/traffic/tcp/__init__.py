@@ -19,15 +19,13 @@ from testbed.runtime.agents import Agent
 from testbed.runtime.host_settings import prepare_host
 from testbed.runtime.network import Network
 from testbed.runtime.packets import SETTLE_S, Capture
-from testbed.runtime.parts import Failure, watch_until
+from testbed.runtime.parts import Failure
 from testbed.runtime.processes import Supervised
 from testbed.runtime.progress import Step
 from testbed.runtime.socket_samples import assert_sent_with, congestion_controls
 from testbed.series.series import Point
 from testbed.traffic.tcp.captured.capture import HEADER_BYTES
 from testbed.traffic.traffic import Traffic, address_of
-
-POLL_S = 0.05
 
 
 @dataclass(frozen=True)
@@ -119,16 +117,10 @@ class Tcp(Traffic):
             if server.process.poll() and (failure := server.failure()):
                 raise RunFailed.of(failure)
 
-        watch_until(
-            client.has_ended,
-            step,
-            look=look,
-            failures=failures,
-            limit_s=self.site.plan["limits"]["transfer_s"],
-            too_long=lambda: Message("tcp.timeout", f"{client.name} has not ended after {step.late(expected_s)}"),
-            tell=lambda: self.site.progress.update(step, step.left(expected_s)),
-            every_s=POLL_S,
-        )
+        def too_long() -> Message:
+            return Message("tcp.timeout", f"{client.name} has not ended after {step.late(expected_s)}")
+
+        self.watch(client.has_ended, step, failures, look=look, too_long=too_long, shown=lambda: step.left(expected_s))
         if client.process.returncode and (failure := client.failure()):
             unsupported = client.process.returncode == Exit.CANNOT_RUN
             raise Unsupported.of(failure) if unsupported else RunFailed.of(failure)

@@ -89,11 +89,9 @@ class DownloadTransfer(Tcp):
     def _probe(self) -> dict[str, Any]:
         """The window that this kernel offers in a new connection, by a connection within the receiver's host."""
         try:
-            said = run(in_namespace(self.namespaces["receiver"], [self._program, "window"]))
+            return dict(json.loads(run(in_namespace(self.namespaces["receiver"], [self._program, "window"]))))
         except CommandFailed as error:  # a kernel that does not tell (before 5.4)
             return {"limited": None, "why": str(error)}
-        found: dict[str, Any] = json.loads(said)
-        return found
 
     def _sequence(self) -> TimeSequence:
         path = self.capture("sender")

@@ -183,16 +183,13 @@ def arrived(connection: Connection) -> Arrived:
 
 def _rate_bps(data: Sequence[Segment], from_s: float) -> float:
     """The rate of new data: a line through staircases has the stairs' slope, wherever it begins and ends."""
-    arrived, t_s, total = [], [], 0
-    furthest = 0
-    for segment in data:
-        new = max(0, segment.seq + segment.payload_bytes - max(furthest, segment.seq))
-        furthest = max(furthest, segment.seq + segment.payload_bytes)
-        total += new
-        if segment.t_s >= from_s:
-            t_s.append(segment.t_s)
-            arrived.append(total)
-    if len(t_s) < LEAST_SEGMENTS or t_s[0] == t_s[-1]:
+    starts = np.array([segment.seq for segment in data])
+    ends = starts + np.array([segment.payload_bytes for segment in data])
+    furthest = np.concatenate(([0], np.maximum.accumulate(ends)[:-1]))
+    later = [segment.t_s >= from_s for segment in data]
+    t_s = np.array([segment.t_s for segment in data])[later]
+    arrived = np.cumsum(np.maximum(0, ends - np.maximum(furthest, starts)))[later]
+    if t_s.size < LEAST_SEGMENTS or t_s[0] == t_s[-1]:
         raise NoTransfer("too few segments with data were captured in the second half")
     return float(8 * np.polyfit(t_s, arrived, 1)[0])
 

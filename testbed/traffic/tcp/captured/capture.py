@@ -5,6 +5,7 @@ Needs the headers only, so a capture may be cut after :data:`HEADER_BYTES` of ea
 
 import socket
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -126,10 +127,7 @@ def read_connections(path: Path) -> list[Connection]:
 
 def _window_shift(options: bytes) -> int | None:
     """The window shift of a SYN's options; None where it lacks it, or they can't be read until there."""
-    for option in dpkt.tcp.parse_opts(options):
-        if option is None:
-            return None
-        kind, value = option
+    for kind, value in takewhile(bool, dpkt.tcp.parse_opts(options)):
         if kind == dpkt.tcp.TCP_OPT_WSCALE and len(value) == 1:
             return min(int(value[0]), LARGEST_SCALE)
     return None

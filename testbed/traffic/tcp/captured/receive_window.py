@@ -42,8 +42,7 @@ def expected_rtts(
 ) -> float:
     """Round trips from the request until all is acknowledged: what takes longest of the congestion window, the
     receiver's window as the patch has it, and BBR's pacing of the first window."""
-    with_handshake = slow_start.round_trips(packets(object_bytes), initial_congestion_window)
-    trips = with_handshake - 1.0
+    trips = slow_start.round_trips(packets(object_bytes), initial_congestion_window) - 1.0  # without the handshake
     if initial_window_bytes < object_bytes:
         trips = max(trips, 1.0 + math.ceil(limited_rtts(object_bytes, initial_window_bytes)))
     if trips == 1 and congestion_control == "bbr":
