@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,24 +22,17 @@ from testbed.judge.status import Status
 from testbed.plan.model import Plan, Session
 from testbed.series import FromFile
 
-
-class Figure(NamedTuple):
-    """A figure's title and unit."""
-
-    title: str
-    unit: str
-
-
-FIGURES: Mapping[str, Figure] = {
-    "goodput_mib_s": Figure("Goodput", "MiB/s"),
-    "of_bound": Figure("Goodput over what the links carry", "share"),
-    "settled_s": Figure(f"Until the windows are in the links' ratio, ±{TOLERANCE:.0%}", "s"),
-    "delivered_ratio": Figure("Delivered, first over second connection", "ratio"),
-    "rtt_ms": Figure("Median RTT, the largest of the connections", "ms"),
-    "resent_share": Figure("Resent", "share of what was sent"),
-    "duration_s": Figure("Transfer", "s"),
+FIGURES: Mapping[str, tuple[str, str]] = {
+    "goodput_mib_s": ("Goodput", "MiB/s"),
+    "of_bound": ("Goodput over what the links carry", "share"),
+    "settled_s": (f"Until the windows are in the links' ratio, ±{TOLERANCE:.0%}", "s"),
+    "delivered_ratio": ("Delivered, first over second connection", "ratio"),
+    "rtt_ms": ("Median RTT, the largest of the connections", "ms"),
+    "resent_share": ("Resent", "share of what was sent"),
+    "duration_s": ("Transfer", "s"),
 }
-"""Figures that plots may show. The table has, beside these, ``rtt_ms_<connection>`` and those that the law expects."""
+"""Titles and units of figures that plots may show. The table has, beside these,
+``rtt_ms_<connection>`` and those that the law expects."""
 
 JUDGED_PART = 0.9
 """Windows are looked at until this part of the transfer: at its end a sender has nothing more to fill them with."""

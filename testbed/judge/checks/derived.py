@@ -80,14 +80,12 @@ def _law_points(plan: Plan, evidence: Evidence, end_ns: int) -> list[Point]:
         found = evidence.reader.read(named(check.series), {"session": session["name"]})
         for connection, samples in found.items():
             tags = {**_run_tags(plan), "session": session["name"], "check": check.name, "connection": connection}
-            t_s = samples.since(start_ns)
+            t_s, measured = Timed.of(samples, start_ns, None)
             shares = law.share(connection, t_s)
-            errors = samples.values - shares
-            for time, share, error in zip(samples.t_ns, shares, errors, strict=True):
-                if time >= start_ns:
-                    points.append(
-                        point("law", tags, {"expected_share": float(share), "error": float(error)}, int(time))
-                    )
+            errors = measured - shares
+            for at_s, share, error in zip(t_s.tolist(), shares.tolist(), errors.tolist(), strict=True):
+                fields = {"expected_share": share, "error": error}
+                points.append(point("law", tags, fields, start_ns + round(at_s * 1e9)))
             judged = np.abs(errors[(t_s >= check.from_s) & (t_s <= check.to_s)])
             if judged.size:
                 worst.append(point("law_worst", tags, {"error": float(judged.max())}, end_ns))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -94,8 +94,7 @@ class Evidence:
         return {c: found[c] for c in connections}
 
 
-@dataclass(frozen=True)
-class Timed:
+class Timed(NamedTuple):
     """Samples at ``t_s`` seconds since the transfer's start (float64), with their ``values`` (float64)."""
 
     t_s: np.typing.NDArray[np.float64]

@@ -45,7 +45,7 @@ class Figure:
 
 FIGURES: Mapping[str, Figure] = {
     "goodput_mib_s": Figure("Goodput", "MiB/s", BETTER["goodput_mib_s"], 0.005),
-    "settled_s": Figure(OF_SWEEPS["settled_s"].title, "s", BETTER["settled_s"], 0.02, 0.2),
+    "settled_s": Figure(OF_SWEEPS["settled_s"][0], "s", BETTER["settled_s"], 0.02, 0.2),
     "law_error": Figure("Largest error against the law", "share", BETTER["law_error"], 0.0, 0.002),
     "rtt_ms": Figure("Median RTT, largest of the connections", "ms", BETTER["rtt_ms"], 0.02, 0.2),
     "resent_share": Figure("Resent", "share of what was sent", BETTER["resent_share"], 0.05, 0.001),

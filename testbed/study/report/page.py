@@ -148,7 +148,7 @@ def write_sweep(
         overrides=loaded.overrides,
         verdict=verdict,
         keys=[*sweep.parameters, "policy"],
-        figures=[f"{figure.title}, {figure.unit}" for figure in FIGURES.values()],
+        figures=[f"{title}, {unit}" for title, unit in FIGURES.values()],
         medians=[
             {
                 "settings": [*settings[row].values.values(), policy],
