@@ -249,8 +249,8 @@ def planned(loaded: LoadedSweep, policies: PolicyFacts) -> Iterator[tuple[Place,
         set_ = {**sweep.set, **rows[name].set, "ncp.policy": policy}
         assignments = [f"{key}={json.dumps(plain(value), ensure_ascii=False)}" for key, value in set_.items()]
         assignments += loaded.overrides
-        choices = engine.choices(Options(seed=sweep.seed, quick=loaded.quick))
-        choices = replace(choices, occasion=Choices.occasion)  # a run is the same whenever it is made
+        # A run is the same whenever it is made.
+        choices = replace(engine.choices(Options(seed=sweep.seed, quick=loaded.quick)), occasion=Choices.occasion)
         try:
             scenario = loaded.scenario(assignments)
             if sweep.seconds is not None:

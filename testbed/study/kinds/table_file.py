@@ -211,13 +211,11 @@ def columns_of(table: Table, policies: Iterable[str]) -> dict[str, Column]:
     """The columns by their names, with one for each policy where all are requested."""
     found: dict[str, Column] = {}
     for column in table.columns:
-        each = {str(column.name): column}
-        if column.policies:
-            sets = {name: {**column.set, "ncp.policy": name} for name in policies}
-            each = {name: column.model_copy(update={"name": name, "set": set_}) for name, set_ in sets.items()}
-        if twice := each.keys() & found:
-            raise BadInput("table.column-twice", f"two columns are named {min(twice)!r}; give each a name of its own")
-        found |= each
+        for name in policies if column.policies else [str(column.name)]:
+            if name in found:
+                raise BadInput("table.column-twice", f"two columns are named {name!r}; give each a name of its own")
+            set_ = {**column.set, "ncp.policy": name} if column.policies else column.set
+            found[name] = column.model_copy(update={"name": name, "set": set_})
     return found
 
 
@@ -226,12 +224,10 @@ def scenario_of(loaded: LoadedTable, row: Row, column: Column) -> LoadedScenario
     document = copy.deepcopy(loaded.document["cells"])
     row_document = next(r for r in loaded.document["rows"] if str(r["name"]) == row.name)
     origin = f"{loaded.path}: row {row.name}, column {column.name}"
-    applied = []
     changes: list[tuple[str, Any]] = [*(row_document.get("set") or {}).items(), *column.set.items()]
     for key, value in changes:
         apply_override(document, str(key), value, origin=origin)
-        if not isinstance(value, (list, dict)):
-            applied.append(f"{key}={value}")
+    applied = tuple(f"{key}={value}" for key, value in changes if not isinstance(value, (list, dict)))
     title = f"{loaded.table.title}: {row.label or row.name}, {column.name}"
     document.update(name=loaded.table.name, title=title, source=loaded.table.source)
     try:
@@ -240,7 +236,7 @@ def scenario_of(loaded: LoadedTable, row: Row, column: Column) -> LoadedScenario
         raise error.at("", f" (row {row.name}, column {column.name})") from error
     text = io.StringIO()
     YAML(typ="safe").dump(plain(document), text)
-    return LoadedScenario(scenario, loaded.path, text.getvalue(), tuple(applied))
+    return LoadedScenario(scenario, loaded.path, text.getvalue(), applied)
 
 
 ROW, COLUMN = "repeated", "runs"
