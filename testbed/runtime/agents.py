@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import requests
 
@@ -17,7 +17,6 @@ from testbed.message import Message
 from testbed.plan.model import Plan
 from testbed.runtime.ledger import RUN_LABEL
 from testbed.runtime.live import ledger_of
-from testbed.runtime.parts import Ending
 from testbed.runtime.processes import AGENT_UID, MOST_MEMORY_BYTES, Supervised, last_words
 from topologies import control_socket
 from topologies.fabric import namespace_of
@@ -79,21 +78,6 @@ class AgentPlace:
             *("--plan", str(plan), "--dir", str(directory), "--control", f"{control}/control.sock"),
             *(("--credentials", str(credentials)) if self.credentials else ()),
         ]
-
-
-class Agent(Ending, Protocol):
-    """A started agent."""
-
-    place: AgentPlace
-
-    def exit_code(self) -> int | None:
-        """None while it runs."""
-
-    def stop(self) -> None:
-        """End it if it still runs, and keep its log."""
-
-    def out_of_memory(self) -> str:
-        """Words for an agent that the kernel killed for its memory; empty for others."""
 
 
 def control(place: AgentPlace, method: str, path: str) -> dict[str, Any]:
@@ -211,6 +195,7 @@ class ContainerAgent(Container):
         return None if state["Running"] else int(state["ExitCode"])
 
     def out_of_memory(self) -> str:
+        """Words for an agent that the kernel killed for its memory; empty for others."""
         if not self.container.attrs["State"].get("OOMKilled"):
             return ""
         return f": out of memory (limit {self.container.attrs['HostConfig']['Memory'] >> 20} MiB)"
@@ -276,6 +261,9 @@ class ProcessAgent(Supervised):
         """End the process if it still runs."""
         if self.exit_code() is None:
             super().stop(timeout_s=timeout_s)
+
+
+Agent: TypeAlias = ContainerAgent | ProcessAgent
 
 
 def why_it_ended(agent: Agent) -> Message:
