@@ -1,43 +1,35 @@
 """Telemetry around a run: the gateway to InfluxDB, and the files that telemetry is written to."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from operator import itemgetter
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from testbed.message import Message
+from testbed.runtime.parts import Failure
 from testbed.runtime.processes import Supervised
 from topologies.fabric import MANAGEMENT_GATEWAY, Fabric
 
 GATEWAY_PORT = 8086
 
 
-class Gateway:
-    """Lets agents on the management network reach InfluxDB, which listens elsewhere (on loopback).
+def open_gateway(parts: ExitStack, fabric: Fabric, influx_url: str, directory: Path, logs: Path) -> list[Failure]:
+    """Let agents on the management network reach InfluxDB, which listens elsewhere (on loopback), until ``parts`` end;
+    gives what to ask for the failure of each end.
 
     Two socats joined by a Unix socket, which is not bound to a network namespace: one listens inside the
     run's namespace, the other connects from the machine's own.
     """
-
-    def __init__(self, fabric: Fabric, influx_url: str, directory: Path, logs: Path) -> None:
-        target, bridge, log = urlsplit(influx_url), directory / "influxdb.sock", logs / "gateway.log"
-        port = target.port or (443 if target.scheme == "https" else 80)
-        outside = ["socat", f"UNIX-LISTEN:{bridge},fork,mode=600", f"TCP:{target.hostname}:{port}"]
-        inside = f"TCP-LISTEN:{GATEWAY_PORT},bind={MANAGEMENT_GATEWAY},reuseaddr,fork"
-        self._ends = [
-            Supervised("telemetry gateway", ["socat", inside, f"UNIX-CONNECT:{bridge}"], log, namespace=fabric.path),
-            Supervised("telemetry gateway", outside, log),
-        ]
-        self._ends[1].await_ready(bridge.exists, 5)
-
-    def failure(self) -> Message | None:
-        """The end of a socat that nobody ended, or None."""
-        return next((said for end in self._ends if (said := end.failure())), None)
-
-    def stop(self) -> None:
-        """End both ends."""
-        for end in self._ends:
-            end.end()
+    target, bridge, log = urlsplit(influx_url), directory / "influxdb.sock", logs / "gateway.log"
+    port = target.port or (443 if target.scheme == "https" else 80)
+    listens = ["socat", f"TCP-LISTEN:{GATEWAY_PORT},bind={MANAGEMENT_GATEWAY},reuseaddr,fork", f"UNIX-CONNECT:{bridge}"]
+    inside = Supervised("telemetry gateway", listens, log, namespace=fabric.path)
+    parts.callback(inside.end)
+    connects = ["socat", f"UNIX-LISTEN:{bridge},fork,mode=600", f"TCP:{target.hostname}:{port}"]
+    outside = Supervised("telemetry gateway", connects, log)
+    parts.callback(outside.end)
+    outside.await_ready(bridge.exists, 5)
+    return [inside.failure, outside.failure]
 
 
 class GrowingFiles:

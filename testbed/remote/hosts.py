@@ -291,9 +291,11 @@ class InventoryHosts:
     def _emulated_link(self, link: Link) -> dict[str, Any]:
         return {**link, **self.emulated(link, {"delay_ms": link["delay_ms"]})}
 
-    def relays(self, own: Path, credentials: Path | None) -> SpreadRelay:
+    def relays(self, own: Path, credentials: Path | None) -> RelayMiddle | SpreadRelay:
         """The emulator of all links: a relay for those that are here, with the folder ``own``, and remote ones. The
-        links as they are emulated are in ``relay-plan.json``."""
+        links as they are emulated are in ``relay-plan.json`` then."""
+        if not self.machines:
+            return relay_emulator(self.site, self.site.plan_file, own, credentials)
         emulated = {link["name"]: self._emulated_link(link) for link in self.plan["links"]}
         write_json(self.site.folder / RELAY_PLAN, {**self.plan, "links": list(emulated.values())})
         if links := self._links_on(HERE):

@@ -33,8 +33,8 @@ from testbed.runtime import agents, live
 from testbed.runtime.collectors import Collectors
 from testbed.runtime.cross_traffic import Iperf3
 from testbed.runtime.interrupts import Interrupted, interruptible, uninterruptible
-from testbed.runtime.network import Network, RelayedLinks, relay_emulator
-from testbed.runtime.parts import end_together
+from testbed.runtime.network import Network, RelayedLinks
+from testbed.runtime.parts import Failure, end_together
 from testbed.runtime.processes import AGENT_UID
 from testbed.runtime.progress import Progress
 from testbed.runtime.site import Site
@@ -62,6 +62,8 @@ class EmulatedRun(Run):
         super().__init__(plan, loaded, binaries, progress, results)
         self.places: list[agents.AgentPlace] = []
         self.endpoint: Endpoint | None = None
+        self.credentials: Path | None = None
+        """Of agents, for the database; None: telemetry stays in files."""
         self.inventory: Mapping[str, Mapping[str, Any]] = {}
         """The variables of the machines that have hosts, by name."""
         self.site = Site(plan, self.folder, binaries, progress, self.provenance)
@@ -117,23 +119,22 @@ class EmulatedRun(Run):
 
         Without an endpoint telemetry stays in files, and no point of the database is counted.
         """
-        credentials = None
         if self.endpoint is not None:
-            credentials = own / "agent-credentials.json"
+            credentials = self.credentials = own / "agent-credentials.json"
             self.endpoint.logins["agent"].write(credentials)
             # The agents' group may read it; the folder above is root's.
             shutil.chown(credentials, group=AGENT_UID)
             credentials.chmod(0o440)
         with ExitStack() as parts:
             try:
-                return self._measure_and_transfer(parts, own, credentials)
+                return self._measure_and_transfer(parts, own)
             finally:
                 with self.progress.step("tear down"), uninterruptible():
                     self._tear_down(parts)
 
-    def _measure_and_transfer(self, parts: ExitStack, own: Path, credentials: Path | None) -> Measured:
+    def _measure_and_transfer(self, parts: ExitStack, own: Path) -> Measured:
         sent, spools, endpoint = self.traffic, self.site.spools, self.endpoint
-        places = self.places = sent.places(own, credentials)
+        places = self.places = sent.places(own, self.credentials)
         remote = InventoryHosts(self.site, self.inventory, own)
         if remote.names:
             with self.progress.step("machines") as step:
@@ -141,15 +142,13 @@ class EmulatedRun(Run):
                 self.provenance["machines"] = remote.facts()
                 step.note = remote.summary()
         with self.progress.step("network") as step:
-            network, started = self._build_network(parts, places, credentials, remote)
+            network, started = self._build_network(parts, remote)
             step.note = (
                 f"{len(network.links)} links, emulated by {network.emulator.name}, namespace {network.fabric.name}"
             )
-        failures = [network.emulator.failed]
+        failures: list[Failure] = [network.emulator.failed]
         if endpoint is not None:
-            gateway = telemetry.Gateway(network.fabric, endpoint.url, own, self.site.logs)
-            parts.callback(gateway.stop)
-            failures.append(gateway.failure)
+            failures += telemetry.open_gateway(parts, network.fabric, endpoint.url, own, self.site.logs)
         # Agents and relays push their last points in parallel, and while the gateway is still there.
         parts.callback(lambda: end_together([*started, *network.programs()]))
         with self.progress.step("calibrate links") as step:
@@ -169,7 +168,7 @@ class EmulatedRun(Run):
         of_flows = network.namespaces(), self.folder, started_unix_ns, remote.start_program
         flows = [parts.enter_context(Iperf3(self.plan, flow, *of_flows)) for flow in self.plan["cross_traffic"]]
         sockets = list(sent.sockets(self.plan))
-        collectors = Collectors(parts, self.site, network, sockets, remote.pushed_spools(places), credentials)
+        collectors = Collectors(parts, self.site, network, sockets, remote.pushed_spools(places), self.credentials)
         remote.start_watching(parts, places, sockets)
         captures = None
         if self.plan.get("traces", {}).get("pcap"):
@@ -226,9 +225,7 @@ class EmulatedRun(Run):
         with Client(self.endpoint, "reader") as reader:
             return trust, points, FromInflux(reader, self.plan["run"]).count_points()
 
-    def _build_network(
-        self, parts: ExitStack, places: Sequence[agents.AgentPlace], credentials: Path | None, remote: InventoryHosts
-    ) -> tuple[Network, list[agents.Agent]]:
+    def _build_network(self, parts: ExitStack, remote: InventoryHosts) -> tuple[Network, list[agents.Agent]]:
         started: list[agents.Agent] = []
         pids: dict[str, int] = {}
         if self.plan["runtime"] == "docker":
@@ -239,7 +236,7 @@ class EmulatedRun(Run):
             program = self.binaries[self.traffic.program]
             image = self.provenance["agent_image"] = build.build_image(client, program)
             first: dict[str, agents.ContainerAgent] = {}
-            for place in places:
+            for place in self.places:
                 if place.host in remote.names:
                     container: agents.ContainerAgent = remote.start_agent(program, place, first.get(place.host))
                 else:
@@ -252,10 +249,7 @@ class EmulatedRun(Run):
         if self.plan["middle"] == "relay":
             own = self.site.spools / "relay"
             own.mkdir()
-            if remote.names:
-                relay = remote.relays(own, credentials)
-            else:
-                relay = relay_emulator(self.site, self.site.plan_file, own, credentials)
+            relay = remote.relays(own, self.credentials)
         tcp = self.traffic.hosts_tcp(self.plan)
         fabric = Fabric(self.plan["namespace"], tcp.congestion_control, tcp.sysctls, remote.tunnels, remote.absent)
         network = Network(self.plan, fabric, relay, remote.names)
