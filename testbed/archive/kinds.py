@@ -72,12 +72,9 @@ def verify_folders(folders: Sequence[Path], *, rerun: bool = False, trust_code: 
         found: dict[Path, Verification] = {}
         width = len(os.sched_getaffinity(0)) if rerun or len(runs) > FEW else 1
         size = 1 if rerun else max(1, -(-len(runs) // (SHARES * width)))
-        side_by_side(
-            [runs[begin : begin + size] for begin in range(0, len(runs), size)],
-            partial(_each, rerun=rerun, trust_code=trust_code),
-            lambda share, verified, _: found.update(zip(share, verified, strict=True)),
-            width=width,
-        )
+        shares = [runs[begin : begin + size] for begin in range(0, len(runs), size)]
+        for share, verified in side_by_side(shares, partial(_each, rerun=rerun, trust_code=trust_code), width=width):
+            found.update(zip(share, verified, strict=True))
         return [_verified(folder, found, rerun) for folder in folders]
 
 

@@ -138,10 +138,8 @@ class Pool(Generic[Job, Found]):
         return width == 1 and bool(self.waiting) and not self._running
 
 
-def side_by_side(
-    jobs: Iterable[Job], do: Callable[[Job], Found], done: Callable[[Job, Found, float], object], *, width: int
-) -> None:
-    """Do every job, ``width`` at a time, begun in order; ``done`` gets each with its result and seconds.
+def side_by_side(jobs: Iterable[Job], do: Callable[[Job], Found], *, width: int) -> Iterator[tuple[Job, Found]]:
+    """Do every job, ``width`` at a time, begun in order; yields each with its result as soon as it is done.
 
     A width of one uses this process. An error of a job, and Ctrl-C, end all others and are raised.
     """
@@ -150,8 +148,7 @@ def side_by_side(
     with interruptible():
         try:
             while len(pool):
-                for one in pool.wait(width, LOOK_S):
-                    done(*one)
+                yield from ((job, found) for job, found, _ in pool.wait(width, LOOK_S))
         finally:
             pool.end()
 

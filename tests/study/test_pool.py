@@ -45,8 +45,7 @@ def die(_number: int) -> None:
 
 @pytest.mark.parametrize("width", [1, 3])
 def test_every_job_is_done_and_told(width: int) -> None:
-    found: dict[int, tuple[int, int]] = {}
-    side_by_side(range(7), double, lambda job, what, _s: found.update({job: what}), width=width)
+    found = dict(side_by_side(range(7), double, width=width))
     assert {job: what for job, (what, _) in found.items()} == {n: 2 * n for n in range(7)}
     processes = {pid for _, pid in found.values()}
     assert processes == {os.getpid()} if width == 1 else os.getpid() not in processes
@@ -55,12 +54,12 @@ def test_every_job_is_done_and_told(width: int) -> None:
 def test_what_is_to_be_loaded_once_and_is_not_there_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "PRELOADED", [*pool.PRELOADED, "testbed.study.moved"])
     with pytest.raises(ModuleNotFoundError, match=r"testbed\.study\.moved"):
-        side_by_side([1, 2], double, lambda *_: None, width=2)
+        list(side_by_side([1, 2], double, width=2))
 
 
 def test_what_is_wrong_with_one_is_raised_and_ends_the_others(tmp_path: Path) -> None:
     with raises(BadInput, "test.wrong", text="two is wrong") as raised:
-        side_by_side([1, 2, 3], partial(fail_at_two, folder=tmp_path), lambda *_: None, width=2)
+        list(side_by_side([1, 2, 3], partial(fail_at_two, folder=tmp_path), width=2))
     assert raised.value.hint == "Give another number."
     assert "fail_at_two" in str(raised.value.__cause__)
     assert {path.name for path in tmp_path.iterdir()} == {"began-1", "stopped-1"}
@@ -68,7 +67,7 @@ def test_what_is_wrong_with_one_is_raised_and_ends_the_others(tmp_path: Path) ->
 
 def test_one_that_dies_is_named() -> None:
     with raises(RunFailed, "run.process-ended", exitcode=3):
-        side_by_side([1, 2], die, lambda *_: None, width=2)
+        list(side_by_side([1, 2], die, width=2))
 
 
 def test_a_stop_is_passed_on_and_waited_for(tmp_path: Path) -> None:
@@ -79,5 +78,5 @@ def test_a_stop_is_passed_on_and_waited_for(tmp_path: Path) -> None:
 
     threading.Thread(target=stop).start()
     with pytest.raises(Interrupted):
-        side_by_side([1, 2], partial(stand_by, folder=tmp_path), lambda *_: None, width=2)
+        list(side_by_side([1, 2], partial(stand_by, folder=tmp_path), width=2))
     assert [path.read_text() for path in tmp_path.glob("stopped-*")] == 2 * ["stopped by SIGINT"]

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
 from testbed.documents import explain, write_json
 from testbed.errors import BadInput, CannotRun
 from testbed.scenario.section import Section
-
-if TYPE_CHECKING:
-    from distributed import Security
 
 REAL_PACKETS = "real-packets"
 """Dask's resource for runs on real packets. A worker has one, as a host makes one such run at a time."""
@@ -69,8 +66,8 @@ class Cluster(Section):
     key: Path
     hosts: Annotated[list[Host], Field(min_length=1)]
 
-    def security(self) -> Security:
-        """Settings for TLS, among holders of a certificate of this cluster's authority."""
+    def security(self) -> Any:
+        """Dask's settings for TLS, among holders of a certificate of this cluster's authority."""
         from distributed import Security
 
         files = {"tls_ca_file": self.ca, "tls_client_cert": self.cert, "tls_client_key": self.key}

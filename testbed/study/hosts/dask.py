@@ -4,7 +4,6 @@ The submitter alone knows what is finished: what a scheduler or worker loses is 
 """
 
 import asyncio
-import concurrent.futures
 import json
 import logging
 import math
@@ -19,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from distributed import Client, Future, KilledWorker, Security
+from distributed import CancelledError, Client, Future, KilledWorker, Security
 
 from testbed import engines, paths
 from testbed.engines import Engine
@@ -29,9 +28,7 @@ from testbed.plan.model import Middle
 from testbed.runtime.interrupts import uninterruptible
 from testbed.study.cell import Done, Job, Target
 from testbed.study.executors import Executor
-from testbed.study.hosts import cluster, worker
-from testbed.study.hosts.fitness import add_measurement, fingerprint, mismatches
-from testbed.study.hosts.transfer import Damaged, dumps, loads, unpack
+from testbed.study.hosts import cluster, fitness, transfer, worker
 from testbed.study.hosts.worker import Answer, Failed
 from testbed.study.pool import InJob
 from testbed.study.record import RunRecord
@@ -53,7 +50,7 @@ FETCH_S = 120.0
 """Timeout of a result."""
 _AWAY = (OSError, TimeoutError, RuntimeError)
 """Errors of Dask without a scheduler."""
-_CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
+_CANCELLED = (asyncio.CancelledError, CancelledError)
 
 Item = TypeVar("Item", bound=Hashable)
 
@@ -328,7 +325,7 @@ class DaskExecutor(Executor):
         ahead = Counter(task.host for task in self.tasks.values())
         for host in self._fit():
             while chunk := self.queue.chunk(host.name, cores, ahead[host]):
-                jobs = [dumps(job) for job in chunk]
+                jobs = [transfer.dumps(job) for job in chunk]
                 self._submit(Task(host, chunk), worker.runs, jobs, alone=_needs_host(chunk[0]))
                 ahead[host] += 1
 
@@ -380,16 +377,16 @@ class DaskExecutor(Executor):
             return [str(answer.error)]
         try:
             found = json.loads(answer.checked())
-        except Damaged as error:
+        except transfer.Damaged as error:
             return [f"its small run arrived damaged: {error}"]
-        why = mismatches(_own_fingerprint(frozenset(self.targets)), found["fingerprint"])
+        why = fitness.mismatches(_own_fingerprint(frozenset(self.targets)), found["fingerprint"])
         if self._middles() and not host.real_packets:
             why.append("it makes no runs on real packets")
         if why or not found["links"]:
             return why
         links = HostLinks.model_validate_json(found["links"])
         self.progress.say(f"  {host.name}: links measured: {links.text()}")
-        add_measurement(self.study, host.name, links)
+        fitness.add_measurement(self.study, host.name, links)
         return links.off()
 
     def _judged(self, host: Host, unfit: list[str], since: str = "") -> None:
@@ -407,10 +404,10 @@ class DaskExecutor(Executor):
                 self._judged(host, [why], " from here on")
         else:
             try:
-                record, files = loads(answer.checked())
-                unpack(files, paths.results())
+                record, files = transfer.loads(answer.checked())
+                transfer.unpack(files, paths.results())
                 return record  # type: ignore[no-any-return]
-            except Damaged as error:
+            except transfer.Damaged as error:
                 why = f"it arrived damaged, {error}"
                 self.repeated["arrived damaged"] += 1
                 self.progress.say(f"  {job} from {host.name} is repeated: {why}")
@@ -424,7 +421,7 @@ def _own_fingerprint(targets: frozenset[Target]) -> Mapping[str, Any]:
     """This machine's fingerprint for a study's targets."""
     paths.results().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=paths.results(), prefix=".canary-") as folder:
-        return fingerprint(sorted(targets), Path(folder))
+        return fitness.fingerprint(sorted(targets), Path(folder))
 
 
 def _needs_host(job: Job) -> bool:

@@ -18,7 +18,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from testbed import paths
 from testbed.engines import provenance
@@ -28,13 +28,8 @@ from testbed.machine.build import build_programs
 from testbed.plan.model import Middle
 from testbed.runtime.progress import QuietProgress
 from testbed.study.cell import Target, when_free
-from testbed.study.hosts.cluster import configure_dask
-from testbed.study.hosts.fitness import POSSIBLE, fingerprint
-from testbed.study.hosts.transfer import Packed, dumps, loads, pack
+from testbed.study.hosts import cluster, fitness, transfer
 from testbed.study.pool import Child, InJob
-
-if TYPE_CHECKING:
-    from distributed import Worker
 
 
 @dataclass(frozen=True)
@@ -55,7 +50,7 @@ class Failed:
         return cls(known, str(error.__cause__), of_the_host)
 
 
-Answer = Packed | Failed
+Answer = transfer.Packed | Failed
 
 
 @dataclass
@@ -77,7 +72,7 @@ def main() -> None:
     """Run ``dask worker`` until it is stopped or has lost its scheduler, then end its runs."""
     from distributed.cli.dask_worker import main as dask_worker  # takes longer than all else
 
-    configure_dask()
+    cluster.configure_dask()
     options = ["--no-nanny", "--no-dashboard", "--dashboard-address=127.0.0.1:0", "--memory-limit=0"]
     try:
         dask_worker([*sys.argv[1:], *options, f"--preload={__name__}"], standalone_mode=False)
@@ -87,7 +82,7 @@ def main() -> None:
     _exit(0)
 
 
-def dask_setup(worker: Worker) -> None:
+def dask_setup(worker: Any) -> None:
     """Place runs in the folder that Dask has for this worker; the next worker removes it if this one is killed."""
     STATE.name, STATE.scratch = str(worker.name), Path(worker.local_directory)
     for number in (signal.SIGINT, signal.SIGTERM):  # Dask's own handler cancels a close that has begun, and then hangs
@@ -101,26 +96,21 @@ def _exit(code: int) -> NoReturn:
     os._exit(code)  # threads wait for runs that were ended
 
 
-async def dask_teardown(_: Worker) -> None:
+async def dask_teardown(_: Any) -> None:
     """End the runs of a worker that has lost its scheduler."""
     await asyncio.to_thread(end_runs)
 
 
 def runs(jobs: Sequence[bytes], submitter: str) -> list[tuple[Answer, float]]:
     """Do jobs of a study; returns their answers and seconds."""
-    found = []
-    for job in jobs:
-        begun_s = time.monotonic()
-        answer = _in_a_process(_run, (job, STATE.name), submitter)
-        found.append((answer, time.monotonic() - begun_s))
-    return found
+    return [_in_a_process(_run, (job, STATE.name), submitter) for job in jobs]
 
 
 def examine(targets: Sequence[Target], middle: Middle | None, submitter: str) -> list[tuple[Answer, float]]:
     """Returns this host's ``fingerprint`` and its ``links`` as JSON (:class:`HostLinks`).
 
     Links are measured for a given ``middle`` while no run is in progress, if the host can carry real packets."""
-    return [(_in_a_process(_examine, (tuple(targets), middle), submitter), 0.0)]
+    return [_in_a_process(_examine, (tuple(targets), middle), submitter)]
 
 
 def forget(submitter: str = "") -> None:
@@ -139,7 +129,7 @@ def end_runs() -> None:
         child.join(60)
 
 
-def _in_a_process(do: Callable[..., bytes], given: tuple[Any, ...], submitter: str) -> Answer:
+def _in_a_process(do: Callable[..., bytes], given: tuple[Any, ...], submitter: str) -> tuple[Answer, float]:
     """Call a function in a process of its own, with a folder of its own for results."""
     try:
         if STATE.gone & {"", submitter}:
@@ -150,23 +140,23 @@ def _in_a_process(do: Callable[..., bytes], given: tuple[Any, ...], submitter: s
             STATE.running[child] = submitter
             try:
                 child.start()
-                return Packed.of(child.found())
+                return transfer.Packed.of(child.found()), time.monotonic() - child.begun_s
             finally:
                 del STATE.running[child]
     except BaseException as error:  # anything may end the process
-        return Failed.of(error)
+        return Failed.of(error), 0.0
 
 
 def _run(job: bytes, host: str) -> bytes:
     """Do a job; returns its record and files."""
     provenance.worker = host
-    record = loads(job).run(QuietProgress())
-    return dumps((record, pack(paths.results())))
+    record = transfer.loads(job).run(QuietProgress())
+    return transfer.dumps((record, transfer.pack(paths.results())))
 
 
 def _examine(targets: Sequence[Target], middle: Middle | None) -> bytes:
-    found: dict[str, Any] = {"fingerprint": fingerprint(targets, paths.results()), "links": ""}
-    if middle is not None and POSSIBLE in found["fingerprint"]["engines"].values():
+    found: dict[str, Any] = {"fingerprint": fitness.fingerprint(targets, paths.results()), "links": ""}
+    if middle is not None and fitness.POSSIBLE in found["fingerprint"]["engines"].values():
         binary = build_programs("ncp-link")["ncp-link"]
         found["links"] = when_free(lambda: host_links.measure(binary, middle), lambda _: None).model_dump_json()
     return json.dumps(found).encode()
