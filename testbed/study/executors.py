@@ -9,7 +9,7 @@ from typing import Protocol
 
 from testbed.engines import Engine
 from testbed.runtime.progress import Progress, QuietProgress
-from testbed.study.cell import Done, Job
+from testbed.study.cell import Cell, Done, Job
 from testbed.study.pool import Pool
 from testbed.study.record import RunRecord
 
@@ -30,9 +30,6 @@ class Executor(Protocol):
         """Jobs that are done since the last call; none where none is before the timeout. Raises the error of a job that
         ends the study."""
 
-    def left(self) -> int:
-        """The number of jobs that are not done."""
-
     def running(self) -> dict[str, float]:
         """The jobs that run, by the labels of their cells, with their seconds so far."""
 
@@ -43,8 +40,12 @@ class Executor(Protocol):
         """Description of the place, if not this machine."""
         return ""
 
-    def check_complete(self) -> None:
-        """Raise where not all cells are made here; called when all that were submitted are done."""
+    def mine(self, cells: list[Cell]) -> list[Cell]:
+        """Cells that are made here, of those that a study lacks."""
+        return cells
+
+    def check_complete(self, made: int) -> None:
+        """Raise where not all cells are made here; called when so many are."""
         return
 
 
@@ -66,10 +67,6 @@ class Local(Executor):
         """One that runs in this process is done then, whatever the time."""
         for found in self._pool.wait(self._width(), timeout_s):
             yield Done(*found)
-
-    def left(self) -> int:
-        """Jobs that wait, and those that run."""
-        return len(self._pool)
 
     def running(self) -> dict[str, float]:
         """The running jobs; the next one, where it runs in this process."""
@@ -99,21 +96,18 @@ class Part(Local):
     def __init__(self, number: int, of: int, cores: int) -> None:
         super().__init__()
         self.number, self.of, self.cores = number, of, cores
-        self.made = 0
 
     def slots(self, engine: Engine) -> int:
         """Not more than it was given: a container's share of a machine is not seen from inside."""
         return min(self.cores, engine.width())
 
-    def submit(self, job: Job, *, first: bool = False) -> None:
-        """Jobs of the part; others are skipped."""
-        if part_of(job.cell.label, self.of) == self.number:
-            self.made += not first
-            super().submit(job, first=first)
+    def mine(self, cells: list[Cell]) -> list[Cell]:
+        """Cells of the part."""
+        return [cell for cell in cells if part_of(cell.label, self.of) == self.number]
 
-    def check_complete(self) -> None:
+    def check_complete(self, made: int) -> None:
         """Raise :class:`PartMade`."""
-        raise PartMade(f"part {self.number} of {self.of}: {self.made} runs made")
+        raise PartMade(f"part {self.number} of {self.of}: {made} runs made")
 
 
 def part_of(name: str, of: int) -> int:

@@ -157,13 +157,14 @@ class _Study:
                 todo.append(cell)
                 if found:
                     self.each(found)
+        todo = self.executor.mine(todo)
         self.left_s = sum(map(self._share_s, todo))
         groups: dict[int, list[Cell]] = {}
         for cell in todo:
             groups.setdefault(self.executor.slots(cell.engine), []).append(cell)
         for slots in sorted(groups, reverse=True):
             self._run_group(groups[slots])
-        self.executor.check_complete()
+        self.executor.check_complete(len(todo))
         if todo:
             taken_s = self.step.elapsed_s
             self.executor.progress.say(f"  {len(todo)} runs in {taken_s:.1f} s, {taken_s / len(todo):.2f} s each")
@@ -173,7 +174,8 @@ class _Study:
         """Cells of which the same number go at once."""
         for cell in cells:
             self.executor.submit(Job(cell, self.folder))
-        while self.executor.left():
+        all_settled = len(self.results) + len(cells)
+        while len(self.results) < all_settled:
             self.executor.progress.runs_on(self.step, self.executor.running(), self.executor.where(), self._so_far())
             for done in self.executor.wait(LOOK_S):
                 self._arrived(done)

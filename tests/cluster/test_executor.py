@@ -103,7 +103,7 @@ def test_runs_of_both_kinds_of_time_are_made_in_one_study(executor_of: Any, monk
     executor, _ = executor_of(examine=fit)
     monkeypatch.setattr(Stub, "engine", property(lambda stub: engines.named("mininet" if stub.number == 2 else "sim")))
     executor.submit(Job(Stub(2), Path()))
-    assert executor.left() == 2
+    assert len(executor.queue.jobs) == 2
     with raises(CannotRun, "cluster.no-fit-host", told="one: it makes no runs on real packets"):
         wait_often(executor)
 
@@ -113,7 +113,7 @@ def test_a_run_whose_result_breaks_is_the_hosts_failure(executor_of: Any) -> Non
     with raises(CannotRun, "cluster.no-fit-host") as raised:
         wait_often(executor)
     assert "one: while it was read" in str(raised.value)
-    assert executor.left() == 1  # nothing is lost
+    assert len(executor.queue.jobs) == 1  # nothing is lost
 
 
 def test_a_run_whose_result_is_lost_again_and_again_ends_the_study(executor_of: Any) -> None:
@@ -148,7 +148,7 @@ def test_where_the_scheduler_is_away_nobody_is_at_fault(executor_of: Any, monkey
     with raises(CannotRun, "cluster.no-worker"):
         wait_often(executor)
     assert not executor.queue.failed_on
-    assert executor.left() == 1
+    assert len(executor.queue.jobs) == 1
 
 
 def test_what_one_worker_sends_unreadable_others_make(place: Place, cluster_of: Callable[..., Loopback]) -> None:

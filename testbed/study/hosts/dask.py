@@ -188,10 +188,6 @@ class DaskExecutor(Executor):
             self.hosts.clear()  # to be tested again, with the new target
         self.queue.jobs.insert(0 if first else len(self.queue.jobs), job)
 
-    def left(self) -> int:
-        """The number of jobs in the queue and on workers."""
-        return len(self.queue.jobs) + sum(len(task.jobs) for task in self.tasks.values())
-
     def running(self) -> dict[str, float]:
         """Jobs on workers."""
         now_s = time.monotonic()
@@ -222,7 +218,7 @@ class DaskExecutor(Executor):
 
     def close(self) -> None:
         """End runs in progress on workers."""
-        if self.left() and self.client is not None:
+        if (self.queue.jobs or self.running()) and self.client is not None:
             with uninterruptible(), suppress(*_AWAY):
                 self.client.run(worker.forget, self.submitter, on_error="ignore")
         elif self.runs_by_host:
