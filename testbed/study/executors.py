@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from typing import Protocol
 
 from testbed.engines import Engine
 from testbed.runtime.progress import Progress, QuietProgress
@@ -14,66 +13,48 @@ from testbed.study.pool import Pool
 from testbed.study.record import RunRecord
 
 
-class Executor(Protocol):
-    """Makes jobs. Those that are submitted at a time have engines of which the same number go at once."""
+class Executor:
+    """Makes jobs on this machine: in this process where one goes at a time, else each in a process of its own. Others
+    make them elsewhere. Those that are submitted at a time have engines of which the same number go at once."""
 
     progress: Progress = QuietProgress()
     """The study's."""
-
-    def slots(self, engine: Engine) -> int:
-        """The number of parallel runs."""
-
-    def submit(self, job: Job, *, first: bool = False) -> None:
-        """Make it when those before it have begun; ``first``: before all that wait."""
-
-    def wait(self, timeout_s: float) -> Iterator[Done]:
-        """Jobs that are done since the last call; none where none is before the timeout. Raises the error of a job that
-        ends the study."""
-
-    def running(self) -> dict[str, float]:
-        """The jobs that run, by the labels of their cells, with their seconds so far."""
-
-    def close(self) -> None:
-        """Cancel whatever there is, and wait for its teardown."""
-
-    def where(self) -> str:
-        """Description of the place, if not this machine."""
-        return ""
-
-    def mine(self, cells: list[Cell]) -> list[Cell]:
-        """Cells that are made here, of those that a study lacks."""
-        return cells
-
-    def check_complete(self, made: int) -> None:
-        """Raise where not all cells are made here; called when so many are."""
-        return
-
-
-class Local(Executor):
-    """Runs on this machine: in this process where one goes at a time, else each in a process of its own."""
 
     def __init__(self) -> None:
         self._pool = Pool[Job, RunRecord](partial(Job.run, progress=QuietProgress()), here=self._run)
 
     def slots(self, engine: Engine) -> int:
-        """The engine's width: the number of cores, where time is virtual."""
+        """The number of parallel runs: here the engine's width, the number of cores where time is virtual."""
         return engine.width()
 
+    def mine(self, cells: list[Cell]) -> list[Cell]:
+        """Cells that are made, of those that a study lacks."""
+        return cells
+
     def submit(self, job: Job, *, first: bool = False) -> None:
-        """Wait for its turn."""
+        """Make it when those before it have begun; ``first``: before all that wait."""
         self._pool.waiting.insert(0 if first else len(self._pool.waiting), job)
 
     def wait(self, timeout_s: float) -> Iterator[Done]:
-        """One that runs in this process is done then, whatever the time."""
+        """Jobs that are done since the last call; none where none is before the timeout. One that runs in this process
+        is done then, whatever the time. Raises the error of a job that ends the study."""
         for found in self._pool.wait(self._width(), timeout_s):
             yield Done(*found)
 
     def running(self) -> dict[str, float]:
-        """The running jobs; the next one, where it runs in this process."""
+        """The jobs that run, by the labels of their cells, with their seconds so far; the next one, where it runs in
+        this process."""
         return {job.cell.label: seconds for job, seconds in self._pool.running(self._width()).items()}
 
+    def where(self) -> str:
+        """Description of the place, if not this machine."""
+        return ""
+
+    def check_complete(self, made: int) -> None:
+        """Raise where not all cells are made; called when so many are."""
+
     def close(self) -> None:
-        """End the processes."""
+        """Cancel whatever there is, and wait for its teardown."""
         self._pool.end()
 
     def _width(self) -> int:
@@ -88,7 +69,7 @@ class PartMade(Exception):
     """One part of a study is made, by a process that knows of no other: there is nothing to judge here."""
 
 
-class Part(Local):
+class Part(Executor):
     """Makes the cells of part ``number`` (from 0) of ``of`` on this machine, ``cores`` of them at once where time is
     virtual, then ends the study. For sites that start such processes, each with its number. Which part a cell is in
     follows from its label alone, so a part that begins again resumes its own."""
@@ -120,7 +101,7 @@ _chosen: ContextVar[Executor | None] = ContextVar("executor", default=None)
 
 def chosen() -> Executor:
     """The one that :func:`run_by` says, else this machine's."""
-    return _chosen.get() or Local()
+    return _chosen.get() or Executor()
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from testbed.judge.status import Status
 from testbed.runtime.interrupts import interruptible
 from testbed.runtime.progress import Ended, Progress, SoFar, Step
 from testbed.study.cell import Cell, Done, Job
-from testbed.study.executors import Executor, Local, PartMade, chosen
+from testbed.study.executors import Executor, PartMade, chosen
 from testbed.study.ledger import LEDGER, Ledger, begin
 from testbed.study.record import CellResult, RunRecord, result_of
 
@@ -105,7 +105,7 @@ def run_cells(
 
     An error that is no result, and Ctrl-C, end all and are raised.
     """
-    executor = chosen() if all(cell.movable for cell in cells) else Local()
+    executor = chosen() if all(cell.movable for cell in cells) else Executor()
     executor.progress = progress
     with interruptible():
         study = _Study(cells, folder, Ledger(ledger or folder / LEDGER), executor, describe, each)

@@ -160,6 +160,7 @@ class DaskExecutor(Executor):
     client: Client | None = None
 
     def __init__(self, find: Callable[[], Site]) -> None:
+        super().__init__()
         self.find, self.site = find, find()
         self._begin()
 
