@@ -14,15 +14,7 @@ from testbed.errors import BadInput
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.judge.figures import GOODPUT, figures_of, title_of, unit_of
 from testbed.judge.status import Status
-from testbed.study.checks.table import (
-    DifferenceCheck,
-    KnownCheck,
-    RowRatioCheck,
-    SlopeCheck,
-    WithinCheck,
-    fit,
-    judge_one,
-)
+from testbed.study.checks.table import DifferenceCheck, KnownCheck, RowRatioCheck, SlopeCheck, WithinCheck, judge_one
 from testbed.study.kinds.table_file import load
 from testbed.study.kinds.table_result import KnownValue, RowSummary, Spread, summarise, write_csv
 from testbed.study.report.page import filled_in
@@ -95,12 +87,10 @@ def test_a_line_is_found_again(slope: float, intercept: float, xs: list[float]) 
     if max(xs) - min(xs) < 0.5:
         return
     rows = [row(str(i), t_mbps=slope * x + intercept, theory_mbps=x) for i, x in enumerate(xs)]
-    fitted = fit(SLOPE, rows, "t_mbps")
-    assert fitted is not None
-    line, points = fitted
-    assert len(points) == len(xs)
-    assert line.slope == pytest.approx(slope, abs=1e-6)
-    assert line.at(10.0) == pytest.approx(slope * 10 + intercept, abs=1e-4)
+    fitted = judge_one(SLOPE, rows, []).figures
+    assert len(fitted["points"]) == len(xs)
+    assert fitted["slope"] == pytest.approx(slope, abs=1e-6)
+    assert fitted["slope"] * 10 + fitted["intercept"] == pytest.approx(slope * 10 + intercept, abs=1e-4)
 
 
 def test_a_slope_is_judged_with_what_it_explains() -> None:

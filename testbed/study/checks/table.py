@@ -72,6 +72,16 @@ def _quotient(
     return _beside((check.min, check.max), one.median / other.median, one.over(other), words, what, one, other)
 
 
+def _in_parts(
+    limits: tuple[float, float | None], spread: Spread, of: float | None, words: Callable[[float], str], what: str
+) -> Measured | None:
+    """A median in parts of a number; None without one of them."""
+    if spread.median is None or not of:
+        return None
+    interval = spread.interval.over(of) if spread.interval else None
+    return _beside(limits, spread.median / of, interval, words, what, spread)
+
+
 class OfTwo(OfFigure):
     """Compares ``column`` with ``over``."""
 
@@ -128,11 +138,8 @@ class BoundCheck(OfColumns):
 
     def at(self, row: RowSummary, column: str, figure: str) -> Measured | None:
         """The part of the bound; None without one, or without values that count."""
-        spread, bound = row.spread(column, figure), row.bounds.get(figure)
-        if spread.median is None or not bound:
-            return None
-        share, interval = spread.median / bound, spread.interval.over(bound) if spread.interval else None
-        return _beside((self.min, self.max), share, interval, "{:.1%}".format, f"row {row.label} {column}", spread)
+        spread, bound, words = row.spread(column, figure), row.bounds.get(figure), "{:.1%}".format
+        return _in_parts((self.min, self.max), spread, bound, words, f"row {row.label} {column}")
 
 
 class WithinCheck(OfColumns):
@@ -150,12 +157,9 @@ class WithinCheck(OfColumns):
 
     def at(self, row: RowSummary, column: str, figure: str) -> Measured | None:
         """The figure; None without values that count."""
-        spread = row.spread(column, figure)
-        if spread.median is None:
-            return None
-        limits, words = (float("-inf") if self.min is None else self.min, self.max), f"{{:.6g}} {unit_of(figure)}"
-        what = f"row {row.label} {column}"
-        return _beside(limits, spread.median, spread.interval, words.rstrip().format, what, spread)
+        limits = float("-inf") if self.min is None else self.min, self.max
+        words = f"{{:.6g}} {unit_of(figure)}".rstrip().format
+        return _in_parts(limits, row.spread(column, figure), 1, words, f"row {row.label} {column}")
 
 
 class KnownCheck(OfColumns):
@@ -208,14 +212,11 @@ class RowRatioCheck(Section):
 
     def places(self, rows: Sequence[RowSummary], figure: str) -> dict[str, Measured | None]:
         """The ratio of both rows' medians by column; None where a value is missing."""
-        named = {row.name: row for row in rows}
-        one, other = named.get(self.row), named.get(self.over)
-        return {
-            column: _quotient(self, one.spread(column, figure), other.spread(column, figure), "{:.3f}".format, column)
-            if one and other
-            else None
-            for column in self.columns
-        }
+        by_name, words = {row.name: row for row in rows}, "{:.3f}".format
+        one, other = by_name.get(self.row), by_name.get(self.over)
+        if one is None or other is None:
+            return dict.fromkeys(self.columns)
+        return {c: _quotient(self, one.spread(c, figure), other.spread(c, figure), words, c) for c in self.columns}
 
 
 class SlopeCheck(OfColumns):
@@ -241,18 +242,7 @@ class RisesCheck(OfTwo):
 
 RowCheck = RatioCheck | DifferenceCheck | BoundCheck | WithinCheck | KnownCheck
 """Looks at one row at a time."""
-TableCheck = Annotated[
-    RatioCheck
-    | DifferenceCheck
-    | BoundCheck
-    | WithinCheck
-    | KnownCheck
-    | RowRatioCheck
-    | RisesCheck
-    | SlopeCheck
-    | EachRunCheck,
-    Field(discriminator="judge"),
-]
+TableCheck = Annotated[RowCheck | RowRatioCheck | RisesCheck | SlopeCheck | EachRunCheck, Field(discriminator="judge")]
 
 
 def judge_table(
@@ -366,15 +356,12 @@ def _judge_places(check: RowCheck | RowRatioCheck, rows: Sequence[RowSummary], f
     texts: dict[Status, list[str]] = {Status.FAIL: [], Status.INCONCLUSIVE: [], Status.PASS: []}
     for found in there.values():
         texts[found.found].append(found.text)
-    figures, failing = _figures(there), {name: of for name, of in there.items() if of.found == Status.FAIL}
-    decided = {name: (rounded(of.value), of.interval) for name, of in failing.items()}
+    figures, decided = _figures(there), {name: (rounded(of.value), of.interval) for name, of in there.items()}
     if isinstance(check, KnownCheck):  # its figures are errors; what was measured stands beside them
-        spreads = {name: found.behind[0] for name, found in there.items()}
-        figures["medians"] = {name: rounded(spread.median or 0) for name, spread in spreads.items()}
-        figures["median_intervals"] = {
-            name: list(spreads[name].interval or ()) for name in figures.get("intervals", ())
-        }
-        decided = {name: (figures["medians"][name], spreads[name].interval) for name in failing}
+        measured_by = {name: found.behind[0] for name, found in there.items()}
+        decided = {name: (rounded(spread.median or 0), spread.interval) for name, spread in measured_by.items()}
+        figures["medians"] = {name: median for name, (median, _) in decided.items()}
+        figures["median_intervals"] = {name: list(of) for name, (_, of) in decided.items() if of}
     said = [_told(found, "; ".join(of), which) for found, of in texts.items() if of]
     said += _how_sure(there)
     if absent := [column for column in check.columns if rows and column not in rows[0].cells[figure]]:
@@ -397,7 +384,8 @@ def _judge_places(check: RowCheck | RowRatioCheck, rows: Sequence[RowSummary], f
         measured = rounded(next(iter(there.values())).value) if len(there) == 1 else ", ".join(each) or None
         expected = f"{check.min:g} to {check.max:g}" if check.max is not None else f"at least {check.min:g}"
     whole, values = said[0].followed_by(*said[1:]), {"measured": measured, "expected": expected}
-    return CheckResult.of(check.name, check.judge, status, whole, figures=figures, **values).failing_at(decided)
+    failing = {name: of for name, of in decided.items() if there[name].found == Status.FAIL}
+    return CheckResult.of(check.name, check.judge, status, whole, figures=figures, **values).failing_at(failing)
 
 
 def _told(found: Status, places: str, which: str) -> Message:
@@ -451,26 +439,19 @@ def _which(names: Sequence[str], places: Collection[str]) -> str:
     return f" ({', '.join(names)})" if len(names) < len(places) else ""
 
 
-def fit(check: SlopeCheck, rows: Sequence[RowSummary], figure: str) -> tuple[Line, list[tuple[float, float]]] | None:
-    """The line through the cells' medians, and these; None with fewer than three, or with all x alike."""
+def _judge_slope(check: SlopeCheck, rows: Sequence[RowSummary], figure: str) -> CheckResult:
+    """The slope of the line through the cells' medians against the limits; open with fewer than three, or with all x
+    alike."""
+    wanted = f"{check.min:g} to {check.max:g}"
     pairs = [(row.median(column, check.x), row.median(column, figure)) for row in rows for column in check.columns]
     points = [(x, y) for x, y in pairs if x is not None and y is not None]
     if len(points) < LEAST_POINTS or len({x for x, _ in points}) == 1:
-        return None
-    return Line.through(*zip(*points, strict=True)), points
-
-
-def _judge_slope(check: SlopeCheck, rows: Sequence[RowSummary], figure: str) -> CheckResult:
-    """The fitted slope against the limits; open where there are too few cells."""
-    wanted = f"{check.min:g} to {check.max:g}"
-    fitted = fit(check, rows, figure)
-    if fitted is None:
         said = Message(
             "slope.too-few-cells",
             f"Not decided: a line takes {LEAST_POINTS} cells with values, of different {check.x}.",
         )
         return CheckResult.of(check.name, check.judge, Status.INSUFFICIENT_DATA, said, expected=wanted)
-    line, points = fitted
+    line = Line.through(*zip(*points, strict=True))
     inside = check.min <= line.slope <= check.max and line.r2 >= check.least_r2
     return CheckResult.of(
         check.name,
@@ -485,9 +466,7 @@ def _judge_slope(check: SlopeCheck, rows: Sequence[RowSummary], figure: str) -> 
         measured=rounded(line.slope),
         expected=wanted,
         figures={
-            "slope": rounded(line.slope),
-            "intercept": rounded(line.intercept),
-            "r2": rounded(line.r2),
+            **{name: rounded(value) for name, value in line._asdict().items()},
             "points": [[rounded(x), rounded(y)] for x, y in points],
             "x": check.x,
             "figure": figure,
