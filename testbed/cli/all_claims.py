@@ -89,7 +89,7 @@ def _run(claims: Claims, requests: Sequence[Request], beside: Sequence[Path], pr
     """Make the runs of each engine, for one table; returns the exit code."""
     from testbed.cli.outcome import shown
     from testbed.exit_codes import OF_VERDICT
-    from testbed.study.checks.claims import FalseAlarms, decided_of, put_beside, read_beside, summary_of
+    from testbed.study.checks.claims import decided_of, false_alarms_of, put_beside, read_beside, summary_of
     from testbed.study.kinds.claims import run
     from testbed.study.report.page import write_claims
     from testbed.study.report.text import claims_lines
@@ -106,7 +106,7 @@ def _run(claims: Claims, requests: Sequence[Request], beside: Sequence[Path], pr
         if folder == folders[-1]:
             print("\n".join(claims_lines(found, request.engine)))
         print(f"  {ENGINES[request.engine].title:<13} {summary_of(found)}")
-        print(f"  {'chance':<13} {FalseAlarms.of(found).text}")
+        print(f"  {'chance':<13} {false_alarms_of(found)['text']}")
         print(f"  {'report':<13} {shown(folder / 'report.html')}")
         decided.append((f"{request.engine}: " if len(requests) > 1 else "") + decided_of(found))
     verdict = verdict_of(status for status, *_ in made)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +17,7 @@ from testbed.study.kinds import table as table_run
 from testbed.study.kinds.table import TableRequest
 from testbed.study.kinds.table_file import columns_of, load
 from testbed.study.kinds.table_result import KnownValue, RowSummary, Spread
-from testbed.study.report.plots import Gain, gains
+from testbed.study.report.plots import gain, gains
 
 PLOT = {
     "name": "by-size",
@@ -77,8 +78,9 @@ def test_a_rise_is_open_where_a_row_is_missing_and_names_where_it_falls() -> Non
 
 
 def test_a_gain_is_in_ms_and_percent_of_the_smaller() -> None:
-    assert Gain.of(2.5, 2.0, 1000.0) == Gain(500.0, 25.0)
-    assert Gain.of(None, 2.0, 1.0) is None
+    found = gain(np.array([[2.5, np.nan], [2.0, 2.0]]), 1000.0)
+    assert found[:, 0].tolist() == [500.0, 25.0]
+    assert np.isnan(found[:, 1]).all()
 
 
 def test_the_picture_has_the_rows_that_were_run() -> None:

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
-from scipy import stats
 
 from testbed.judge.checks.result import Verdict, rounded
 from testbed.judge.figures import BETTER, Better, title_of, unit_of
@@ -328,6 +327,8 @@ def interval(a: NDArray[np.float64], b: NDArray[np.float64], *, paired: bool, le
     It is Student's interval (Welch's for runs that are not paired), which has the ``level`` for normally distributed
     values, widened to the percentile bootstrap's if that is wider. The bootstrap alone has less: resampling can't go
     beyond the values. docs/statistics.md has the coverage of both."""
+    from scipy import stats  # slow to import; no page does without this module
+
     if min(a.size, b.size) < LEAST_N:
         return None
     samples = [b - a] if paired else [b, a]

@@ -6,11 +6,11 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, field, replace
-from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic.dataclasses import dataclass
+from typing_extensions import TypedDict
 
 from testbed import confine, documents
 from testbed.documents import read_json, write_json
@@ -18,7 +18,7 @@ from testbed.errors import BadInput
 from testbed.judge import expected_failures, status
 from testbed.judge.checks.registry import FACTS
 from testbed.judge.checks.result import CheckResult, Verdict
-from testbed.judge.expected_failures import ExpectedFailure, Outcome, counts
+from testbed.judge.expected_failures import MEASURED, ExpectedFailure, Outcome, counts
 from testbed.judge.intervals import levels_in_words
 from testbed.judge.status import BEST_FIRST, Status, current
 from testbed.judge.verify import read_verdict
@@ -184,13 +184,12 @@ def summary_of(claims: Sequence[Judged]) -> str:
     return "; ".join([*parts, decided_of(claims)]) + "."
 
 
-@plain_dataclass(frozen=True)
-class FalseAlarms:
+class FalseAlarms(TypedDict):
     """False alarms among the decided claims by chance alone, if each true value lay exactly at its limit."""
 
     claims: int
     """Number of claims, with open ones."""
-    levels: tuple[float, ...]
+    levels: list[float]
     """Least level of each claim that intervals decide."""
     expected: float
     """Largest expected number that fail by chance."""
@@ -200,42 +199,40 @@ class FalseAlarms:
     """Number decided by runs that are one observation."""
     unknown: int
     """Number decided without an interval: by one run or two, or by a line through several."""
+    text: str
+    """The numbers in a sentence."""
 
-    @classmethod
-    def of(cls, claims: Sequence[Judged]) -> FalseAlarms:
-        """Compute them. An interval that covers the true value with ``level`` lies beyond the limit, on the side where
-        the claim fails, with (1 − level)/2; a claim of several places fails if any of them does."""
-        decided = [claim for claim in claims if claim.as_known is not None]
-        levels, chances = [], []
-        for claim in decided:
-            if claim.level is not None:
-                levels.append(claim.level)
-                chances.append(1 - math.prod((1 + level) / 2 for *_, level in claim.intervals.values()))
-        return cls(
-            claims=len(claims),
-            levels=tuple(levels),
-            expected=sum(chances),
-            at_least_one=1 - math.prod(1 - chance for chance in chances),
-            without_chance=(one := sum(claim.is_one_observation for claim in decided)),
-            unknown=len(decided) - len(levels) - one,
-        )
 
-    @property
-    def text(self) -> str:
-        """The numbers in a sentence."""
-        one = f"{self.at_least_one:.0%}" if self.at_least_one < 0.995 else "nearly 1"
-        text = f"Of {self.claims} claims judged at once " + (
-            f"{len(self.levels)} are decided by intervals of {levels_in_words(self.levels)}: if each true value "
-            f"lay exactly at its limit, at most {self.expected:.1f} of them would be expected to fail by chance, "
-            f"and one or more with a probability of at most {one}"
-            if self.levels
-            else "none is decided by an interval"
-        )
-        if self.without_chance:
-            text += f"; {self.without_chance} by values that chance has no part in"
-        if self.unknown:
-            text += f"; {self.unknown} without an interval: how likely they fail by chance is not known"
-        return text + "."
+def false_alarms_of(claims: Sequence[Judged]) -> FalseAlarms:
+    """Compute them. An interval that covers the true value with ``level`` lies beyond the limit, on the side where the
+    claim fails, with (1 − level)/2; a claim of several places fails if any of them does."""
+    decided = [claim for claim in claims if claim.as_known is not None]
+    levels = [claim.level for claim in decided if claim.level is not None]
+    places = [claim.intervals.values() for claim in decided if claim.level is not None]
+    chances = [1 - math.prod((1 + level) / 2 for *_, level in of) for of in places]
+    expected, at_least_one = sum(chances), 1 - math.prod(1 - chance for chance in chances)
+    without_chance = sum(claim.is_one_observation for claim in decided)
+    unknown = len(decided) - len(levels) - without_chance
+    text = f"Of {len(claims)} claims judged at once " + (
+        f"{len(levels)} are decided by intervals of {levels_in_words(levels)}: if each true value lay exactly at its "
+        f"limit, at most {expected:.1f} of them would be expected to fail by chance, and one or more with a "
+        f"probability of at most {f'{at_least_one:.0%}' if at_least_one < 0.995 else 'nearly 1'}"
+        if levels
+        else "none is decided by an interval"
+    )
+    if without_chance:
+        text += f"; {without_chance} by values that chance has no part in"
+    if unknown:
+        text += f"; {unknown} without an interval: how likely they fail by chance is not known"
+    return FalseAlarms(
+        claims=len(claims),
+        levels=levels,
+        expected=expected,
+        at_least_one=at_least_one,
+        without_chance=without_chance,
+        unknown=unknown,
+        text=text + ".",
+    )
 
 
 COLUMNS = (
@@ -450,17 +447,13 @@ def _failed_fact(checks: Iterable[tuple[str, str, Status]]) -> str:
 def _in_numbers(result: CheckResult, table: Mapping[str, Any] | None, unit: str) -> dict[str, Any]:
     """The figures that decided, by ``row column`` or column, with their intervals, in words, and the least number of
     runs behind one. A check of one run, or of a line through any cells, has its measured value."""
-    columns = table["columns"] if table else ()
-    places = [key for key in result.figures if key in columns or key.partition(" ")[2] in columns]
-    if places:
-        known = "medians" in result.figures  # its own figures are errors
-        medians = result.figures["medians"] if known else result.figures
-        figures = {place: float(medians[place]) for place in places}
-        intervals = result.figures.get("median_intervals" if known else "intervals", {})
-    else:
-        figures = {"measured": float(result.measured)} if isinstance(result.measured, (int, float)) else {}
-        interval = result.figures.get("interval")
-        intervals = {"measured": interval} if figures and interval else {}
+    columns, of = table["columns"] if table else (), result.figures
+    places = [key for key in of if key in columns or key.partition(" ")[2] in columns]
+    figures = {place: float(of.get("medians", of)[place]) for place in places}  # a known check's own are errors
+    intervals = of.get("median_intervals" if "medians" in of else "intervals", {}) if places else {}
+    if not places and isinstance(result.measured, (int, float)):
+        figures = {MEASURED: float(result.measured)}
+        intervals = {MEASURED: of["interval"]} if of.get("interval") else {}
     counts = (
         max(spreads[column].n for spreads in row.cells.values())
         for row in (summaries_of(table) if table else ())
@@ -468,7 +461,7 @@ def _in_numbers(result: CheckResult, table: Mapping[str, Any] | None, unit: str)
         if not places or f"{row.name} {column}" in places or column in places
     )
     return {
-        "n": int(result.figures["n"]) if result.judge == "each_run" else min(filter(None, counts), default=None),
+        "n": int(of["n"]) if result.judge == "each_run" else min(filter(None, counts), default=None),
         "figures": figures,
         "intervals": {place: tuple(interval) for place, interval in intervals.items()},
         "measured": _measured(figures, intervals, unit),

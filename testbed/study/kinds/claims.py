@@ -80,7 +80,7 @@ class Document(TypedDict):
     complete: bool
     verdict: Status
     summary: str
-    false_alarms: Annotated[dict[str, Any], entry_of(FalseAlarms, text=str)]
+    false_alarms: FalseAlarms
     minutes: float
     sources: dict[str, Annotated[dict[str, Any], entry_of(Source)]]
     setups: dict[str, SetupEntry]
@@ -302,7 +302,6 @@ def write(
         if complete or claim.run in made:
             one = made.get(claim.run) or Made(claim.run, "", Status.ERROR, "It was never made.")
             found.append(checks.judge(name, claim, one, folder, checks.expected_of(name, claim, one, request.engine)))
-    false_alarms = FalseAlarms.of(found)
     document: Document = {
         "schema": checks.SCHEMA,
         "name": NAME,
@@ -313,7 +312,7 @@ def write(
         "complete": complete,
         "verdict": verdict_of(found, quick=request.quick),
         "summary": checks.summary_of(found),
-        "false_alarms": {**asdict(false_alarms), "text": false_alarms.text},
+        "false_alarms": checks.false_alarms_of(found),
         "minutes": round(sum(one.seconds for one in made.values()) / 60, 1),
         "sources": {name: source.model_dump() for name, source in claims.sources.items()},
         "setups": {

@@ -21,19 +21,18 @@ from testbed.plan.engines import ENGINES
 from testbed.results.report import words
 from testbed.results.report.page_templates import on_page, page_templates, write_html
 from testbed.results.report.plot import Plot
+from testbed.study.checks.agrees import Agreement, CrossCheck
+from testbed.study.checks.better import NOT_SHOWN, Comparison, figure_of
+from testbed.study.checks.claims import Judged, judged_in, read_claims
 from testbed.study.hosts import effects, fitness
 from testbed.study.kinds.table_result import RowSummary, Spread, read_table, summaries_of
-from testbed.study.record import by_setting, observations
-from testbed.study.report import plots
+from testbed.study.record import CellResult, by_setting, observations
+from testbed.study.report import plots, text
 from testbed.traffic.interop.pairings import Pairing, loss_words
 
-if TYPE_CHECKING:  # what these need at run time would slow down every table
-    from testbed.study.checks.agrees import Agreement
-    from testbed.study.checks.better import Comparison
-    from testbed.study.checks.claims import Judged
+if TYPE_CHECKING:  # these write pages
     from testbed.study.kinds.sweep import Row
     from testbed.study.kinds.sweep_file import LoadedSweep
-    from testbed.study.record import CellResult
 
 
 def _write(folder: Path, kind: str, drawn: Sequence[Plot], **values: Any) -> Path:
@@ -178,8 +177,6 @@ _KINDS = {
 def write_claims(folder: Path) -> Path:
     """Write the page from ``claims.json`` and the runs' small files alone; returns its path. BadInput where a file is
     missing or broken."""
-    from testbed.study.checks.claims import judged_in, read_claims
-
     document, provenance = read_claims(folder), folder / "provenance.json"
     claims = judged_in(document)
     drawn = plots.published(claims)
@@ -270,9 +267,6 @@ def _machine(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 def write_comparison(folder: Path, comparison: Comparison, home: Path | None = None) -> Path:
     """Write the page with ``compare.json``; returns its path. ``home`` is the folder that the runs' folders are
     relative to, if it is another one."""
-    from testbed.study.checks.better import NOT_SHOWN, figure_of
-    from testbed.study.report import text
-
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "compare.json", TypeAdapter(type(comparison)).dump_python(comparison, mode="json"))
     groups = comparison.groups
@@ -313,8 +307,6 @@ _COLOURS = {
 def write_cross_check(folder: Path, found: Sequence[Agreement], refused: Mapping[str, str]) -> Path:
     """Write the page with ``cross-check.json``; ``refused`` has the reasons why an engine can't carry scenarios.
     Returns the path."""
-    from testbed.study.checks.agrees import CrossCheck
-
     folder.mkdir(parents=True, exist_ok=True)
     document = CrossCheck(1, found, refused)
     write_json(folder / "cross-check.json", TypeAdapter(CrossCheck).dump_python(document, mode="json"))

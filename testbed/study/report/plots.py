@@ -7,11 +7,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, NullLocator
+from numpy.typing import NDArray
 
 from testbed.documents import read_csv
 from testbed.judge import intervals
@@ -27,14 +28,17 @@ from testbed.results.report import style
 from testbed.results.report.folder import read_folder
 from testbed.results.report.plot import Curve, Plot, curve_plot, draw_curves, drawn
 from testbed.results.report.tables import published_shares
+from testbed.study.checks.agrees import SHARE_TOLERANCE
+from testbed.study.checks.better import Difference, Group, figure_of
+from testbed.study.checks.claims import Judged
+from testbed.study.kinds.table_file import first_run
 from testbed.study.kinds.table_result import RowSummary, Spread, read_table, summaries_of
 
-if TYPE_CHECKING:  # what these need at run time would slow down every table
-    from testbed.study.checks.better import Difference, Group
-    from testbed.study.checks.claims import Judged
+if TYPE_CHECKING:  # these draw plots
     from testbed.study.kinds.sweep import Fit, Row
     from testbed.study.kinds.sweep_file import PlotOf
 
+Values = NDArray[np.float64]
 MOST_RATIO = 50
 """Largest ratio of the largest value to the smallest, on an axis that is not logarithmic."""
 MOST_BARS = 60
@@ -207,18 +211,12 @@ _MOST_LEVEL = 8
 """Most labels of rows that fit beside each other in the narrow picture."""
 
 
-class Gain(NamedTuple):
-    """One row: milliseconds (or whatever the figure's unit is) and percent of the smaller."""
+def gain(values: Values, factor: float) -> Values:
+    """The gain of the first row of values over the second: absolute, in their unit times ``factor``, and in percent.
 
-    absolute: float
-    percent: float
-
-    @classmethod
-    def of(cls, larger: float | None, smaller: float | None, factor: float) -> Gain | None:
-        """None where one is missing."""
-        if larger is None or not smaller:
-            return None
-        return cls((larger - smaller) * factor, 100 * (larger / smaller - 1))
+    NaN where one of them is missing, or the second is 0."""
+    larger, smaller = values[0], np.where(values[1], values[1], np.nan)
+    return np.array([(larger - smaller) * factor, 100 * (larger / smaller - 1)])
 
 
 def gains(defined: Sequence[Mapping[str, Any]], summaries: Sequence[RowSummary]) -> list[Plot]:
@@ -235,21 +233,20 @@ def _gain(plot: Mapping[str, Any], rows: Sequence[RowSummary]) -> Plot:
     measured = plot["figure"] or next(iter(rows[0].cells))
     factor = _IN_MS.get(unit_of(measured), 1.0)
     unit = "ms" if unit_of(measured) in _IN_MS else unit_of(measured)
-    medians = [[row.median(c, measured) for row in rows] for c in columns]
+    medians = np.array([[row.median(c, measured) for row in rows] for c in columns], dtype=np.float64)
     published = [{(k.column, k.figure): k.value for k in reversed(row.known)} for row in rows]  # the first source's
-    known = [[of.get((c, measured)) for of in published] for c in columns]
-    ours, theirs = ([Gain.of(a, b, factor) for a, b in zip(*of, strict=True)] for of in (medians, known))
+    known = np.array([[of.get((c, measured)) for of in published] for c in columns], dtype=np.float64)
     description = (
         f"{plot['title']}: by how much {column} is above {over}, absolute and in percent of {over}, and both. "
         "Bars and lines are measured, marks published."
     )
     with style.canvas((9.6, 3.6)) as figure:
         left, right = figure.subplots(1, 2, width_ratios=(3, 2))
-        _draw_gains(left, ours, theirs, unit)
+        _draw_gains(left, gain(medians, factor), gain(known, factor), unit)
         for number, name in enumerate(columns):
             look = {"color": _COLOURS[number], "linestyle": style.LINE_STYLES[number]}
-            right.plot(*_points(medians[number], factor), **look, label=name)
-            right.plot(*_points(known[number], factor), label=f"_{name}, published", **style.published("Do"[number]))
+            right.plot(*_points(factor * medians[number]), **look, label=name)
+            right.plot(*_points(factor * known[number]), label=f"_{name}, published", **style.published("Do"[number]))
         right.set_yscale("log")
         right.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         right.yaxis.set_major_formatter("{x:,.0f}")
@@ -267,33 +264,33 @@ def _gain(plot: Mapping[str, Any], rows: Sequence[RowSummary]) -> Plot:
         return drawn(figure, plot["name"], description)
 
 
-def _draw_gains(axes: Axes, ours: Sequence[Gain | None], theirs: Sequence[Gain | None], unit: str) -> None:
+def _draw_gains(axes: Axes, ours: Values, theirs: Values, unit: str) -> None:
     """A plot in the form of the published figures: absolute on a logarithmic axis, percent on another."""
     percent = axes.twinx()
-    for number, (on, of) in enumerate(((axes, unit), (percent, "%"))):
-        for place, (gain, known) in enumerate(zip(ours, theirs, strict=True)):
+    for number, (on, of, least) in enumerate(((axes, unit, _LEAST_MS), (percent, "%", -np.inf))):
+        for place, (measured, known) in enumerate(zip(ours[number], theirs[number], strict=True)):
             x = place + (number - 0.5) * _WIDTH
-            if gain and (on is percent or gain.absolute > _LEAST_MS):
-                on.bar(x, gain[number], _WIDTH, color=_COLOURS[number], label=f"_improvement, {of}")
-            if known and (on is percent or known.absolute > _LEAST_MS):
-                on.plot(x, known[number], label=f"_published, {of}", **style.published("Do"[number]))
+            if measured > least:
+                on.bar(x, measured, _WIDTH, color=_COLOURS[number], label=f"_improvement, {of}")
+            if known > least:
+                on.plot(x, known, label=f"_published, {of}", **style.published("Do"[number]))
         on.set_ylabel(f"improvement, {of}")
         axes.plot([], [], "s", markersize=7, color=_COLOURS[number], label=of)
-    if any(theirs):
+    if np.isfinite(theirs).any():
         axes.plot([], [], label=f"published, {unit}", **style.published("D"))
         axes.plot([], [], label="published, %", **style.published("o"))
-    every = [gain for gain in (*ours, *theirs) if gain]
+    absolute, percents = np.hstack([ours, theirs])
     axes.set_yscale("log")
-    axes.set_ylim(_LEAST_MS, max([_MOST_MS, *(2 * gain.absolute for gain in every)]))
+    axes.set_ylim(_LEAST_MS, np.nanmax([_MOST_MS, *2 * absolute]))
     axes.yaxis.set_major_formatter("{x:,.0f}")
-    percent.set_ylim(0, max([50.0, *(1.08 * gain.percent for gain in every)]))
+    percent.set_ylim(0, np.nanmax([50.0, *1.08 * percents]))
     percent.grid(visible=False)
     axes.legend(ncols=4, **style.LEGEND)
 
 
-def _points(values: Sequence[float | None], factor: float) -> tuple[list[int], list[float]]:
-    there = {place: value * factor for place, value in enumerate(values) if value is not None}
-    return list(there), list(there.values())
+def _points(values: Values) -> tuple[Any, Values]:
+    there = np.flatnonzero(np.isfinite(values))
+    return there, values[there]
 
 
 def fitted(verdict: Verdict) -> list[Plot]:
@@ -470,8 +467,6 @@ def differences(found: Sequence[Difference], confidence: float) -> list[Plot]:
 
 
 def _label(d: Difference) -> str:
-    from testbed.study.checks.better import figure_of
-
     title = figure_of(d.figure).title.split(",")[0]
     title = title if len(title) < 30 else title[:28] + "…"
     return " ".join(part for part in (d.case, title) if part) + f" ({d.group})"
@@ -479,8 +474,6 @@ def _label(d: Difference) -> str:
 
 def shares(session: Session, engines: Mapping[str, Evidence]) -> Plot:
     """Window shares of a session: the first engine's as lines with what is allowed, each other one's as marks."""
-    from testbed.study.checks.agrees import SHARE_TOLERANCE
-
     scenario = next(iter(engines.values())).plan["scenario"]
     curves = []
     for place, (engine, run) in enumerate(engines.items()):
@@ -547,8 +540,6 @@ def published(claims: Sequence[Judged]) -> list[Plot]:
 
 def of_run(name: str, folder: Path) -> list[Plot]:
     """Plots from the small files of one of the runs behind claims: a table's picture, or the shares of its windows."""
-    from testbed.study.kinds.table_file import first_run
-
     if (folder / "table.json").is_file():
         if (first := first_run(folder)) is not None:
             return of_run(name, first)
