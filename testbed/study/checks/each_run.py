@@ -38,6 +38,7 @@ class EachRunCheck(OfFigure):
     check: str
 
 
+_JUDGED = (Status.PASS, Status.FAIL)
 _IN_WORDS: Mapping[Status, str] = {
     Status.INSUFFICIENT_DATA: "with too little data",
     Status.UNSUPPORTED: "can't be made here",
@@ -59,23 +60,24 @@ def judge_each_run(
     """
     standings = [(_standing(check.check, cell), cell) for cell in cells]
     requested = [(standing, cell) for standing, cell in standings if standing != Status.SKIPPED]
+    judged = [cell for standing, cell in requested if standing in _JUDGED]
+    others: Counter[Status] = Counter(standing for standing, _ in requested if standing not in _JUDGED)
+    results = [cell.record.checks[check.check] for cell in judged]
+    of = results or [cell.record.checks.get(check.check, {}) for _, cell in requested or standings]
+    figures: dict[str, Any] = {"n": sum(_is_number(result.get("measured")) for result in of) or len(of)}
+    limits = {key: of[0].get(key) if of else None for key in ("expected", "tolerance")}
     if standings and not requested:
         said = Message("check.of-another-policy", "Skipped for this policy.")
-        return _result(check, Status.SKIPPED, said, [cell.record.checks.get(check.check, {}) for cell in cells])
-    judged = [cell for standing, cell in requested if standing in (Status.PASS, Status.FAIL)]
-    others: Counter[Status] = Counter(
-        standing for standing, _ in requested if standing not in (Status.PASS, Status.FAIL)
-    )
-    results = [cell.record.checks[check.check] for cell in judged]
+        return CheckResult.of(check.name, check.judge, Status.SKIPPED, said, figures=figures, **limits)
     is_fact = any(result.get("judge") in FACTS for result in results)
     held = sum(standing == Status.PASS for standing, _ in requested)
     told_apart = observations(judged)
     measured = [cell.record.checks[check.check]["measured"] for cell in told_apart]
     values = [float(value) for value in measured if _is_number(value)]
     interval = intervals.of_median(values) if len(values) == len(measured) else None
-    limits = _limits(results)
-    if interval and limits and not is_fact and all(_is_by_its_number(result, *limits) for result in results):
-        decided = interval.against(*limits)
+    ends = _limits(results)
+    if interval and ends and not is_fact and all(_is_by_its_number(result, *ends) for result in results):
+        decided = interval.against(*ends)
     elif held == len(judged):
         decided = Status.PASS
     else:
@@ -98,13 +100,13 @@ def judge_each_run(
             Message("runs.too-few", f"Fewer than {intervals.LEAST_N} runs say nothing of the spread.")
         )
     status = worst([*others, *([decided] if judged else [])])
-    figures = {
-        **({"values": [rounded(value) for value in values]} if values else {}),
-        **({"interval": [rounded(end) for end in interval]} if interval else {}),
-        "observations": len(told_apart),
-    }
-    of = results or [cell.record.checks.get(check.check, {}) for _, cell in requested]
-    found = _result(check, status, said, of, rounded(statistics.median(values)) if values else None, **figures)
+    if values:
+        figures["values"] = [rounded(value) for value in values]
+    if interval:
+        figures["interval"] = [rounded(end) for end in interval]
+    figures["observations"] = len(told_apart)
+    median = rounded(statistics.median(values)) if values else None
+    found = CheckResult.of(check.name, check.judge, status, said, measured=median, figures=figures, **limits)
     return found if others or is_fact else found.expected_to_fail(expected)
 
 
@@ -121,7 +123,7 @@ def _median(values: Sequence[float], interval: Interval | None) -> Message:
 
 def _standing(name: str, cell: CellResult) -> Status:
     """The run's status of the check; where the run itself does not count, the status of the run."""
-    if cell.status not in (Status.PASS, Status.FAIL):
+    if cell.status not in _JUDGED:
         return cell.standing
     checks = cell.record.checks
     return Status(checks[name]["status"]) if name in checks else Status.MISSING
@@ -141,25 +143,3 @@ def _is_by_its_number(result: Mapping[str, Any], low: float, high: float) -> boo
 
 def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _result(
-    check: EachRunCheck,
-    status: Status,
-    said: Message,
-    results: Sequence[Mapping[str, Any]],
-    measured: float | None = None,
-    **figures: Any,
-) -> CheckResult:
-    numbers = sum(_is_number(result.get("measured")) for result in results)
-    first = next(iter(results), {})
-    return CheckResult.of(
-        check.name,
-        check.judge,
-        status,
-        said,
-        measured=measured,
-        expected=first.get("expected"),
-        tolerance=first.get("tolerance"),
-        figures={"n": numbers or len(results), **figures},
-    )

@@ -137,7 +137,7 @@ def write_sweep(
     return _write(
         folder,
         "sweep",
-        [*drawn, *plots.of_sweep(rows, sweep.plots)],
+        [*drawn, *(plots.panels_of_sweep(rows, plot, number) for number, plot in enumerate(sweep.plots, start=1))],
         title=f"{sweep.name} {verdict.run}",
         word=verdict.verdict,
         heading=sweep.title,
@@ -210,27 +210,22 @@ def _claim(claim: Judged, folder: Path, engines: Mapping[str, str]) -> dict[str,
     """A claim as the page has it, on each of the engines, the last of which is the page's own.
 
     What is not in the folder is named, not linked."""
-    *others, own = engines
     sides: list[dict[str, Any]] = []
-    for engine in others:
-        found = claim.beside.get(engine)
-        word, status = _badge(claim, found["verdict"]) if found else (words.STATUS[Status.SKIPPED], "")
-        reason = found["reason"] if found and found["verdict"] != claim.verdict else ""
-        told = {"n_told": found["n"], **found} if found else {"measured": "", "n_told": ""}
-        sides.append({**told, "title": engines[engine], "word": word, "status": status, "reason": reason})
-    differences = [
-        f"as {engines[engine]}" if off == "same" else f"{off} from {engines[engine]}"
-        for engine, found in claim.beside.items()
-        if (off := found["difference"])
-    ]
+    for engine, title in list(engines.items())[:-1]:
+        found = {"n": "", "measured": "", "reason": "", "verdict": Status.SKIPPED} | claim.beside.get(engine, {})
+        word, status = _badge(claim, found["verdict"])
+        reason = found["reason"] if found["verdict"] != claim.verdict else ""
+        badge = {"word": word, "status": status if engine in claim.beside else "", "reason": reason}
+        sides.append({"n_told": found["n"], **found, "title": title, **badge})
+    off = {engines[engine]: found["difference"] for engine, found in claim.beside.items() if found["difference"]}
+    differences = [f"as {title}" if by == "same" else f"{by} from {title}" for title, by in off.items()]
     word, status = _badge(claim, claim.verdict)
-    of_own = {"word": word, "status": status, "measured": claim.measured, "n_told": claim.n_told}
+    own = {**claim.as_json(), "word": word, "status": status, "n_told": claim.n_told}
     there = claim.report and ":" not in claim.report and confine.inside(folder, claim.report).is_file()
     return {
-        **claim.as_json(),
-        **of_own,
+        **own,
         "kind": _KINDS[claim.kind],
-        "sides": [*sides, {**of_own, "title": engines[own], "differences": differences, "reason": ""}],
+        "sides": [*sides, {**own, "title": list(engines.values())[-1], "differences": differences, "reason": ""}],
         "report": claim.report if there else "",
         "intervals": _intervals(claim) if len(claim.figures) > 1 else [],
     }

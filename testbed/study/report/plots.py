@@ -106,9 +106,9 @@ def _marks(name: str, measured: str, summaries: Sequence[RowSummary], columns: S
         for place in range(1, len(rows)):
             axes.axhline(place - 0.5, color=style.GRID, linewidth=0.7)
         axes.set_xlabel(with_unit(measured))
-        axes.set_yticks(range(len(rows)), [f"{s.title} ({s.label})" if s.title else s.label for s in rows], fontsize=8)
-        axes.grid(visible=False, axis="y")
-        axes.set_ylim(len(rows) - 0.5, -0.5)
+        names = [f"{s.title} ({s.label})" if s.title else s.label for s in rows]
+        _name_places(axes, "y", names, 0.5, fontsize=8)
+        axes.invert_yaxis()
         _set_scale(axes, [s.median(c, measured) for s in rows for c in shown], "x")
         if shown:
             axes.legend(ncols=4, **{**style.LEGEND, "handlelength": 1.2})
@@ -168,9 +168,7 @@ def _bars(name: str, measured: str, summaries: Sequence[RowSummary], columns: Se
         axes.ticklabel_format(axis="y", style="plain", useOffset=False)
         narrow = round(style.of_the_page(17))
         ticks = ["\n".join([s.label, *textwrap.wrap(s.title, narrow)]) for s in summaries]
-        axes.set_xticks(range(len(summaries)), ticks, fontsize=7.5)
-        axes.grid(visible=False, axis="x")
-        axes.set_xlim(-0.5, len(summaries) - 0.5)
+        _name_places(axes, "x", ticks, 0.5, fontsize=7.5)
         _set_scale(axes, [*(s.median(c, measured) for s in summaries for c in columns), *(k.value for k in known)], "y")
         axes.legend(ncols=8, **{**style.LEGEND, "handlelength": 1.4})
         return drawn(figure, name, description)
@@ -185,6 +183,14 @@ def _whiskers(summaries: Sequence[RowSummary], figure: str) -> str:
             f" with their intervals ({intervals.levels_in_words(levels)}; where fewer than three runs count, the range)"
         )
     return " with the range" if any(len(spread.values) > 1 for spread in spreads) else ""
+
+
+def _name_places(axes: Axes, along: Literal["x", "y"], names: Sequence[str], margin: float, **look: Any) -> None:
+    """An axis with names in place of numbers, and no grid."""
+    axis = axes.xaxis if along == "x" else axes.yaxis
+    axis.set_ticks(range(len(names)), names, **look)
+    axis.grid(visible=False)
+    axes.set(**{f"{along}lim": (-margin, len(names) - 1 + margin)})
 
 
 def _set_scale(axes: Axes, values: Sequence[float | None], along: Literal["x", "y"]) -> None:
@@ -256,11 +262,9 @@ def _gain(plot: Mapping[str, Any], rows: Sequence[RowSummary]) -> Plot:
         left.set_title(plot["title"], pad=26)
         for axes in (left, right):
             axes.set_xlabel(plot["x"])
-            axes.set_xticks(range(len(rows)), [row.label for row in rows], fontsize=8)
+            _name_places(axes, "x", [row.label for row in rows], 0.6, fontsize=8)
             if len(rows) > _MOST_LEVEL and axes is right:
                 axes.tick_params(axis="x", rotation=45)
-            axes.grid(visible=False, axis="x")
-            axes.set_xlim(-0.6, len(rows) - 0.4)
         return drawn(figure, plot["name"], description)
 
 
@@ -335,13 +339,9 @@ def law(found: Fit, policy: str) -> Plot:
     return curve_plot("law", title, "s", description, curves, x_label=x_label, ncols=3)
 
 
-def of_sweep(rows: Sequence[Row], defined: Sequence[PlotOf]) -> list[Plot]:
-    """The plots that a sweep defines: a figure over a parameter, by policy or a second parameter, in panels. Medians
-    over the seeds, with their range; a place without a mark has a run without the figure."""
-    return [_panels(rows, plot, number) for number, plot in enumerate(defined, start=1)]
-
-
-def _panels(rows: Sequence[Row], plot: PlotOf, number: int) -> Plot:
+def panels_of_sweep(rows: Sequence[Row], plot: PlotOf, number: int) -> Plot:
+    """A numbered plot of a sweep: a figure over a parameter, by policy or a second parameter, in panels. Medians over
+    the seeds, with their range; a place without a mark has a run without the figure."""
     title, unit = FIGURES[plot.figure]
     panels = _values(rows, plot.panels)
     by = f" by {plot.lines}" if plot.lines else ""
@@ -491,21 +491,11 @@ def shares(session: Session, engines: Mapping[str, Evidence]) -> Plot:
     def further(axes: Axes) -> None:
         axes.set_title(axes.get_title("left"), pad=12 + 12 * -(-labels // 3))
 
-    return curve_plot(
-        f"{scenario}-{session['name']}-window-share",
-        "Share of the session's window",
-        "share",
-        f"Window shares of session {session['name']} on {' and '.join(engines)}",
-        curves,
-        left=None,
-        top=1.05,
-        further=further,
-        bbox_to_anchor=(-0.1, 0.99),
-        ncols=3,
-        columnspacing=0.8,
-        handlelength=1.2,
-        fontsize=7.5,
-    )
+    name, title = f"{scenario}-{session['name']}-window-share", "Share of the session's window"
+    description = f"Window shares of session {session['name']} on {' and '.join(engines)}"
+    legend: Any = {"ncols": 3, "bbox_to_anchor": (-0.1, 0.99), "columnspacing": 0.8, "handlelength": 1.2}
+    limits: Any = {"left": None, "top": 1.05}
+    return curve_plot(name, title, "share", description, curves, **limits, further=further, **legend, fontsize=7.5)
 
 
 def published(claims: Sequence[Judged]) -> list[Plot]:
@@ -530,10 +520,8 @@ def published(claims: Sequence[Judged]) -> list[Plot]:
         axes.axvline(1, color=style.MUTED, linewidth=1)
         axes.plot([], [], "o", color=style.SERIES_COLOURS[0], label="holds")
         axes.plot([], [], "X", color=style.SERIES_COLOURS[1], label="does not, or open")
-        axes.set_yticks(range(len(shown)), [claim.id for claim in reversed(shown)])
-        axes.set_ylim(-0.6, len(shown) - 0.4)
+        _name_places(axes, "y", [claim.id for claim in reversed(shown)], 0.6)
         axes.set_xlabel("measured / published")
-        axes.grid(visible=False, axis="y")
         axes.legend(ncols=2, **style.LEGEND)
         return [drawn(figure, "published", description)]
 
