@@ -67,6 +67,10 @@ class Messages(list[Message]):
         """Append a message made of these arguments of :class:`Message`."""
         self.append(Message(code, text, **details))
 
+    def joined(self) -> Message:
+        """One message with all of them as its sentences."""
+        return self[0].followed_by(*self[1:])
+
 
 class Lines(tuple[Any, ...]):
     """Several messages in a text, each on a line of its own."""

@@ -1,7 +1,7 @@
 """Figures by their names: ``throughput_mbps`` says what it is and in which unit."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from testbed.judge.checks.result import rounded
 
@@ -34,32 +34,6 @@ _TITLES = {
     "rival_share": "What a rival keeps of an even share",
 }
 """Labels of figures whose names without unit say too little."""
-
-Better = Literal["higher", "lower"] | None
-
-BETTER: Mapping[str, Better] = {
-    "goodput_mib_s": "higher",
-    "settled_s": "lower",
-    "law_error": "lower",
-    "rtt_ms": "lower",
-    "resent_share": "lower",
-    "completion_ms": "lower",
-    "throughput_mbps": "higher",
-    "goodput_mbps": "higher",
-    "retransmissions": "lower",
-    "utilization": "higher",
-    "queue_ms": "lower",
-    "jain": "higher",
-    "rival_share": None,
-    "converged_s": "lower",
-    "checks_held": "higher",
-    "completed": "higher",
-    "of_optimum": "higher",
-    "reused_s": "lower",
-    "reorder_bytes": "lower",
-    "rtt_of_base": "lower",
-}
-"""The better direction of a run's figure, where one is known; None: neither."""
 
 
 def unit_of(figure: str) -> str:

@@ -14,13 +14,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from testbed.judge.checks.result import Verdict, rounded
-from testbed.judge.figures import BETTER, Better, title_of, unit_of
+from testbed.judge.figures import title_of, unit_of
 from testbed.judge.intervals import LEAST_N, Interval
 from testbed.judge.ncp_figures import FIGURES as OF_SWEEPS
 from testbed.judge.status import Status, of_direction, verdict_of, worst
 
 Direction = Literal["better", "worse", "differs", "no difference shown"]
 """Direction of a difference; ``differs`` for a figure without a better direction."""
+Better = Literal["higher", "lower"] | None
 NOT_SHOWN: Direction = "no difference shown"
 RESAMPLES = 9999
 SEED = 20240
@@ -43,24 +44,27 @@ class Figure:
 
 
 FIGURES: Mapping[str, Figure] = {
-    "goodput_mib_s": Figure("Goodput", "MiB/s", BETTER["goodput_mib_s"], 0.005),
-    "settled_s": Figure(OF_SWEEPS["settled_s"][0], "s", BETTER["settled_s"], 0.02, 0.2),
-    "law_error": Figure("Largest error against the law", "share", BETTER["law_error"], 0.0, 0.002),
-    "rtt_ms": Figure("Median RTT, largest of the connections", "ms", BETTER["rtt_ms"], 0.02, 0.2),
-    "resent_share": Figure("Resent", "share of what was sent", BETTER["resent_share"], 0.05, 0.001),
-    "completion_ms": Figure("Completion", "ms", BETTER["completion_ms"], 0.005),
-    "throughput_mbps": Figure("Throughput", "Mbit/s", BETTER["throughput_mbps"], 0.005),
-    "goodput_mbps": Figure("Goodput", "Mbit/s", BETTER["goodput_mbps"], 0.005),
-    "retransmissions": Figure("Retransmissions", "", BETTER["retransmissions"], 0.05, 1.0),
-    "utilization": Figure("Use of the bottleneck", "share", BETTER["utilization"], 0.005),
-    "queue_ms": Figure("Queueing delay", "ms", BETTER["queue_ms"], 0.02, 1.0),
-    "jain": Figure("Jain's index", "", BETTER["jain"], 0.005),
-    "rival_share": Figure(title_of("rival_share"), "", BETTER["rival_share"], 0.02),
-    "converged_s": Figure("A late comer converged after", "s", BETTER["converged_s"], 0.02, 0.2),
-    "checks_held": Figure("Checks that hold", "share", BETTER["checks_held"], 0.0, 0.001),
-    "completed": Figure("Came to its end, payload intact", "share of runs", BETTER["completed"], 0.0, 0.001),
+    "goodput_mib_s": Figure("Goodput", "MiB/s", "higher", 0.005),
+    "settled_s": Figure(OF_SWEEPS["settled_s"][0], "s", "lower", 0.02, 0.2),
+    "law_error": Figure("Largest error against the law", "share", "lower", 0.0, 0.002),
+    "rtt_ms": Figure("Median RTT, largest of the connections", "ms", "lower", 0.02, 0.2),
+    "resent_share": Figure("Resent", "share of what was sent", "lower", 0.05, 0.001),
+    "completion_ms": Figure("Completion", "ms", "lower", 0.005),
+    "throughput_mbps": Figure("Throughput", "Mbit/s", "higher", 0.005),
+    "goodput_mbps": Figure("Goodput", "Mbit/s", "higher", 0.005),
+    "retransmissions": Figure("Retransmissions", "", "lower", 0.05, 1.0),
+    "utilization": Figure("Use of the bottleneck", "share", "higher", 0.005),
+    "queue_ms": Figure("Queueing delay", "ms", "lower", 0.02, 1.0),
+    "jain": Figure("Jain's index", "", "higher", 0.005),
+    "rival_share": Figure(title_of("rival_share"), "", None, 0.02),
+    "converged_s": Figure("A late comer converged after", "s", "lower", 0.02, 0.2),
+    "checks_held": Figure("Checks that hold", "share", "higher", 0.0, 0.001),
+    "completed": Figure("Came to its end, payload intact", "share of runs", "higher", 0.0, 0.001),
 }
 """Figures in the order of display; further figures of a verdict follow, without a direction."""
+_OF_TABLES = {"of_optimum": "higher", "reused_s": "lower", "reorder_bytes": "lower", "rtt_of_base": "lower"}
+BETTER = {name: figure.better for name, figure in FIGURES.items()} | _OF_TABLES
+"""The better direction of a run's figure, where one is known, also of those that only tables have; None: neither."""
 
 MEASURED_BY: Mapping[str, Figure] = {
     "follows_law": Figure("largest error", "share", "lower", 0.0, 0.002),

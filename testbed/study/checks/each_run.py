@@ -14,7 +14,7 @@ from testbed.judge.checks.result import CheckResult, rounded
 from testbed.judge.expected_failures import ExpectedFailure
 from testbed.judge.intervals import Interval
 from testbed.judge.status import BEST_FIRST, Status, worst
-from testbed.message import Message
+from testbed.message import Message, Messages
 from testbed.results.report import words
 from testbed.scenario.section import Section
 from testbed.study.record import CellResult, observations
@@ -65,40 +65,36 @@ def judge_each_run(
     results = [cell.record.checks[check.check] for cell in judged]
     of = results or [cell.record.checks.get(check.check, {}) for _, cell in requested or standings]
     figures: dict[str, Any] = {"n": sum(_is_number(result.get("measured")) for result in of) or len(of)}
-    limits = {key: of[0].get(key) if of else None for key in ("expected", "tolerance")}
+    wanted = {key: of[0].get(key) if of else None for key in ("expected", "tolerance")}
     if standings and not requested:
-        said = Message("check.of-another-policy", "Skipped for this policy.")
-        return CheckResult.of(check.name, check.judge, Status.SKIPPED, said, figures=figures, **limits)
+        skipped = Message("check.of-another-policy", "Skipped for this policy.")
+        return CheckResult.of(check.name, check.judge, Status.SKIPPED, skipped, figures=figures, **wanted)
     is_fact = any(result.get("judge") in FACTS for result in results)
     held = sum(standing == Status.PASS for standing, _ in requested)
     told_apart = observations(judged)
     measured = [cell.record.checks[check.check]["measured"] for cell in told_apart]
     values = [float(value) for value in measured if _is_number(value)]
     interval = intervals.of_median(values) if len(values) == len(measured) else None
-    ends = _limits(results)
-    if interval and ends and not is_fact and all(_is_by_its_number(result, *ends) for result in results):
-        decided = interval.against(*ends)
+    limits = _limits(results)
+    if interval and limits and not is_fact and all(_is_by_its_number(result, *limits) for result in results):
+        decided = interval.against(*limits)
     elif held == len(judged):
         decided = Status.PASS
     else:
         decided = Status.INCONCLUSIVE if held and not is_fact else Status.FAIL
-    said = Message("runs.hold", f"Holds in {held} of {len(requested)} runs.")
+    said = Messages([Message("runs.hold", f"Holds in {held} of {len(requested)} runs.")])
     if others:
         reported = [f"{others[word]} {_IN_WORDS.get(word, word)}" for word in BEST_FIRST if others[word]]
-        said = said.followed_by(Message("runs.others", f"Of the others, {', '.join(reported)}."))
+        said.add_message("runs.others", f"Of the others, {', '.join(reported)}.")
     if values:
-        said = said.followed_by(_median(values, interval))
+        said.append(_median(values, interval))
     if len(told_apart) == 1 < len(judged):
-        said = said.followed_by(
-            Message(
-                "runs.one-observation",
-                f"{len(judged)} runs, one observation: nothing is left to chance, its value decides.",
-            )
+        said.add_message(
+            "runs.one-observation",
+            f"{len(judged)} runs, one observation: nothing is left to chance, its value decides.",
         )
     elif len(judged) < intervals.LEAST_N:
-        said = said.followed_by(
-            Message("runs.too-few", f"Fewer than {intervals.LEAST_N} runs say nothing of the spread.")
-        )
+        said.add_message("runs.too-few", f"Fewer than {intervals.LEAST_N} runs say nothing of the spread.")
     status = worst([*others, *([decided] if judged else [])])
     if values:
         figures["values"] = [rounded(value) for value in values]
@@ -106,7 +102,7 @@ def judge_each_run(
         figures["interval"] = [rounded(end) for end in interval]
     figures["observations"] = len(told_apart)
     median = rounded(statistics.median(values)) if values else None
-    found = CheckResult.of(check.name, check.judge, status, said, measured=median, figures=figures, **limits)
+    found = CheckResult.of(check.name, check.judge, status, said.joined(), measured=median, figures=figures, **wanted)
     return found if others or is_fact else found.expected_to_fail(expected)
 
 

@@ -21,7 +21,7 @@ from testbed.judge.expected_failures import ExpectedFailure
 from testbed.judge.figures import unit_of, with_unit
 from testbed.judge.intervals import Interval
 from testbed.judge.status import BEST_FIRST, Status, summary_of, verdict_of, worst
-from testbed.message import InvalidValue, Message
+from testbed.message import InvalidValue, Message, Messages
 from testbed.plan.engines import DEFAULT, named
 from testbed.scenario.quantities import Fraction
 from testbed.scenario.section import Section
@@ -337,12 +337,8 @@ def judge_one(
 
 def cells_of(check: TableCheck, cells: Sequence[CellResult]) -> list[CellResult]:
     """The cells that a check is about: those of its rows, in its columns."""
-    columns = None if isinstance(check, EachRunCheck) else check.columns
-    return [
-        cell
-        for cell in cells
-        if (check.rows is None or cell.at["row"] in check.rows) and (columns is None or cell.at["column"] in columns)
-    ]
+    wanted = {"row": check.rows, "column": None if isinstance(check, EachRunCheck) else check.columns}
+    return [cell for cell in cells if all(names is None or cell.at[axis] in names for axis, names in wanted.items())]
 
 
 def _judge_places(check: RowCheck | RowRatioCheck, rows: Sequence[RowSummary], figure: str) -> CheckResult:
@@ -362,17 +358,15 @@ def _judge_places(check: RowCheck | RowRatioCheck, rows: Sequence[RowSummary], f
         decided = {name: (rounded(spread.median or 0), spread.interval) for name, spread in measured_by.items()}
         figures["medians"] = {name: median for name, (median, _) in decided.items()}
         figures["median_intervals"] = {name: list(of) for name, (_, of) in decided.items() if of}
-    said = [_told(found, "; ".join(of), which) for found, of in texts.items() if of]
+    said = Messages(_told(found, "; ".join(of), which) for found, of in texts.items() if of)
     said += _how_sure(there)
     if absent := [column for column in check.columns if rows and column not in rows[0].cells[figure]]:
-        said.append(Message("cells.no-column", f"Not decided: there is no column {', '.join(absent)}."))
+        said.add_message("cells.no-column", f"Not decided: there is no column {', '.join(absent)}.")
     elif len(there) < len(places) or not places:
-        said.append(
-            Message(
-                "cells.no-value",
-                f"Not decided for {len(places) - len(there) or 'all'} of {len(places)} cells: no value that counts, "
-                "too few, or 0.",
-            )
+        said.add_message(
+            "cells.no-value",
+            f"Not decided for {len(places) - len(there) or 'all'} of {len(places)} cells: no value that counts, "
+            "too few, or 0.",
         )
     status: Status = worst(found.found for found in there.values())
     if status not in (Status.FAIL, Status.INCONCLUSIVE) and (len(there) < len(places) or not places):
@@ -383,9 +377,9 @@ def _judge_places(check: RowCheck | RowRatioCheck, rows: Sequence[RowSummary], f
         each = [found.text for found in there.values()]
         measured = rounded(next(iter(there.values())).value) if len(there) == 1 else ", ".join(each) or None
         expected = f"{check.min:g} to {check.max:g}" if check.max is not None else f"at least {check.min:g}"
-    whole, values = said[0].followed_by(*said[1:]), {"measured": measured, "expected": expected}
+    values: Any = {"measured": measured, "expected": expected, "figures": figures}
     failing = {name: of for name, of in decided.items() if there[name].found == Status.FAIL}
-    return CheckResult.of(check.name, check.judge, status, whole, figures=figures, **values).failing_at(failing)
+    return CheckResult.of(check.name, check.judge, status, said.joined(), **values).failing_at(failing)
 
 
 def _told(found: Status, places: str, which: str) -> Message:
@@ -406,31 +400,27 @@ def _figures(places: Mapping[str, Measured]) -> dict[str, Any]:
     return found
 
 
-def _how_sure(places: Mapping[str, Measured]) -> list[Message]:
+def _how_sure(places: Mapping[str, Measured]) -> Messages:
     """Sentences about the runs beside the values: the level of their intervals, or why there is none. Each names its
     places where there are others; none without places."""
     by_interval = [of for of in places.values() if of.interval]
     one = [name for name, of in places.items() if not of.interval and all(s.is_one for s in of.behind)]
     few = [name for name, of in places.items() if not of.interval and name not in one]
-    said = []
+    said = Messages()
     if by_interval:
         levels = intervals.levels_in_words(of.interval.level for of in by_interval if of.interval)
-        said.append(Message("sure.by-intervals", f"Decided by intervals of at least {levels}."))
+        said.add_message("sure.by-intervals", f"Decided by intervals of at least {levels}.")
     if one:
-        said.append(
-            Message(
-                "sure.one-observation",
-                f"{max(spread.n for name in one for spread in places[name].behind)} runs, one "
-                f"observation{_which(one, places)}: nothing is left to chance, its value decides.",
-            )
+        said.add_message(
+            "sure.one-observation",
+            f"{max(spread.n for name in one for spread in places[name].behind)} runs, one "
+            f"observation{_which(one, places)}: nothing is left to chance, its value decides.",
         )
     if few:
-        said.append(
-            Message(
-                "sure.too-few",
-                f"Judged by the median alone, of fewer than {intervals.LEAST_N} runs, which say nothing of the "
-                f"spread{_which(few, places)}.",
-            )
+        said.add_message(
+            "sure.too-few",
+            f"Judged by the median alone, of fewer than {intervals.LEAST_N} runs, which say nothing of the "
+            f"spread{_which(few, places)}.",
         )
     return said
 
@@ -453,25 +443,16 @@ def _judge_slope(check: SlopeCheck, rows: Sequence[RowSummary], figure: str) -> 
         return CheckResult.of(check.name, check.judge, Status.INSUFFICIENT_DATA, said, expected=wanted)
     line = Line.through(*zip(*points, strict=True))
     inside = check.min <= line.slope <= check.max and line.r2 >= check.least_r2
-    return CheckResult.of(
-        check.name,
-        check.judge,
-        Status.PASS if inside else Status.FAIL,
-        Message(
-            "slope.fitted",
-            f"{with_unit(figure)} = {line.slope:.4f} × ({with_unit(check.x)}) {line.intercept:+.4f} through "
-            f"{len(points)} cells, which explains {line.r2:.4f} of the "
-            f"variance{f' (at least {check.least_r2:g})' if check.least_r2 else ''}; expected {wanted}.",
-        ),
-        measured=rounded(line.slope),
-        expected=wanted,
-        figures={
-            **{name: rounded(value) for name, value in line._asdict().items()},
-            "points": [[rounded(x), rounded(y)] for x, y in points],
-            "x": check.x,
-            "figure": figure,
-        },
+    said = Message(
+        "slope.fitted",
+        f"{with_unit(figure)} = {line.slope:.4f} × ({with_unit(check.x)}) {line.intercept:+.4f} through "
+        f"{len(points)} cells, which explains {line.r2:.4f} of the "
+        f"variance{f' (at least {check.least_r2:g})' if check.least_r2 else ''}; expected {wanted}.",
     )
+    fitted = {name: rounded(value) for name, value in line._asdict().items()}
+    through = {"points": [[rounded(x), rounded(y)] for x, y in points], "x": check.x, "figure": figure}
+    values: Any = {"measured": fitted["slope"], "expected": wanted, "figures": fitted | through}
+    return CheckResult.of(check.name, check.judge, Status.PASS if inside else Status.FAIL, said, **values)
 
 
 def _judge_rises(check: RisesCheck, rows: Sequence[RowSummary], figure: str) -> CheckResult:
@@ -482,25 +463,18 @@ def _judge_rises(check: RisesCheck, rows: Sequence[RowSummary], figure: str) -> 
     missing = len(rows) - len(reported)
     status: Status = Status.INSUFFICIENT_DATA if len(reported) < LEAST_POINTS or missing else Status.PASS
     each = ", ".join(f"row {row.label} {value:.4g}" for row, value in reported)
-    said = Message("rises.values", f"{check.column} less {check.over}, {with_unit(figure)}: {each}.")
+    said = Messages([Message("rises.values", f"{check.column} less {check.over}, {with_unit(figure)}: {each}.")])
     if falls:
         status = Status.FAIL
-        said = said.followed_by(Message("rises.falls", f"It does not rise in row {'; '.join(falls)}."))
+        said.add_message("rises.falls", f"It does not rise in row {'; '.join(falls)}.")
     if missing:
-        said = said.followed_by(
-            Message("rises.no-values", f"Not decided for {missing} of {len(rows)} rows: no values that count.")
-        )
+        said.add_message("rises.no-values", f"Not decided for {missing} of {len(rows)} rows: no values that count.")
     elif len(reported) < LEAST_POINTS:
-        said = said.followed_by(Message("rises.too-few-rows", f"A rise takes {LEAST_POINTS} rows."))
-    return CheckResult.of(
-        check.name,
-        check.judge,
-        status,
-        said,
-        measured=", ".join(f"{value:.4g}" for _, value in reported) or None,
-        expected="each larger than the one before",
-        figures={row.name: rounded(value) for row, value in reported} | {"unit": unit_of(figure)},
-    ).failing_at({})
+        said.add_message("rises.too-few-rows", f"A rise takes {LEAST_POINTS} rows.")
+    figures = {row.name: rounded(value) for row, value in reported} | {"unit": unit_of(figure)}
+    measured = ", ".join(f"{value:.4g}" for _, value in reported) or None
+    values: Any = {"measured": measured, "expected": "each larger than the one before", "figures": figures}
+    return CheckResult.of(check.name, check.judge, status, said.joined(), **values).failing_at({})
 
 
 def judge_runs(
@@ -513,11 +487,11 @@ def judge_runs(
     requested = [cell for cell in cells if cell.status != Status.UNSUPPORTED]
     apart = [cell for cell in requested if cell.standing != Status.PASS]
     held, more = len(requested) - len(apart), len(apart) - MOST_TOLD
-    said = Message("runs.hold-their-checks", f"{held} of {len(requested)} runs {holds}.")
+    said = Messages([Message("runs.hold-their-checks", f"{held} of {len(requested)} runs {holds}.")])
     for cell in apart[:MOST_TOLD]:
         place = str(Place.of(cell)).replace("row", "Row", 1)
-        said = said.followed_by(Message("run.apart", f"{place}: {cell.record.reason}"))
+        said.add_message("run.apart", f"{place}: {cell.record.reason}")
     if more > 0:
-        said = said.followed_by(Message("runs.and-more", f"And {more} more."))
+        said.add_message("runs.and-more", f"And {more} more.")
     status: Status = worst(cell.standing for cell in requested) if requested else Status.UNSUPPORTED
-    return CheckResult.of(name, judge, status, said, measured=held, expected=len(requested))
+    return CheckResult.of(name, judge, status, said.joined(), measured=held, expected=len(requested))

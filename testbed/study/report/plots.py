@@ -18,7 +18,7 @@ from testbed.documents import read_csv
 from testbed.judge import intervals
 from testbed.judge.checks.evidence import CannotJudge, Evidence, Timed
 from testbed.judge.checks.result import CheckResult, Verdict
-from testbed.judge.figures import BETTER, title_of, unit_of, with_unit
+from testbed.judge.figures import title_of, unit_of, with_unit
 from testbed.judge.ncp_figures import FIGURES
 from testbed.judge.status import Status
 from testbed.judge.verify import read_verdict
@@ -29,7 +29,7 @@ from testbed.results.report.folder import read_folder
 from testbed.results.report.plot import Curve, Plot, curve_plot, draw_curves, drawn
 from testbed.results.report.tables import published_shares
 from testbed.study.checks.agrees import SHARE_TOLERANCE
-from testbed.study.checks.better import Difference, Group, figure_of
+from testbed.study.checks.better import BETTER, Difference, Group, figure_of
 from testbed.study.checks.claims import Judged
 from testbed.study.kinds.table_file import first_run
 from testbed.study.kinds.table_result import RowSummary, Spread, read_table, summaries_of
