@@ -107,7 +107,7 @@ def test_everything_that_is_told_of_a_claim(tmp_path: Path) -> None:
 )
 def test_a_run_that_was_not_made(tmp_path: Path, state: Any, word: str, asked: bool) -> None:
     found = judged(tmp_path, made=Made("start", "./run.sh startup", state, "no kernel"))
-    assert (found.verdict, found.reason, found.asked) == (word, "no kernel", asked)
+    assert (found.verdict, found.reason, found.as_json()["asked"]) == (word, "no kernel", asked)
     assert (found.check, found.measured, found.n, found.observations) == ("ratio", "", None, None)
     assert (found.figures, found.intervals, found.result, found.report) == ({}, {}, "", "")
     over = CLAIM.model_copy(update={"check": None, "judge": {"judge": "ratio", "column": "a", "over": "b"}})
@@ -120,7 +120,7 @@ def test_a_claim_is_judged_by_its_check_and_nothing_else(tmp_path: Path) -> None
     write(tmp_path, check("law"))
     found = judged(tmp_path)
     assert (found.verdict, found.reason, found.measured) == ("error", f"{RUN} has no check 'ratio'", "")
-    assert found.asked
+    assert found.as_json()["asked"]
     write(tmp_path, check(), broken="a link was off", verdict="fail")
     found = judged(tmp_path)
     assert (found.verdict, found.reason, found.figures) == ("error", "a link was off", {})
@@ -131,7 +131,7 @@ def test_a_quick_run_leaves_open_what_only_a_full_one_decides(tmp_path: Path, sh
     write(tmp_path, check())
     made = replace(MADE, shorter=shorter)
     found = judged(tmp_path, CLAIM.model_copy(update={"full_only": "too short"}), made)
-    assert (found.verdict, found.asked) == (("skipped", False) if shorter else ("pass", True))
+    assert (found.verdict, found.as_json()["asked"]) == (("skipped", False) if shorter else ("pass", True))
     assert found.reason == ("Left open by a quick run: too short" if shorter else "ratio: pass.")
     assert judged(tmp_path, CLAIM, made).verdict == "pass"
 
@@ -139,7 +139,7 @@ def test_a_quick_run_leaves_open_what_only_a_full_one_decides(tmp_path: Path, sh
 def test_what_is_not_asked_of_a_run_is_not_asked_of_the_claim(tmp_path: Path) -> None:
     write(tmp_path, check(status="skipped", measured=None))
     found = judged(tmp_path)
-    assert (found.verdict, found.asked, found.n) == ("skipped", False, None)
+    assert (found.verdict, found.as_json()["asked"], found.n) == ("skipped", False, None)
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ def test_a_column_or_a_line_that_decides(tmp_path: Path) -> None:
 def test_the_worst_cell_behind_a_claim_is_told(tmp_path: Path, cell: CellResult, word: str, reason: str) -> None:
     write(tmp_path, table=table_of(*GOOD, cell, **TWO_ROWS))
     found = judged(tmp_path, WITHIN)
-    assert (found.verdict, found.reason, found.asked) == (word, reason, True)
+    assert (found.verdict, found.reason, found.as_json()["asked"]) == (word, reason, True)
     other = cell_result("near", "nkp24", 6, Status.UNTRUSTED, {}, 1.0, "stopped", "z")
     write(tmp_path, table=table_of(*GOOD, cell, other, **TWO_ROWS))
     assert judged(tmp_path, WITHIN).verdict == "untrusted"
@@ -303,11 +303,11 @@ def test_what_an_engine_can_t_run_is_not_asked_of_it(tmp_path: Path) -> None:
     cell = cell_result("far", "nkp24", 1, Status.UNSUPPORTED, {}, None, "no MPTCP", "y")
     write(tmp_path, table=table_of(cell, engine="sim", **TWO_ROWS))
     found = judged(tmp_path, WITHIN)
-    assert (found.verdict, found.reason, found.asked) == ("skipped", "Row far nkp24 #1: no MPTCP", False)
+    assert (found.verdict, found.reason, found.as_json()["asked"]) == ("skipped", "Row far nkp24 #1: no MPTCP", False)
     assert found.measured == "2.50 to 4.75 MiB/s, 2 cells"
     free = over(judge="known", columns=["nkp24"], tolerance=0.1, cpu_time=True)
     found = judged(tmp_path, free)
-    assert (found.verdict, found.asked, found.reason.startswith("Skipped for a network-only model")) == (
+    assert (found.verdict, found.as_json()["asked"], found.reason.startswith("Skipped for a network-only model")) == (
         "skipped",
         False,
         True,

@@ -58,7 +58,7 @@ CLAIM = Judged(
 )
 def test_what_a_claim_is_to_the_whole(verdict: Any, reproduces: bool, part: str) -> None:
     found = replace(CLAIM, verdict=verdict, reproduces=reproduces)
-    assert found.asked is (verdict != "skipped")
+    assert found.as_json()["asked"] is (verdict != "skipped")
     assert found.part == part
     assert found.as_known is {"pass": reproduces, "fail": not reproduces}.get(verdict)
 

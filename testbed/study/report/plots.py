@@ -76,9 +76,8 @@ def _value(summary: RowSummary, column: str, figure: str) -> tuple[float, tuple[
     spread = summary.spread(column, figure)
     if spread.median is None or spread.low is None or spread.high is None:
         return None
-    if spread.interval:
-        return spread.median, (spread.interval.low, spread.interval.high), f"_{column}, interval"
-    return spread.median, (spread.low, spread.high), f"_{column}, range"
+    what, ends = ("interval", spread.interval) if spread.interval else ("range", (spread.low, spread.high))
+    return spread.median, (ends[0], ends[1]), f"_{column}, {what}"
 
 
 def _marks(name: str, measured: str, summaries: Sequence[RowSummary], columns: Sequence[str]) -> Plot:
@@ -406,12 +405,10 @@ OVER_TIME = (
 def over_time(groups: Sequence[Group], home: Path) -> list[Plot]:
     """A plot per series that all groups have: the mean of each group's runs, and from the lowest to the highest.
     ``home`` is the comparison's folder, in which runs may be."""
-    runs = {
-        group.name: [
-            read_folder(home / run.folder).evidence for run in group.trusted[:MOST_RUNS] if run.facts is not None
-        ]
-        for group in groups
-    }
+    runs: dict[str, list[Evidence | None]] = {}
+    for one in groups:
+        folders = [run.folder for run in one.trusted[:MOST_RUNS] if run.facts is not None]
+        runs[one.name] = [read_folder(home / folder).evidence for folder in folders]
     plots = []
     for name, series, title, unit, scale in OVER_TIME:
         samples = {group: [s for run in found for s in _first(run, series)] for group, found in runs.items()}
