@@ -37,6 +37,10 @@ MOST_TOLD = 20
 """Most runs that do not hold to name."""
 LEAST_POINTS = 3
 """Two points lie on a line whatever they are."""
+Limits = tuple[float, float | None]
+"""The least and the largest value, both included; None: no largest."""
+Words = Callable[[float], str]
+"""A value in words."""
 
 
 class Measured(NamedTuple):
@@ -51,30 +55,21 @@ class Measured(NamedTuple):
 
 
 def _beside(
-    limits: tuple[float, float | None],
-    value: float,
-    interval: Interval | None,
-    words: Callable[[float], str],
-    what: str,
-    *behind: Spread,
+    limits: Limits, value: float, interval: Interval | None, words: Words, what: str, *behind: Spread
 ) -> Measured:
     text = f"{what} {words(value)}".strip()
     text += f" [{words(interval.low)}, {words(interval.high)}]" if interval else ""
     return Measured(value, interval, intervals.against(value, interval, *limits), text, behind)
 
 
-def _quotient(
-    check: RatioCheck | RowRatioCheck, one: Spread, other: Spread, words: Callable[[float], str], what: str
-) -> Measured | None:
+def _quotient(limits: Limits, one: Spread, other: Spread, words: Words, what: str) -> Measured | None:
     """The quotient of two spreads; None where the divisor may be 0."""
     if one.median is None or not other.median or other.may_be_0:
         return None
-    return _beside((check.min, check.max), one.median / other.median, one.over(other), words, what, one, other)
+    return _beside(limits, one.median / other.median, one.over(other), words, what, one, other)
 
 
-def _in_parts(
-    limits: tuple[float, float | None], spread: Spread, of: float | None, words: Callable[[float], str], what: str
-) -> Measured | None:
+def _in_parts(limits: Limits, spread: Spread, of: float | None, words: Words, what: str) -> Measured | None:
     """A median in parts of a number; None without one of them."""
     if spread.median is None or not of:
         return None
@@ -110,7 +105,7 @@ class RatioCheck(OfTwo):
     def at(self, row: RowSummary, column: str, figure: str) -> Measured | None:
         """The ratio; None without values that count."""
         one, other = row.spread(column, figure), row.spread(self.over, figure)
-        return _quotient(self, one, other, "{:.2f}×".format, f"row {row.label}")
+        return _quotient((self.min, self.max), one, other, "{:.2f}×".format, f"row {row.label}")
 
 
 class DifferenceCheck(OfTwo):
@@ -212,11 +207,11 @@ class RowRatioCheck(Section):
 
     def places(self, rows: Sequence[RowSummary], figure: str) -> dict[str, Measured | None]:
         """The ratio of both rows' medians by column; None where a value is missing."""
-        by_name, words = {row.name: row for row in rows}, "{:.3f}".format
+        by_name, limits, words = {row.name: row for row in rows}, (self.min, self.max), "{:.3f}".format
         one, other = by_name.get(self.row), by_name.get(self.over)
         if one is None or other is None:
             return dict.fromkeys(self.columns)
-        return {c: _quotient(self, one.spread(c, figure), other.spread(c, figure), words, c) for c in self.columns}
+        return {c: _quotient(limits, one.spread(c, figure), other.spread(c, figure), words, c) for c in self.columns}
 
 
 class SlopeCheck(OfColumns):
