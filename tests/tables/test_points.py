@@ -17,6 +17,9 @@ DOCUMENT: dict[str, Any] = {
     "rows": [
         {
             "name": "1",
+            "label": "1",
+            "title": "",
+            "states": {},
             "bounds": {"goodput_mib_s": 1.0},
             "cells": {
                 "goodput_mib_s": {"nkp24": {"n": 3, "median": 0.9, "low": 0.8, "high": 0.95}, "mptcp": NO_VALUE},

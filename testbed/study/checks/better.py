@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from testbed.judge.checks.result import Verdict, rounded
@@ -85,11 +85,9 @@ SHOWN = ("scenario", "commit", "policy", "changed", "engine", "middle", "runtime
 """Facts of a group, in the order of display."""
 
 
-class Run(BaseModel):
+class Run(BaseModel, frozen=True):
     """A run of a group. ``case`` is its setting: the scenario, or a table's row and column. ``never`` has the figures
     that it did not reach; their value becomes the end of the search, a lower bound."""
-
-    model_config = ConfigDict(frozen=True)
 
     folder: str
     """Relative to the comparison's folder where it is inside, so that the result can be moved."""

@@ -9,6 +9,7 @@ from influxdb.line_protocol import make_lines
 from testbed.plan.model import Variant
 from testbed.services.influx.client import Client, QueryFailed
 from testbed.services.influx.endpoint import Endpoint
+from testbed.study.kinds.table_result import summaries_of
 
 
 def store(endpoint: Endpoint, document: Mapping[str, Any], variant: Variant, at_ns: int) -> None:
@@ -26,25 +27,17 @@ def table_lines(document: Mapping[str, Any], variant: Variant, at_ns: int) -> li
     """
     tags = {"run": document["run"], "scenario": document["name"], "engine": document["engine"], "variant": variant}
     points = []
-    for position, row in enumerate(document["rows"], start=1):
-        for figure in document["figures"]:
-            bound = {"bound": float(row["bounds"][figure])} if figure in row["bounds"] else {}
-            cells = [
-                (column, {word: float(spread[key]) for word, key in _FIELDS.items()} | {"n": int(spread["n"])})
-                for column, spread in row["cells"][figure].items()
-                if spread["n"]
+    for position, row in enumerate(summaries_of(document), start=1):
+        for figure, spreads in row.cells.items():
+            bound = {"bound": row.bounds[figure]} if figure in row.bounds else {}
+            cells: list[tuple[str, dict[str, Any]]] = [
+                (column, {"median": of.median, "lowest": of.low, "highest": of.high, "n": of.n})
+                for column, of in spreads.items()
+                if of.n
             ]
-            cells += [
-                (f"{known['by']}: {known['column']}", {"median": float(known["value"]), "n": 0})
-                for known in row["known"]
-                if known["figure"] == figure
-            ]
+            cells += [(f"{k.by}: {k.column}", {"median": k.value, "n": 0}) for k in row.known if k.figure == figure]
             for column, fields in cells:
-                at = {**tags, "row": row["name"], "column": column, "figure": figure}
+                at = {**tags, "row": row.name, "column": column, "figure": figure}
                 values = fields | {"position": position} | bound
                 points.append({"measurement": "table_cell", "tags": at, "fields": values, "time": at_ns})
     return str(make_lines({"points": points})).splitlines() if points else []
-
-
-_FIELDS = {"median": "median", "lowest": "low", "highest": "high"}
-"""Keys of a spread in ``table.json`` by field."""
