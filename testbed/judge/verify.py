@@ -102,10 +102,8 @@ def read_verdict(result_dir: Path) -> Verdict:
 
 def recorded_database_points(recorded: Verdict) -> int | None:
     """The number of points in the database at the run's end; None without a database."""
-    for check in recorded.checks:
-        if check.judge == "points_stored" and isinstance(check.figures.get("database_points"), int):
-            return int(check.figures["database_points"])
-    return None
+    counts = (check.figures.get("database_points") for check in recorded.checks if check.judge == "points_stored")
+    return next((count for count in counts if isinstance(count, int)), None)
 
 
 def differences(where: str, recorded: Any, again: Any) -> Iterator[Difference]:

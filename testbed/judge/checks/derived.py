@@ -160,13 +160,8 @@ def history_lines(
     ``run``, for InfluxDB deletes no series by a tag (a run's) that is a field in any measurement. ``results`` are the
     agents' ``result.json`` documents; a run that broke down has none.
     """
-    tags = {
-        "scenario": plan["scenario"],
-        "policy": verdict.policy,
-        "engine": plan["engine"],
-        "occasion": occasion(plan),
-        "variant": plan["variant"],
-    }
+    tags = {"scenario": plan["scenario"], "engine": plan["engine"], "variant": plan["variant"]}
+    tags |= {"policy": verdict.policy, "occasion": occasion(plan)}
     points = []
     for found in verdict_points(plan, verdict, start_ns, end_ns):
         fields = {**found["fields"], "run_id": verdict.run}
@@ -361,9 +356,5 @@ def _point(
     plan: Plan, session: Session, measurement: str, connection: str, fields: Mapping[str, float], t_s: float
 ) -> Point:
     of_session = {"policy": session["policy"], "session": session["name"], "connection": connection}
-    return point(
-        PREFIX + measurement,
-        {**_run_tags(plan), **of_session},
-        fields,
-        ZERO_NS + round((float(session["start_s"]) + t_s) * 1e9),
-    )
+    at_ns = ZERO_NS + round((float(session["start_s"]) + t_s) * 1e9)
+    return point(PREFIX + measurement, {**_run_tags(plan), **of_session}, fields, at_ns)

@@ -39,13 +39,6 @@ class PayloadIntact(OfSession):
             raise CannotJudge("payload.unknown-length", "the run sends for a time, so its number of bytes is not known")
         # Of what is sent for a time, it is known what any number of bytes has to be.
         wanted = int(session.get("transfer_bytes", sender["bytes"]))
-        figures: dict[str, Any] = {
-            "session": session["name"],
-            "sent_bytes": sender["bytes"],
-            "received_bytes": receiver["bytes"],
-            "sent_sha256": sender["sha256"],
-            "received_sha256": receiver["sha256"],
-        }
         problems = Messages()
         if receiver["bytes"] != wanted:
             problems.add_message("payload.received", f"the receiver got {receiver['bytes']:,} of {wanted:,} bytes")
@@ -65,7 +58,9 @@ class PayloadIntact(OfSession):
         )
         if problems:
             said = Message("payload.differs", f"Not intact: {Listed(problems)}.", problems=Listed(problems))
-        got = receiver["bytes"]
+        ends, got = {"sent": sender, "received": receiver}, receiver["bytes"]
+        each = {f"{verb}_{key}": end[key] for key in ("bytes", "sha256") for verb, end in ends.items()}
+        figures = {"session": session["name"], **each}
         return self.conclude(not problems, said, measured=got, expected=wanted, tolerance=0.0, **figures)
 
 

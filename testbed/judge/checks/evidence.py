@@ -125,8 +125,7 @@ A_CONNECTION_HAS_NONE = Message("samples.a-connection-has-none", "a connection h
 NO_PAIRS = Message("samples.no-pairs", "no two samples at the same time")
 
 
-@dataclass(frozen=True)
-class Coverage:
+class Coverage(NamedTuple):
     """The judged time ``from_s`` to ``to_s``; ``gap`` says why it does not decide the check (None if it does).
 
     ``shortened`` is set where a quick run is judged over the part that it covers.

@@ -1,9 +1,11 @@
 """Checks of how much a session gets: ``goodput``, of what links carry, and ``multipath``, of what paths allow."""
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal
 
+import numpy as np
 from pydantic import Field
 
 from testbed.judge.checks import explain, planned
@@ -81,6 +83,8 @@ def goodput_bps(evidence: Evidence, session: Session) -> float:
 
 MOST = 1.1
 """Times the optimum, beyond which a goodput can't be: a run may lose fewer packets than its links do on average."""
+LONGEST_S = 1e6
+"""Time after which links that have not carried everything never will."""
 IN_USE = 0.5
 """The part of its link's rate at which a connection is in use, over the last second."""
 
@@ -148,16 +152,13 @@ def _optimum_bps(plan: Plan, session: Session) -> float:
 def optimum_s(capacities: Sequence[Capacity], transfer_bytes: float) -> float:
     """The least seconds in which so many bytes of payload can arrive: every link busy from the start, and nothing on
     one of them that arrives after the last byte of the others."""
-    low, high = 0.0, 1.0
-    while sum(capacity.arrived_bits(high) for capacity in capacities) < transfer_bytes * 8:
-        low, high = high, 2 * high
-        if high > 1e6:
-            raise ValueError("the links never carry it")
-    for _ in range(60):
-        middle = (low + high) / 2
-        enough = sum(capacity.arrived_bits(middle) for capacity in capacities) >= transfer_bytes * 8
-        low, high = (low, middle) if enough else (middle, high)
-    return high
+    # What has arrived by then is a line from each of these times to the next.
+    times_s = sorted({at_s + each.delay_s for each in capacities for at_s, _ in each.steps} | {LONGEST_S})
+    bits = [sum(each.arrived_bits(by_s) for each in capacities) for by_s in times_s]
+    if bits[-1] < transfer_bytes * 8:
+        raise ValueError("the links never carry it")
+    last = bisect_left(bits, transfer_bytes * 8)
+    return float(np.interp(transfer_bytes * 8, bits[last - 1 : last + 1], times_s[last - 1 : last + 1]))
 
 
 def capacities(plan: Plan, session: Session) -> list[Capacity]:

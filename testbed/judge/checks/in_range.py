@@ -68,14 +68,9 @@ class Level(OfSession):
                 said = said.followed_by(Message("level.farthest", f"That is the farthest of {len(points)} samples."))
             if status == Status.FAIL and self.at_s is None:
                 said = said.followed_by(*explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s))
-        return self.conclude(
-            status,
-            said,
-            measured=None if worst is None else worst[1],
-            expected=f"{self.min:g} to {self.max:g}",
-            **coverage.figures(session["name"]),
-            samples=len(points),
-        )
+        measured, expected = None if worst is None else worst[1], f"{self.min:g} to {self.max:g}"
+        figures = {**coverage.figures(session["name"]), "samples": len(points)}
+        return self.conclude(status, said, measured=measured, expected=expected, **figures)
 
     def _judged(self, evidence: Evidence, samples: dict[str, Timed]) -> tuple[Coverage, dict[str, Timed]]:
         if self.from_s is not None and self.to_s is not None:
@@ -208,16 +203,10 @@ class Ratio(OfTwo):
             )
             if status == Status.FAIL:
                 said = said.followed_by(*explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s))
-        return self.conclude(
-            status,
-            said,
-            measured="unbounded" if median is not None and np.isinf(median) else median,
-            expected=expected,
-            **coverage.figures(session["name"]),
-            samples=int(values.size),
-            median_first=_median(first.values),
-            median_second=_median(second.values),
-        )
+        measured = "unbounded" if median is not None and np.isinf(median) else median
+        medians = {"median_first": _median(first.values), "median_second": _median(second.values)}
+        figures = {**coverage.figures(session["name"]), "samples": int(values.size), **medians}
+        return self.conclude(status, said, measured=measured, expected=expected, **figures)
 
     def _coverage(self, evidence: Evidence, pair: dict[str, Timed]) -> Coverage:
         if self.from_s is not None and self.to_s is not None:
@@ -299,15 +288,9 @@ class Settles(OfTwo):
                 )
             if status == Status.FAIL:
                 said = said.followed_by(*explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s))
-        return self.conclude(
-            status,
-            said,
-            measured="never" if after_s is None and ratios.values.size else after_s,
-            expected=f"at most {self.within_s:g} s",
-            **coverage.figures(session["name"]),
-            target=target,
-            samples=int(ratios.values.size),
-        )
+        measured = "never" if after_s is None and ratios.values.size else after_s
+        figures = {**coverage.figures(session["name"]), "target": target, "samples": int(ratios.values.size)}
+        return self.conclude(status, said, measured=measured, expected=f"at most {self.within_s:g} s", **figures)
 
 
 def quotients(first: Timed, second: Timed, within_s: float) -> Timed:

@@ -11,7 +11,6 @@ Where the rates change, a new phase starts with the shares that the one before e
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, Literal, NamedTuple
 
@@ -34,8 +33,7 @@ Rates = Mapping[str, float]
 RatesOf = Literal["plan", "acknowledged"]
 
 
-@dataclass(frozen=True)
-class Phase:
+class Phase(NamedTuple):
     """A time of constant rates from ``start_s`` on: shares by connection index, at its start and in the limit."""
 
     start_s: float
@@ -50,8 +48,7 @@ class Phase:
         return np.asarray(limit + (initial - limit) * np.exp(-elapsed / self.time_constant_s), dtype=np.float64)
 
 
-@dataclass(frozen=True)
-class Law:
+class Law(NamedTuple):
     """The law of one session, in one or more phases."""
 
     phases: tuple[Phase, ...]

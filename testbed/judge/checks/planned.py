@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from testbed.judge.checks.evidence import CannotJudge
 from testbed.message import unknown
@@ -98,8 +98,7 @@ def base_rtt_ms(plan: Plan, session: Session, connection: str) -> float:
     return 2 * sum(delays_ms[link] for link in path) + float(session.get("ack_interval_ms", 0.0)) / 2
 
 
-@dataclass(frozen=True)
-class Capacity:
+class Capacity(NamedTuple):
     """A link's capacity, bits/s of payload, from each time on (s), and its delay."""
 
     steps: Sequence[tuple[float, float]]

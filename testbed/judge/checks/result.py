@@ -145,11 +145,8 @@ class Trust(BaseModel, frozen=True):
     def of(cls, said: Iterable[Message], *, trusted: bool = True) -> Trust:
         """``said`` are the reasons not to trust it: without any it is as ``trusted`` says."""
         reasons = tuple(said)
-        return cls(
-            trusted=trusted and not reasons,
-            reasons=[str(reason) for reason in reasons],
-            codes=[reason.code for reason in reasons],
-        )
+        codes = [reason.code for reason in reasons]
+        return cls(trusted=trusted and not reasons, reasons=[str(reason) for reason in reasons], codes=codes)
 
     @property
     def said(self) -> tuple[Message, ...]:

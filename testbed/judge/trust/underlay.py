@@ -76,18 +76,11 @@ def of(samples: Sequence[Sample]) -> Underlay:
     back = sorted((one for one in samples if not one.lost), key=lambda one: one.rtt_ns)
     if not back:
         raise ValueError("no packet came back")
-    rtts_ms = [one.rtt_ns / 1e6 for one in back]
-    quickest = back[: max(1, len(back) // 10)]
-    return Underlay(
-        back[0].machine,
-        len(samples),
-        len(samples) - len(back),
-        statistics.median(rtts_ms) / 2,
-        rtts_ms[min(len(rtts_ms) - 1, int(0.99 * len(rtts_ms)))] / 2,
-        rtts_ms[0] / 2,
-        round(statistics.median(one.offset_ns for one in quickest)),
-        back[0].origin,
-    )
+    ways_ms = [one.rtt_ns / 1e6 / 2 for one in back]
+    delays_ms = statistics.median(ways_ms), ways_ms[min(len(back) - 1, int(0.99 * len(back)))], ways_ms[0]
+    ahead_ns = round(statistics.median(one.offset_ns for one in back[: max(1, len(back) // 10)]))
+    machine, origin = back[0].machine, back[0].origin
+    return Underlay(machine, len(samples), len(samples) - len(back), *delays_ms, ahead_ns, origin)
 
 
 def samples_of(text: str, machine: str, when: str, origin: str = HERE, ahead_ns: int = 0) -> list[Sample]:
