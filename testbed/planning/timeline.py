@@ -14,6 +14,7 @@ from testbed.plan.intervals import at, link_intervals
 from testbed.plan.model import DIRECTIONS, Action, CarrierAction, Directions, Properties, SetAction
 from testbed.scenario.timeline import Blackhole, Carrier, Flap, PauseRead, Ramp, SetLink, TimelineEvent
 from topologies.impairments import NUMBERS
+from topologies.impairments.loss import GilbertElliott
 from topologies.link import Link
 from topologies.units import as_number, as_written
 
@@ -137,7 +138,7 @@ def _properties(event: SetLink, link: Link) -> Properties:
     if event.rate is not None:
         requested["rate_bps"] = event.rate.to_bps(link["frame_bytes"])
     if event.burst_loss is not None:
-        requested["gilbert_elliott"] = event.burst_loss.as_planned()
+        requested["gilbert_elliott"] = cast(GilbertElliott, event.burst_loss.model_dump())
     return requested
 
 

@@ -9,7 +9,7 @@ from testbed.planning.sessions import PolicyFacts, connection_of, session_over, 
 from testbed.scenario.load import LoadedScenario
 from testbed.scenario.model import Scenario
 from testbed.scenario.sessions import Session
-from testbed.scenario.tcp import TcpSection
+from testbed.scenario.tcp import Tcp
 from topologies.link import ncp_frame_bytes
 
 TCP_FRAME_BYTES = 14 + 1500
@@ -55,7 +55,7 @@ def section_of(loaded: LoadedScenario, topology: Topology) -> Sections:
     return {"tcp": tcp}
 
 
-def _tcp_session(tcp: TcpSection, entry: Session, topology: Topology) -> model.Session:
+def _tcp_session(tcp: Tcp, entry: Session, topology: Topology) -> model.Session:
     path = topology.sessions[0][0]
     connection = connection_of(topology, path, 1, (tcp.sender_port, tcp.receiver_port))
     links = {link["name"]: link for link in topology.links}

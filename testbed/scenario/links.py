@@ -82,10 +82,6 @@ class BurstLoss(Section):
             raise InvalidValue("link.endless-bad-state", "0 would never leave the bad state; use more than 0%")
         return leave
 
-    def as_planned(self) -> GilbertElliott:
-        """The queue as the plan has it."""
-        return {"enter": self.enter, "leave": self.leave, "loss_good": self.loss_good, "loss_bad": self.loss_bad}
-
 
 def _or_just(section: type[Section], key: str, kind: Any) -> BeforeValidator:
     """A text may stand for the section with this one key, of this type."""
@@ -164,7 +160,6 @@ class Link(Section):
             "trace_file": str((folder / self.trace).resolve()) if self.trace else "",
         }
         if self.burst_loss:
-            found["gilbert_elliott"] = self.burst_loss.as_planned()
+            found["gilbert_elliott"] = cast(GilbertElliott, self.burst_loss.model_dump())
         all_ = {**found, **{key: getattr(self, key) for key in NUMBERS}}
-        set_ = {key: value for key, value in all_.items() if value and value != "uniform"}
-        return cast(Impairments, set_)
+        return cast(Impairments, {key: value for key, value in all_.items() if value and value != "uniform"})

@@ -59,7 +59,8 @@ Where = Annotated[
 
 
 class TcpSection(Section):
-    """One TCP transfer; each kind has further keys."""
+    """One TCP transfer; each kind has further keys. Beside them it says how many seconds it takes over a path if all
+    goes well (``expected_s``), and what it does in words that follow a host's name (``does``)."""
 
     congestion_control: CongestionControl = "cubic"
     """Congestion control of both hosts, by their routes; the run fails where the sender's socket has another."""
@@ -102,14 +103,6 @@ class TcpSection(Section):
     def transfer_bytes(self) -> int | None:
         """Bytes to send, where they are given and not a time."""
         return None
-
-    def expected_s(self, rtt_s: float, rate_bps: float) -> float:
-        """Seconds that the transfer takes over a path of this RTT and rate, if all goes well."""
-        raise NotImplementedError
-
-    def does(self) -> str:
-        """The traffic in words that follow a host's name: ``sends …``."""
-        raise NotImplementedError
 
 
 class Fetch(TcpSection):

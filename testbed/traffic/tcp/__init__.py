@@ -168,6 +168,10 @@ class Tcp(Traffic):
         """The frames captured at a host (pcap, headers only), where the section asks for that."""
         return self.site.folder / f"capture-{role}.pcap"
 
+    def said(self, end: str) -> Path:
+        """The file with all that a program says at an end, ``server`` or ``client``."""
+        return self.site.folder / f"{self.requested['kind']}-{end}.json"
+
     def start(
         self,
         name: str,

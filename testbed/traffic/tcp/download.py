@@ -28,17 +28,17 @@ class DownloadTransfer(Tcp):
         if requested["unlimited_window"] and self._kernel["limited"] is not False:
             raise Unsupported.of(_why_limited(self._kernel))
         command = self._command("serve", "--listen", "--seed", str(self.site.plan["seed"]))
-        return self.start("download server", command, "sender", self._said("server"), listens_at=PORT)
+        return self.start("download server", command, "sender", self.said("server"), listens_at=PORT)
 
     def start_client(self) -> Supervised:
         buffer = self.requested["receive_buffer_bytes"]
         options = ["--receive-buffer", str(buffer)] if buffer else []
         command = self._command("get", "--server", "--from", self.address("receiver"), *options)
         # Root may ask for a larger buffer than net.core.rmem_max.
-        return self.start("download client", command, "receiver", self._said("client"), unprivileged=not buffer)
+        return self.start("download client", command, "receiver", self.said("client"), unprivileged=not buffer)
 
     def measured(self) -> Measured:
-        server, client = _result(self._said("server")), _result(self._said("client"))
+        server, client = _result(self.said("server")), _result(self.said("client"))
         sequence = self._sequence()
         write_csv(sequence, self.site.folder / EDGES, self.site.folder / DATA)
         met = sequence.edges_met(self.rtt_s, int(server["max_segment_size_bytes"]))
@@ -82,9 +82,6 @@ class DownloadTransfer(Tcp):
         size, limit_s = str(self.requested["object_bytes"]), self.site.plan["limits"]["transfer_s"]
         common = [of_server, f"{self.address('sender')}:{PORT}", "--bytes", size, "--timeout", f"{limit_s:.0f}s"]
         return [self._program, verb, *common, *further]
-
-    def _said(self, end: str) -> Path:
-        return self.site.folder / f"download-{end}.json"
 
     def _probe(self) -> dict[str, Any]:
         """The window that this kernel offers in a new connection, by a connection within the receiver's host."""

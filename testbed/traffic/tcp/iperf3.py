@@ -5,7 +5,6 @@ half of the transfer is judged, so that neither slow start nor the growth of buf
 
 import statistics
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,14 +31,14 @@ class Iperf3Transfer(Tcp):
 
     def start_server(self) -> Supervised:
         command = iperf3.server(PORT, "--json")
-        return self.start("iperf3 server", command, "receiver", self._json("server"), listens_at=PORT)
+        return self.start("iperf3 server", command, "receiver", self.said("server"), listens_at=PORT)
 
     def start_client(self) -> Supervised:
         requested = self.requested
         options = ["--bind", self.address("sender"), "--cport", str(CLIENT_PORT), "--time", f"{requested['for_s']:.0f}"]
         options += ["--window", str(requested["window_bytes"])] if requested["window_bytes"] else []
         command = iperf3.client(self.address("receiver"), PORT, *options, "--json")
-        return self.start("iperf3 client", command, "sender", self._json("client"))
+        return self.start("iperf3 client", command, "sender", self.said("client"))
 
     def started_unix_ns(self, started: Sequence[Agent]) -> int | None:
         """The time at which the connection with the data was first seen: iperf3 uses its other one before."""
@@ -49,14 +48,14 @@ class Iperf3Transfer(Tcp):
         return self._data_since_ns
 
     def measured(self) -> Measured:
-        client, server = read_result(self._json("client")), read_result(self._json("server"))
+        client, server = read_result(self.said("client")), read_result(self.said("server"))
         received, sent = server["end"]["sum_received"], client["end"]["sum_sent"]
         data = self._captured()
         started_ns = round(data.start_unix_s * 1e9) if data else self.started_unix_ns([])
         if started_ns is None:
             raise RunFailed(
                 "iperf3.no-first-data",
-                f"no sample of the sender's socket shows when the data began; see {self._json('client')}",
+                f"no sample of the sender's socket shows when the data began; see {self.said('client')}",
             )
         reported = [interval["sum"] for interval in server["intervals"]]
         intervals = [float(interval["bits_per_second"]) / 1e6 for interval in reported]
@@ -127,9 +126,6 @@ class Iperf3Transfer(Tcp):
             if "steady_mbps" in found:
                 found["steady_over_theory"] = found["steady_mbps"] / theory_mbps
         return found
-
-    def _json(self, end: str) -> Path:
-        return self.site.folder / f"iperf3-{end}.json"
 
 
 def _captured_payload(data: Connection) -> dict[str, int]:
