@@ -265,13 +265,11 @@ def carry_out(run: Run, progress: Progress, machine_and_code: Mapping[str, Any] 
 
 
 def _without_pages(run: Run, machine_and_code: Mapping[str, Any]) -> None:
-    document: dict[str, Any] = {**machine_and_code, "run": provenance.of_plan(run.plan)}
     try:
         run.without_database(None)
-        document["simulation"] = read_json(run.folder / "sim.json")
     except RunFailed as error:
         write_broken(run.plan, run.folder, None, error, [])
-    document["run"] |= provenance.of_program(run.folder)
+    document = {**machine_and_code, **run.provenance}
     if provenance.worker:  # machine and code are the submitter's
         document["worker"] = provenance.worker
     write_json(run.folder / "provenance.json", document)
