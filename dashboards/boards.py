@@ -318,6 +318,8 @@ _OVER_TABLES = Curve(
     "figure",
 )
 
+_cells = partial(rows, query=select_table(CELLS, _CELL), height=10, nothing=_NO_TABLE)
+
 _SPEED_TABLE = dashboard(
     "speed-table",
     "NCP: speed table",
@@ -330,25 +332,19 @@ _SPEED_TABLE = dashboard(
         chosen("row", _MEDIAN, within=("scenario", "run")),
         chosen("column", _MEDIAN, within=("scenario", "run")),
     ],
-    rows(
+    _cells(
         "Medians: $figure of $scenario, table $run",
         "Rows are settings of links, columns policies and who else measured them (published, upstream).",
-        select_table(CELLS, _CELL),
-        height=10,
-        nothing=_NO_TABLE,
         transformations=[_BY_ROW, _AS_MATRIX],
     ),
-    rows(
+    _cells(
         "Cells",
         "With the lowest and highest of n repetitions, and what the links could carry at most (bound). What "
         "others measured has n 0.",
-        select_table(CELLS, _CELL),
-        height=10,
         hidden=("Time", "time", "position"),
         widths={"column": 210, "figure": 150}
         | dict.fromkeys(("median", "lowest", "highest"), 100)
         | {"n": 60, "bound": 100, "engine": 100, "variant": 100},
-        nothing=_NO_TABLE,
         transformations=[_BY_ROW],
     ),
     row("Row $row", "row"),

@@ -56,7 +56,7 @@ class NetemMiddle:
         self._tc(lines)
 
     def _start_lines(self, link: Link, direction: str) -> Iterator[str]:
-        self._live[link["name"], direction] = properties = Properties.of(link)
+        self._live[link["name"], direction] = properties = netem_options.properties_of(link)
         self._changes[link["name"], direction] = 0
         yield self._netem("add", link, direction, properties)
         near, far = link["a"]["middle_interface"], link["b"]["middle_interface"]
@@ -87,7 +87,7 @@ class NetemMiddle:
         after = {}
         for way in DIRECTIONS if direction == "both" else (direction,):
             before = self._live[link["name"], way]
-            after[link["name"], way] = changed = before.changed(properties)
+            after[link["name"], way] = changed = netem_options.changed(before, properties)
             if not shaped_at_hosts(link):
                 crossing = shaping_interface(link, way)
                 for command in (_class, _queue):
@@ -161,7 +161,7 @@ def _copy(near: str, far: str) -> tuple[str, str]:
 
 
 def _class(verb: str, interface: str, properties: Properties) -> str:
-    options = shaper.rate_class(properties.rate_bps, properties.burst_bytes, properties.frame_bytes)
+    options = shaper.rate_class(properties["rate_bps"], properties["burst_bytes"], properties["frame_bytes"])
     return f"class {verb} dev {interface} parent 1: classid 1:1 htb {shaper.in_words(options)}"
 
 

@@ -3,12 +3,9 @@
 What netem does of each impairment is in ``topologies/impairments``. Standard library only.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from topologies.impairments import FIXED, IMPAIRMENTS, KEYS
@@ -30,44 +27,27 @@ ORDER_KEEPING_RATE = "10tbit"
 frame before it where that is later, so that nothing overtakes; at this rate a frame takes no time of its own."""
 
 
-@dataclass(frozen=True)
-class Properties:
-    """The configuration in force for one direction of a link; names and units as in ``internal/linkmodel``."""
+Properties = Mapping[str, Any]
+"""The configuration in force for one direction of a link; names and units as in ``internal/linkmodel``."""
 
-    rate_bps: float
-    burst_bytes: int
-    frame_bytes: int
-    queue_mode: str
-    queue_packets: int
-    line: Mapping[str, Any]
-    """Delay, loss, and the other impairments."""
 
-    @classmethod
-    def of(cls, link: Link) -> Properties:
-        """The initial configuration of a link, the same in both directions."""
-        return cls(
-            rate_bps=link["rate_bps"],
-            burst_bytes=link["burst_bytes"],
-            frame_bytes=link["frame_bytes"],
-            queue_mode=link["queue"]["mode"],
-            queue_packets=link["queue"]["packets"],
-            line={key: value for key, value in link.items() if key in LINE},
-        )
+def properties_of(link: Link) -> Properties:
+    """The initial configuration of a link, the same in both directions."""
+    return {**link, "queue_mode": link["queue"]["mode"], "queue_packets": link["queue"]["packets"]}
 
-    def changed(self, change: Mapping[str, Any]) -> Properties:
-        """The configuration after a change.
 
-        Raises :class:`ValueError` with the property's name.
-        """
-        for name, value in change.items():
-            if name in KEPT:
-                raise ValueError(f"{name}: netem can't change it on a live link; use --link relay")
-            if name not in CHANGEABLE:
-                raise ValueError(f"{name}: no such property, want some of {', '.join(CHANGEABLE)}")
-            _check(name, value)
-        line = with_change(self.line, {name: value for name, value in change.items() if name in LINE})
-        shaped: dict[str, Any] = {name: value for name, value in change.items() if name not in LINE}
-        return replace(self, line=line, **shaped)
+def changed(before: Properties, change: Mapping[str, Any]) -> Properties:
+    """The configuration after a change.
+
+    Raises :class:`ValueError` with the property's name.
+    """
+    for name, value in change.items():
+        if name in KEPT:
+            raise ValueError(f"{name}: netem can't change it on a live link; use --link relay")
+        if name not in CHANGEABLE:
+            raise ValueError(f"{name}: no such property, want some of {', '.join(CHANGEABLE)}")
+        _check(name, value)
+    return with_change(before, change)
 
 
 def _check(name: str, value: Any) -> None:
@@ -86,9 +66,9 @@ def netem(p: Properties, *, seed: int | None = None) -> list[str]:
         "netem",
         "limit",
         str(limit_packets(p)),
-        *(word for impairment in IMPAIRMENTS if impairment.netem for word in impairment.netem(p.line)),
+        *(word for impairment in IMPAIRMENTS if impairment.netem for word in impairment.netem(p)),
         "rate",
-        "0" if p.line.get("jitter_reorders") else ORDER_KEEPING_RATE,
+        "0" if p.get("jitter_reorders") else ORDER_KEEPING_RATE,
         *([] if seed is None else ["seed", str(seed)]),
     ]
 
@@ -97,21 +77,22 @@ def limit_packets(p: Properties) -> int:
     """Packets that netem may hold: what the delay keeps in it, with small packets in mind, four times over.
     Its default of 1000 drops silently."""
     smallest_frame_bytes = 64
-    seconds: float = (p.line["delay_ms"] + 4 * p.line.get("jitter_ms", 0.0)) / 1000
-    return max(1000, math.ceil(4 * p.rate_bps / 8 / smallest_frame_bytes * seconds))
+    seconds = (p["delay_ms"] + 4 * p.get("jitter_ms", 0.0)) / 1000
+    kept: int = math.ceil(4 * p["rate_bps"] / 8 / smallest_frame_bytes * seconds)
+    return max(1000, kept)
 
 
 def queue(p: Properties) -> list[str]:
     """The queue for the rate."""
-    limit = ["limit", str(p.queue_packets)]
-    match p.queue_mode:
+    limit = ["limit", str(p["queue_packets"])]
+    match p["queue_mode"]:
         case "droptail":
             return ["pfifo", *limit]
         case "drophead":
             return ["pfifo_head_drop", *limit]
         case "codel":
             return ["codel", *limit, "target", "5ms", "interval", "100ms"]  # RFC 8289 section 4.4
-    raise ValueError(f"queue mode {p.queue_mode!r}: want droptail, drophead or codel in the middle of a link")
+    raise ValueError(f"queue mode {p['queue_mode']!r}: want droptail, drophead or codel in the middle of a link")
 
 
 def seed_of(link: Link, direction: str, changes: int) -> int:

@@ -10,7 +10,7 @@ from testbed.judge.checks.derived import history_lines
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.services import influx
 from testbed.services.influx import retention
-from testbed.services.influx.client import QueryFailed, Series
+from testbed.services.influx.client import QueryFailed, Series, connect
 
 pytestmark = pytest.mark.root
 
@@ -18,8 +18,7 @@ DAY_NS = 86_400_000_000_000
 
 
 def raw(endpoint: influx.Endpoint) -> InfluxDBClient:
-    admin = endpoint.logins["admin"]
-    return InfluxDBClient(endpoint.host, endpoint.port, admin.username, admin.password, endpoint.database)
+    return connect(endpoint, "admin")
 
 
 def policies(endpoint: influx.Endpoint) -> dict[str, tuple[str, bool]]:

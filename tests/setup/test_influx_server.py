@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
+from urllib.parse import urlsplit
 
 import psutil
 import pytest
@@ -46,7 +47,7 @@ def test_a_query_without_a_password_is_refused(endpoint: influx.Endpoint) -> Non
 
 def test_it_listens_on_the_loopback_address_only(endpoint: influx.Endpoint) -> None:
     listening = [c.laddr for c in server_process().net_connections("inet") if c.status == psutil.CONN_LISTEN]
-    assert endpoint.port in {address.port for address in listening}
+    assert urlsplit(endpoint.url).port in {address.port for address in listening}
     assert {address.ip for address in listening} == {"127.0.0.1"}
 
 
@@ -124,7 +125,7 @@ def test_another_port_moves_the_server(endpoint: influx.Endpoint, monkeypatch: p
     with held_port() as other:
         process = server_process()
         monkeypatch.setenv("NCP_TESTBED_INFLUX_PORT", str(other))
-        assert influx.ensure().port == other
+        assert urlsplit(influx.ensure().url).port == other
         assert has_ended(process)
 
 

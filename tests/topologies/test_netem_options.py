@@ -12,7 +12,7 @@ from topologies.impairments import jitter
 from topologies.impairments.impairment import percent
 from topologies.impairments.loss import GilbertElliott
 from topologies.link import Impairments, Link, QueueMode, resolve_link
-from topologies.netem_options import Properties
+from topologies.netem_options import changed, properties_of
 from topologies.units import QueueLength, Rate
 
 
@@ -40,29 +40,29 @@ def option(options: list[str], name: str, values: int = 1) -> list[str]:
 
 def test_netem_may_hold_what_the_delay_keeps_in_it() -> None:
     slow = resolve_link(1, "slow", "h1", "h2", Rate(bps=1e6), delay_ms=1)
-    assert netem_options.limit_packets(Properties.of(slow)) == 1000, "never below netem's own default"
+    assert netem_options.limit_packets(properties_of(slow)) == 1000, "never below netem's own default"
     fast = resolve_link(1, "fast", "h1", "h2", Rate(bps=1e9), delay_ms=500)
     # 1 Gbit/s of 64-byte frames for half a second is 976,562 packets.
-    assert netem_options.limit_packets(Properties.of(fast)) > 976_562
+    assert netem_options.limit_packets(properties_of(fast)) > 976_562
 
 
 def test_every_option_is_named_so_that_a_change_goes_back_to_nothing() -> None:
-    options = netem_options.netem(Properties.of(link(delay_ms=5)))
+    options = netem_options.netem(properties_of(link(delay_ms=5)))
     assert option(options, "delay", 2) == ["5000.000us", "0.000us"]
     for name in ("loss", "duplicate", "corrupt", "reorder"):
         assert float(option(options, name)[0].rstrip("%")) == 0
 
 
 def test_order_is_kept_by_a_rate_that_takes_no_time() -> None:
-    keeps = netem_options.netem(Properties.of(link(impairments=Impairments(jitter_ms=5))))
+    keeps = netem_options.netem(properties_of(link(impairments=Impairments(jitter_ms=5))))
     assert option(keeps, "rate") == ["10tbit"]
-    reorders = netem_options.netem(Properties.of(link(impairments=Impairments(jitter_ms=5, jitter_reorders=True))))
+    reorders = netem_options.netem(properties_of(link(impairments=Impairments(jitter_ms=5, jitter_reorders=True))))
     assert option(reorders, "rate") == ["0"]
 
 
 def test_bursty_loss_in_the_order_of_tc() -> None:
     bursts: GilbertElliott = {"enter": 0.01, "leave": 0.2, "loss_good": 0.001, "loss_bad": 0.9}
-    options = netem_options.netem(Properties.of(link(impairments=Impairments(gilbert_elliott=bursts))))
+    options = netem_options.netem(properties_of(link(impairments=Impairments(gilbert_elliott=bursts))))
     at = options.index("gemodel")
     # p, r, 1-h (lost in the bad state), 1-k (lost in the good state)
     assert [float(text.rstrip("%")) for text in options[at + 1 : at + 5]] == [1, 20, 90, 0.1]
@@ -77,10 +77,10 @@ def test_shares_are_as_fine_as_netem_itself(share: float) -> None:
 
 
 def test_one_loss_replaces_the_other() -> None:
-    properties = Properties.of(link(loss=0.1))
-    bursty = properties.changed({"gilbert_elliott": {"enter": 0.1, "leave": 0.5}})
+    properties = properties_of(link(loss=0.1))
+    bursty = changed(properties, {"gilbert_elliott": {"enter": 0.1, "leave": 0.5}})
     assert "gemodel" in netem_options.netem(bursty)
-    assert option(netem_options.netem(bursty.changed({"loss": 1.0})), "loss") == ["100.000000000%"]
+    assert option(netem_options.netem(changed(bursty, {"loss": 1.0})), "loss") == ["100.000000000%"]
 
 
 @pytest.mark.parametrize(
@@ -99,14 +99,14 @@ def test_one_loss_replaces_the_other() -> None:
 )
 def test_bad_changes_are_named(change: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Properties.of(link()).changed(change)
+        changed(properties_of(link()), change)
 
 
 def test_a_change_changes_nothing_else() -> None:
-    before = Properties.of(link(loss=0.1, delay_ms=3, impairments=Impairments(duplicate=0.2)))
-    after = before.changed({"delay_ms": 7.0})
-    assert after.line["delay_ms"] == 7
-    assert after.changed({"delay_ms": 3.0}) == before
+    before = properties_of(link(loss=0.1, delay_ms=3, impairments=Impairments(duplicate=0.2)))
+    after = changed(before, {"delay_ms": 7.0})
+    assert after["delay_ms"] == 7
+    assert changed(after, {"delay_ms": 3.0}) == before
 
 
 def test_the_rates_bucket_is_that_of_a_token_bucket_filter() -> None:
@@ -119,7 +119,7 @@ def test_the_rates_bucket_is_that_of_a_token_bucket_filter() -> None:
 
 @pytest.mark.parametrize(("mode", "kind"), [("droptail", "pfifo"), ("drophead", "pfifo_head_drop"), ("codel", "codel")])
 def test_each_queue_has_its_discipline(mode: QueueMode, kind: str) -> None:
-    options = netem_options.queue(Properties.of(link(mode)))
+    options = netem_options.queue(properties_of(link(mode)))
     assert options[:3] == [kind, "limit", "40"]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 import requests
 from influxdb import InfluxDBClient
@@ -44,14 +45,14 @@ class Series:
 
 def connect(endpoint: Endpoint, role: Role, timeout_s: int = TIMEOUT_S, retries: int = 2) -> InfluxDBClient:
     """A client of the API with the rights of a role, for the testbed's database."""
-    login = endpoint.logins[role]
+    login, address = endpoint.logins[role], urlsplit(endpoint.url)
     return InfluxDBClient(
-        endpoint.host,
-        endpoint.port,
+        address.hostname,
+        address.port or 8086,
         login.username,
         login.password,
         endpoint.database,
-        ssl=endpoint.url.startswith("https"),
+        ssl=address.scheme == "https",
         verify_ssl=True,
         timeout=timeout_s,
         retries=retries,

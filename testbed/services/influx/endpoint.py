@@ -41,16 +41,6 @@ class Endpoint:
     database: str
     logins: dict[Role, Login]
 
-    @property
-    def host(self) -> str:
-        """Name or address in the URL."""
-        return urlsplit(self.url).hostname or ""
-
-    @property
-    def port(self) -> int:
-        """Port in the URL, 8086 if it has none."""
-        return urlsplit(self.url).port or 8086
-
 
 def external() -> Endpoint | None:
     """The user's own server, from ``NCP_TESTBED_INFLUX_URL``, ``_USER`` and ``_PASSWORD``; None when not set.
