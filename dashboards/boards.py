@@ -5,7 +5,7 @@ from functools import partial
 
 from dashboards.document import dashboard, uid_of
 from dashboards.panels import FULL, HALF, THIRD, VERDICT, bars, lines, number, outcomes, row, rows, rows_of_run
-from dashboards.source import ALPHABETICAL_DOWN, RUN, Curve, Curves, chosen, custom, of_one_run, run, scenario, span
+from dashboards.source import RUN, Curve, Curves, Variable, chosen, custom, of_one_run, run, scenario, span
 from testbed.series import Series, kept, named
 from testbed.series.influxql import select_dashboard, select_of_run, select_table
 from testbed.series.one_clock import on_one_clock
@@ -47,7 +47,12 @@ _RATIO = Curve(
 )
 """The ratio of the first connection's share to all others together; of two connections that of their windows."""
 
-_CONNECTIONS = _clocked("sent")
+
+def _chosen_connections(of_run: str) -> list[Variable]:
+    """Variables for a run's sessions and their connections."""
+    sent = _clocked("sent")
+    return [chosen("session", sent, within=(of_run,)), chosen("connection", sent, within=(of_run, "session"))]
+
 
 _shares = partial(lines, height=11, most=1)
 
@@ -56,11 +61,7 @@ _CONVERGENCE = dashboard(
     "NCP: convergence",
     "The windows of one run, live: do they follow the law, and does what is delivered? 00:00:00 is the transfer's "
     "start. Without a choice it is the latest run, whichever that is by now.",
-    [
-        *of_one_run("convergence"),
-        chosen("session", _CONNECTIONS, within=(RUN,)),
-        chosen("connection", _CONNECTIONS, within=(RUN, "session")),
-    ],
+    [*of_one_run("convergence"), *_chosen_connections(RUN)],
     VERDICT,
     number(
         "Checks that failed",
@@ -161,6 +162,8 @@ _CONVERGENCE = dashboard(
 
 _LINK = Curves((RUN, "link", "direction"), ("direction",), "$tag_link $tag_direction").of
 
+_third = partial(lines, width=THIRD)
+
 _LINKS = dashboard(
     "links",
     "NCP: links",
@@ -226,26 +229,23 @@ _LINKS = dashboard(
         "One way: configured, and achieved by the middle. They should be on each other.",
         _LINK("any_link_achieved_delay_ms", any_link_delay_ms="asked"),
     ),
-    lines(
+    _third(
         "Loss of $link",
         "Configured, and achieved in the middle, of each interval's frames. Loss that nobody asked for makes a "
         "run untrusted.",
         _LINK("any_link_achieved_loss", any_link_loss="asked"),
-        width=THIRD,
         soft_most=0.01,
     ),
-    lines(
+    _third(
         "Waiting in $link",
         "Backlog in the middle: what is on its way, and so its delay times its rate.",
         _LINK("any_link_backlog_bytes"),
-        width=THIRD,
         soft_most=1024,
     ),
-    lines(
+    _third(
         "Drops of $link",
         "Frames dropped in the middle, asked losses among them. Without asked loss none.",
         _LINK("any_link_drops", function="rate"),
-        width=THIRD,
     ),
 )
 
@@ -268,13 +268,7 @@ _COMPARE = dashboard(
     "NCP: compare",
     "Two or more runs, or policies, on one clock: 00:00:00 is each transfer's start. Choose runs at the top; without "
     "a choice it is the latest one.",
-    [
-        scenario(),
-        run(several=True),
-        *span("run"),
-        chosen("session", _CONNECTIONS, within=("run",)),
-        chosen("connection", _CONNECTIONS, within=("run", "session")),
-    ],
+    [scenario(), run(several=True), *span("run"), *_chosen_connections("run")],
     _shares_of_runs(
         "Window shares",
         "Share of the session's window; dashed what the law asks of it. Runs of one "
@@ -327,7 +321,7 @@ _SPEED_TABLE = dashboard(
     [
         chosen("scenario", _MEDIAN, several=False, first="speed-table"),
         # A table's name begins with its time.
-        chosen("run", _MEDIAN, within=("scenario",), several=False, sort=ALPHABETICAL_DOWN),
+        chosen("run", _MEDIAN, within=("scenario",), several=False, newest_first=True),
         chosen("figure", _MEDIAN, within=("scenario",), several=False, first="goodput_mib_s"),
         chosen("row", _MEDIAN, within=("scenario", "run")),
         chosen("column", _MEDIAN, within=("scenario", "run")),
@@ -506,7 +500,7 @@ _NOT_JUDGED = "No run of these has been judged in this span of time."
 # The outcome's code is passed + trusted of the last run of each day.
 _OUTCOME = f'last({{}}) + last("{kept.TRUSTED.field}") AS "Value"'
 
-_by_scenario = partial(lines, width=THIRD, height=11, points=True, nothing=_NOT_JUDGED)
+_by_scenario = partial(_third, height=11, points=True, nothing=_NOT_JUDGED)
 
 
 def _by_day(series: Series, alias: str, expected: str = "") -> Curve:

@@ -94,14 +94,16 @@ def chosen(
     *,
     within: Sequence[str] = (),
     several: bool = True,
-    sort: int = NUMERICAL,
+    newest_first: bool = False,
     first: str = "",
 ) -> Variable:
     """The values of a tag among those that the variables ``within`` leave; the variable has the tag's name.
 
     With ``several`` one or more can be chosen, and are all at first; ``first`` is what is chosen at first without.
+    ``newest_first`` is for values that begin with their time.
     """
     options: Variable = {**(_ALL if several else {}), **(at_first(first) if first else {})}
+    sort = ALPHABETICAL_DOWN if newest_first else NUMERICAL
     return _query(tag, influxql.tag_values(of, tag, within), sort=sort, **options)
 
 

@@ -73,6 +73,9 @@ class EmulatedLink(Link):
         assert plan is not None
         assert fabric is not None
         self.plan, self.fabric = plan, fabric
+        fabric.add(plan, node1.pid, node2.pid)
+        if self._interactive is not None:
+            fabric.connect()
         super().__init__(
             node1,
             node2,
@@ -87,20 +90,8 @@ class EmulatedLink(Link):
         if self._interactive is not None:
             self._interactive.start_middle(plan)
 
-    def makeIntfPair(  # noqa: N802
-        self,
-        intfname1: str,
-        intfname2: str,
-        addr1: str | None = None,
-        addr2: str | None = None,
-        node1: Any = None,
-        node2: Any = None,
-        deleteIntfs: bool = True,  # noqa: N803
-    ) -> None:
-        """Mininet's hook for making the interfaces: here through the fabric, a run's all at once."""
-        self.fabric.add(self.plan, node1.pid, node2.pid)
-        if self._interactive is not None:
-            self.fabric.connect()
+    def makeIntfPair(self, *_names: Any, **_nodes: Any) -> None:  # noqa: N802
+        """Mininet's hook for making the interfaces, which the fabric makes, a run's all at once."""
 
     def delete(self) -> None:
         """The namespaces take the interfaces with them."""

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from topologies import shaper
 from topologies.commands import batch, in_namespace, run
@@ -238,20 +239,17 @@ class _HostEnd:
 
 
 def _bring_middle_up(ends: Sequence[_HostEnd]) -> None:
-    names = [end.near["middle_interface"] for end in ends]
-    _turn_offloads_off(ends, names)
-    batch("ip", *(f"link set {name} up promisc on" for name in names))
+    _turn_offloads_off(ends, "middle_interface")
+    batch("ip", *(f"link set {end.near['middle_interface']} up promisc on" for end in ends))
 
 
-def _turn_offloads_off(ends: Sequence[_HostEnd], interfaces: Sequence[str]) -> None:
+def _turn_offloads_off(ends: Sequence[_HostEnd], which: Literal["interface", "middle_interface"]) -> None:
     for whole in (False, True):
-        plain_frames(
-            [name for end, name in zip(ends, interfaces, strict=True) if end.whole_segments == whole], but_for_tcp=whole
-        )
+        plain_frames([end.near[which] for end in ends if end.whole_segments == whole], but_for_tcp=whole)
 
 
 def _bring_host_up(ends: Sequence[_HostEnd], congestion_control: str | None) -> None:
-    _turn_offloads_off(ends, [end.near["interface"] for end in ends])
+    _turn_offloads_off(ends, "interface")
     if shaping := [line for end in ends if end.shaping for line in shaper.commands(end.shaping, end.near["interface"])]:
         batch("tc", *shaping)
     lines: list[str] = []

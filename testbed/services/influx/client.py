@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -36,11 +36,8 @@ class Series:
     """
 
     name: str
-    tags: dict[str, str] = field(default_factory=dict)
-    columns: dict[str, list[Any]] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.columns.get("time", ()))
+    tags: dict[str, str]
+    columns: dict[str, list[Any]]
 
 
 def connect(endpoint: Endpoint, role: Role, timeout_s: int = TIMEOUT_S, retries: int = 2) -> InfluxDBClient:
@@ -81,12 +78,9 @@ class Client:
             answer = self._client.query(influxql, epoch="ns", method=method)
         return [
             Series(
-                name=raw.get("name", ""),
-                tags=raw.get("tags", {}),
-                columns={
-                    column: [row[position] for row in raw.get("values", ())]
-                    for position, column in enumerate(raw["columns"])
-                },
+                raw.get("name", ""),
+                raw.get("tags", {}),
+                {column: [row[place] for row in raw.get("values", ())] for place, column in enumerate(raw["columns"])},
             )
             for raw in answer.raw.get("series", ())
         ]

@@ -8,14 +8,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from influxdb.line_protocol import make_lines
-
 from testbed import paths
 from testbed.judge.status import Status
 from testbed.plan.duration import shown_s
 from testbed.plan.model import Plan
 from testbed.series import influxql
 from testbed.series.one_clock import PREFIX, RETENTION
+from testbed.series.series import line_protocol, point
 from testbed.series.tables import LATEST, MEASUREMENT, dashboards_of
 from testbed.services.influx.client import Client
 
@@ -114,5 +113,4 @@ def _facts(plan: Plan, folder: Path) -> dict[str, Any]:
 
 
 def _lines(tags: Mapping[str, str], fields: Mapping[str, Any], time_ns: int) -> list[str]:
-    point = {"measurement": MEASUREMENT, "tags": dict(tags), "fields": dict(fields), "time": time_ns}
-    return str(make_lines({"points": [point]})).splitlines()
+    return line_protocol([point(MEASUREMENT, tags, fields, time_ns)]).splitlines()

@@ -59,8 +59,7 @@ def ensure() -> Endpoint:
         PortInUse: the port is held by something else.
         InfluxUnavailable: not installed, did not start, or refuses the login.
     """
-    own = external()
-    if own is not None:
+    if own := external():
         _check_login(own, "NCP_TESTBED_INFLUX_USER and NCP_TESTBED_INFLUX_PASSWORD")
         return own
     state, port = State.here(), influx_state.port()
@@ -73,8 +72,7 @@ def ensure() -> Endpoint:
         if process is None:
             _check_port(port)
             _start(state, user)
-        logins = state.logins()
-        endpoint = Endpoint(f"http://127.0.0.1:{port}", DATABASE, logins)
+        endpoint = Endpoint(f"http://127.0.0.1:{port}", DATABASE, state.logins())
         _wait_until_it_answers(state, endpoint)
         _make_users(state, endpoint)
         return endpoint
@@ -100,16 +98,14 @@ def running() -> Endpoint | None:
 
 def status() -> Status:
     """The server that would be used, without starting anything."""
-    own = external()
-    if own is not None:
+    if own := external():
         return Status("external", own.url, detail="from NCP_TESTBED_INFLUX_URL")
     port = influx_state.port()
     url = f"http://127.0.0.1:{port}"
     process = _process(State.here())
     if process is not None and _listens(process, port):
         return Status("running", url, process.pid)
-    owner = _listener(port)
-    if owner is not None:
+    if owner := _listener(port):
         return Status("foreign", url, detail=owner)
     return Status("stopped", url)
 
@@ -163,8 +159,7 @@ def _listener(port: int) -> str | None:
 
 
 def _check_port(port: int) -> None:
-    owner = _listener(port)
-    if owner is not None:
+    if owner := _listener(port):
         raise PortInUse(
             "influx.port-in-use",
             f"port {port} of 127.0.0.1, needed for InfluxDB, is held by {owner}",
