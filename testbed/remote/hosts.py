@@ -73,7 +73,8 @@ class InventoryHosts:
         self.tunnels: dict[str, Tunnel] = {}
         """The tunnels of links that cross machines, by the interface of a host or of a link emulator here."""
         self._tunnels: dict[str, Tunnel] = {}
-        self._relays: dict[str, RelayMiddle | RemoteRelay] = {}
+        self.relays: dict[str, RelayMiddle | RemoteRelay] = {}
+        """The relays of the run, by machine; also the one that is here."""
         self._relay_pids: dict[str, int] = {}
         self._pids: dict[str, int] = {}
         self._fetching: list[FetchedTelemetry] = []
@@ -188,7 +189,7 @@ class InventoryHosts:
                 image = build.build_image(machine.docker, self.site.binaries["ncp-link"])
                 log = self.site.logs / f"relay-{name}.log"
                 emulated = [self._emulated_link(link) for link in links]
-                relay = self._relays[name] = RemoteRelay(machine, image, self.plan, emulated, log)
+                relay = self.relays[name] = RemoteRelay(machine, image, self.plan, emulated, log)
                 self._relay_pids[name] = relay.pid
                 machine.ask("POST", "/middles", {"pid": relay.pid, "ends": self._tunnel_ends(links)})
         for host, at in self.place.items():
@@ -291,18 +292,19 @@ class InventoryHosts:
     def _emulated_link(self, link: Link) -> dict[str, Any]:
         return {**link, **self.emulated(link, {"delay_ms": link["delay_ms"]})}
 
-    def relays(self, own: Path, credentials: Path | None) -> RelayMiddle | SpreadRelay:
+    def emulator(self, own: Path, credentials: Path | None) -> RelayMiddle | SpreadRelay:
         """The emulator of all links: a relay for those that are here, with the folder ``own``, and remote ones. The
         links as they are emulated are in ``relay-plan.json`` then."""
         if not self.machines:
-            return relay_emulator(self.site, self.site.plan_file, own, credentials)
+            alone = self.relays[HERE] = relay_emulator(self.site, self.site.plan_file, own, credentials)
+            return alone
         emulated = {link["name"]: self._emulated_link(link) for link in self.plan["links"]}
         write_json(self.site.folder / RELAY_PLAN, {**self.plan, "links": list(emulated.values())})
         if links := self._links_on(HERE):
             write_json(own / "plan.json", {**self.plan, "links": [emulated[link["name"]] for link in links]})
             (own / "here").mkdir()
-            self._relays[HERE] = relay_emulator(self.site, own / "plan.json", own / "here", credentials)
-        return SpreadRelay(self.plan["links"], self._middles, self._relays, own / "here", own / "result.json")
+            self.relays[HERE] = relay_emulator(self.site, own / "plan.json", own / "here", credentials)
+        return SpreadRelay(self.plan["links"], self._middles, self.relays, own / "here", own / "result.json")
 
     def start_watching(
         self, parts: ExitStack, places: Sequence[AgentPlace], sockets: Sequence[Mapping[str, str]]
@@ -328,7 +330,7 @@ class InventoryHosts:
             for place in places
             if self.place.get(place.host) == machine.name
         }
-        if machine.name in self._relays:
+        if machine.name in self._relay_pids:
             files[relays.SPOOL] = self.site.spools / "relay" / f"{machine.name}.lp"
         names = spools_of(self.site.binaries["ncp-collect"])
         return files | {f"collected/{name}": self.site.spools / f"{machine.name}-{name}" for name in names}

@@ -176,17 +176,6 @@ class SpreadRelay:
         """The end of the first relay that nobody ended, or None."""
         return next((said for relay in self._relays.values() if (said := relay.failed())), None)
 
-    def ask_to_end(self) -> None:
-        for relay in self._relays.values():
-            relay.ask_to_end()
-
-    def has_ended(self) -> bool:
-        return all(relay.has_ended() for relay in self._relays.values())
-
-    def kill(self) -> None:
-        for relay in self._relays.values():
-            relay.kill()
-
     def stop(self) -> None:
         """End all relays and write their results as one, unless one of them leaves none."""
         if self._ended:

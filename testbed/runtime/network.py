@@ -11,7 +11,6 @@ from typing import Any, Protocol
 
 from testbed.judge.trust.machine import FABRIC
 from testbed.plan.model import Plan
-from testbed.runtime.parts import Ending
 from testbed.runtime.site import Site
 from topologies.commands import in_namespace, run
 from topologies.fabric import Fabric, namespace_of
@@ -46,18 +45,13 @@ class Program(Protocol):
         """Leave its output in a file, once it has ended."""
 
 
-class RelayedLinks(Middle, Ending, Protocol):
-    """A link emulator that is one relay or several."""
-
-
 class Network:
     """The network that Mininet built for one run."""
 
-    def __init__(self, plan: Plan, fabric: Fabric, relay: RelayedLinks | None, elsewhere: Collection[str]) -> None:
-        """``elsewhere``: the hosts on other machines."""
-        self.plan, self.links, self.fabric = plan, plan["links"], fabric
-        self._relay, self._elsewhere = relay, elsewhere
-        self.emulator: Middle = relay or NetemMiddle(fabric)
+    def __init__(self, plan: Plan, fabric: Fabric, relay: Middle | None, elsewhere: Collection[str]) -> None:
+        """``relay``: the link emulator, if it is not netem; ``elsewhere``: the hosts on other machines."""
+        self.plan, self.links, self.fabric, self._elsewhere = plan, plan["links"], fabric, elsewhere
+        self.emulator = relay or NetemMiddle(fabric)
         self.net: Any = None
 
     def build(self, container_pids: Mapping[str, int]) -> None:
@@ -120,10 +114,6 @@ class Network:
             features = [line.split(":")[0].strip() for line in said.splitlines() if ": on" in line]
             on[end["interface"]] = [name for name in features if name.endswith(watched)]
         return on
-
-    def programs(self) -> list[Ending]:
-        """The processes of the network itself."""
-        return [self._relay] if self._relay else []
 
     def tear_down(self) -> None:
         """Stop the link emulator and Mininet and delete the fabric; a step that fails does not keep the others."""

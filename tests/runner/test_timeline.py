@@ -21,8 +21,9 @@ class Recorder(LiveTarget):
         self.times_ns: list[int] = []
         self.prepared = self.closed = False
 
-    def prepare(self) -> None:
+    def prepare(self) -> Any:
         self.prepared = True
+        return self
 
     def close(self) -> None:
         self.closed = True

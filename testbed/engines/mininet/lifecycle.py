@@ -33,7 +33,7 @@ from testbed.runtime import agents, live
 from testbed.runtime.collectors import Collectors
 from testbed.runtime.cross_traffic import Iperf3
 from testbed.runtime.interrupts import Interrupted, interruptible, uninterruptible
-from testbed.runtime.network import Network, RelayedLinks
+from testbed.runtime.network import Network
 from testbed.runtime.parts import Failure, end_together
 from testbed.runtime.processes import AGENT_UID
 from testbed.runtime.progress import Progress
@@ -46,6 +46,7 @@ from testbed.services.influx.client import Client, NoAnswer, QueryFailed
 from testbed.services.influx.endpoint import Endpoint
 from testbed.services.influx.reader import FromInflux
 from topologies.fabric import Fabric
+from topologies.middle import Middle
 
 Measured = tuple[Trust, int, int | None]
 """Whether a run can be trusted, and its points of telemetry, in the file and in the database (None: there is none)."""
@@ -150,7 +151,7 @@ class EmulatedRun(Run):
         if endpoint is not None:
             failures += telemetry.open_gateway(parts, network.fabric, endpoint.url, own, self.site.logs)
         # Agents and relays push their last points in parallel, and while the gateway is still there.
-        parts.callback(lambda: end_together([*started, *network.programs()]))
+        parts.callback(lambda: end_together([*started, *remote.relays.values()]))
         with self.progress.step("calibrate links") as step:
             network.emulator.start(network.links)  # from here on frames cross the links
             step.note = self._calibrate(network, remote.probes())
@@ -245,11 +246,11 @@ class EmulatedRun(Run):
                 started.append(container)
                 first.setdefault(place.host, container)
             pids = {host: container.pid for host, container in first.items() if host not in remote.names}
-        relay: RelayedLinks | None = None
+        relay: Middle | None = None
         if self.plan["middle"] == "relay":
             own = self.site.spools / "relay"
             own.mkdir()
-            relay = remote.relays(own, self.credentials)
+            relay = remote.emulator(own, self.credentials)
         tcp = self.traffic.hosts_tcp(self.plan)
         fabric = Fabric(self.plan["namespace"], tcp.congestion_control, tcp.sysctls, remote.tunnels, remote.absent)
         network = Network(self.plan, fabric, relay, remote.names)

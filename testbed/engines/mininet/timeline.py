@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,22 +79,18 @@ class LiveTarget:
     def __init__(self, network: Network, agents: Sequence[Agent], remote: InventoryHosts) -> None:
         self._network, self._agents, self._remote = network, agents, remote
         self._links = {link["name"]: link for link in network.links}
-        self._rates: HostRates | None = None
+        self._rates: HostRates
 
-    def prepare(self) -> None:
-        """Open the handles for changes at the hosts, in the thread that makes them, before the transfer starts."""
+    def prepare(self) -> HostRates:
+        """Open the handles for changes at the hosts, in the thread that makes them, before the transfer starts; gives
+        what closes them."""
         self._rates = HostRates(self._network.namespaces(), self._network.links)
-
-    def close(self) -> None:
-        """Close the handles."""
-        if self._rates is not None:
-            self._rates.close()
+        return self._rates
 
     def change(self, link: str, direction: str, properties: Mapping[str, Any], at_unix_ns: int) -> int:
         """Change properties of a link; the rate is at the hosts' egress where its queue pushes back."""
         plan, rest, done_ns = self._links[link], dict(properties), 0
         if shaped_at_hosts(plan) and "rate_bps" in rest:
-            assert self._rates is not None
             rate_bps = float(rest.pop("rate_bps"))
             remote = self._remote.change_rate(plan, direction, rate_bps, at_unix_ns)
             wait_until(at_unix_ns)
@@ -146,12 +143,10 @@ class Timeline(Background):
         if not self._plan["timeline"]:
             return
         try:
-            self._target.prepare()
-            self._carry_out_all()
+            with closing(self._target.prepare()):
+                self._carry_out_all()
         except Exception as error:  # the run ends with this message, whatever part could not do it
             self._error = Message("timeline.failed", f"timeline: {error}")
-        finally:
-            self._target.close()
 
     def _carry_out_all(self) -> None:
         if (start_ns := self._await_start()) is None:
