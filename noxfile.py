@@ -218,7 +218,7 @@ def packets(session: nox.Session) -> None:
 @nox.session(name="guest-kernel", requires=["alone"], allow_parallel=True)
 def guest_kernel(session: nox.Session) -> None:
     """The kernel of guests in virtual time, where it is not built yet; for minutes."""
-    need(session, *BESIDE_REAL_TIME, sys.executable, "-m", "testbed.engines.vkernel.build")
+    need(session, *BESIDE_REAL_TIME, sys.executable, "-m", "tests.vkernel.kernel_for_tests")
 
 
 @nox.session(requires=["guest-kernel"], allow_parallel=True)

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-from pathlib import Path
 
 from testbed.errors import RunFailed
 from testbed.machine import guest_kernel as kernel
@@ -19,7 +18,7 @@ def ready_kernel(progress: Progress) -> Kernel:
     return kernel.chosen()
 
 
-def build(progress: Progress) -> Path:
+def build(progress: Progress) -> None:
     """Build it into the cache; raises :class:`RunFailed` with the log's place."""
     target = kernel.target()
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -41,16 +40,3 @@ def build(progress: Progress) -> Path:
             log = target.with_suffix(".log")
             raise RunFailed("vkernel.build-failed", f"the guest kernel does not build: {said}", f"Its log: {log}")
         step.note = f"{target} ({target.stat().st_size / 2**20:.1f} MiB)"
-    return target
-
-
-def main() -> None:
-    """``python -m testbed.engines.vkernel.build``: for tests, where it can be built; they are skipped elsewhere."""
-    if kernel.built() is None and (lacking := kernel.why_not_buildable()):
-        print(f"not built: tests that need it are skipped. {lacking}")
-        return
-    ready_kernel(Progress())
-
-
-if __name__ == "__main__":
-    main()
