@@ -224,15 +224,6 @@ def said_by(error: Exception) -> dict[str, str]:
     return {"code": "", "reason": f"{type(error).__name__}: {error}"}
 
 
-@dataclass(frozen=True)
-class Done:
-    """A job that is done, and the seconds that it took."""
-
-    job: Job
-    record: RunRecord
-    seconds: float
-
-
 def when_free(attempt: Callable[[], Found], describe: Callable[[str], object]) -> Found:
     """Run an attempt once no other run has the machine; ``describe`` gets the name of the other run."""
     while True:

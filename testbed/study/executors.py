@@ -8,12 +8,12 @@ from functools import partial
 
 from testbed.engines import Engine
 from testbed.runtime.progress import Progress, QuietProgress
-from testbed.study.cell import Cell, Done, Job
+from testbed.study.cell import Cell, Job
 from testbed.study.pool import Pool
 from testbed.study.record import RunRecord
 
 
-class Executor:
+class Executor(Pool[Job, RunRecord]):
     """Makes jobs on this machine: in this process where one goes at a time, else each in a process of its own. Others
     make them elsewhere. Those that are submitted at a time have engines of which the same number go at once."""
 
@@ -21,11 +21,19 @@ class Executor:
     """The study's."""
 
     def __init__(self) -> None:
-        self._pool = Pool[Job, RunRecord](partial(Job.run, progress=QuietProgress()), here=self._run)
+        super().__init__(partial(Job.run, progress=QuietProgress()))
 
     def slots(self, engine: Engine) -> int:
         """The number of parallel runs: here the engine's width, the number of cores where time is virtual."""
         return engine.width()
+
+    def width(self) -> int:
+        """The number of parallel runs for the next job; a single one goes in this process."""
+        return self.slots(self.waiting[0].cell.engine) if self.waiting and len(self) > 1 else 1
+
+    def here(self, job: Job) -> RunRecord:
+        """Make a run in this process, with its progress."""
+        return job.run(self.progress)
 
     def mine(self, cells: list[Cell]) -> list[Cell]:
         """Cells that are made, of those that a study lacks."""
@@ -33,18 +41,7 @@ class Executor:
 
     def submit(self, job: Job, *, first: bool = False) -> None:
         """Make it when those before it have begun; ``first``: before all that wait."""
-        self._pool.waiting.insert(0 if first else len(self._pool.waiting), job)
-
-    def wait(self, timeout_s: float) -> Iterator[Done]:
-        """Jobs that are done since the last call; none where none is before the timeout. One that runs in this process
-        is done then, whatever the time. Raises the error of a job that ends the study."""
-        for found in self._pool.wait(self._width(), timeout_s):
-            yield Done(*found)
-
-    def running(self) -> dict[str, float]:
-        """The jobs that run, by the labels of their cells, with their seconds so far; the next one, where it runs in
-        this process."""
-        return {job.cell.label: seconds for job, seconds in self._pool.running(self._width()).items()}
+        self.waiting.insert(0 if first else len(self.waiting), job)
 
     def where(self) -> str:
         """Description of the place, if not this machine."""
@@ -52,17 +49,6 @@ class Executor:
 
     def check_complete(self, made: int) -> None:
         """Raise where not all cells are made; called when so many are."""
-
-    def close(self) -> None:
-        """Cancel whatever there is, and wait for its teardown."""
-        self._pool.end()
-
-    def _width(self) -> int:
-        waiting = self._pool.waiting
-        return self.slots(waiting[0].cell.engine) if waiting and len(self._pool) > 1 else 1
-
-    def _run(self, job: Job) -> RunRecord:
-        return job.run(self.progress)
 
 
 class PartMade(Exception):
@@ -101,7 +87,8 @@ _chosen: ContextVar[Executor | None] = ContextVar("executor", default=None)
 
 def chosen() -> Executor:
     """The one that :func:`run_by` says, else this machine's."""
-    return _chosen.get() or Executor()
+    found = _chosen.get()
+    return Executor() if found is None else found  # one without jobs is false
 
 
 @contextmanager

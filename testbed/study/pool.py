@@ -88,26 +88,33 @@ class Child(Generic[Found]):
 
 class Pool(Generic[Job, Found]):
     """Jobs that wait or are in progress; ``do`` is called with each, and must be picklable. ``ProcessPoolExecutor``
-    can't interrupt one process, and breaks when one dies. Where one goes at a time this process does it, by ``here`` if
-    that is given."""
+    can't interrupt one process, and breaks when one dies. Where one goes at a time this process does it."""
 
-    def __init__(
-        self, do: Callable[[Job], Found], jobs: Iterable[Job] = (), here: Callable[[Job], Found] | None = None
-    ) -> None:
-        self.do, self.here, self.waiting = do, here or do, deque(jobs)
+    def __init__(self, do: Callable[[Job], Found], jobs: Iterable[Job] = (), width: int = 1) -> None:
+        self.do, self.waiting, self._width = do, deque(jobs), width
         self._running: dict[Connection, tuple[Job, Child[Found]]] = {}
 
     def __len__(self) -> int:
         """The number of jobs that are not done."""
         return len(self.waiting) + len(self._running)
 
-    def wait(self, width: int, timeout_s: float) -> Iterator[tuple[Job, Found, float]]:
-        """Begin jobs, in order, until ``width`` are in progress; jobs that are done, with their results and seconds.
-        Raises the error of a job."""
-        if self._is_next_here(width):
+    def width(self) -> int:
+        """The number of jobs that go at once."""
+        return self._width
+
+    def here(self, job: Job) -> Found:
+        """Do a job in this process."""
+        return self.do(job)
+
+    def wait(self, timeout_s: float) -> Iterator[tuple[Job, Found, float]]:
+        """Begin jobs, in order; yields jobs that are done since the last call, with their results and seconds, none
+        where none is before the timeout. One that goes in this process is done then, whatever the time. Raises the
+        error of a job."""
+        if self._is_next_here():
             job, begun_s = self.waiting.popleft(), time.monotonic()
             yield job, self.here(job), time.monotonic() - begun_s
             return
+        width = self.width()
         while self.waiting and len(self._running) < width:
             job = self.waiting.popleft()
             child = Child(job, self.do, job)
@@ -117,14 +124,14 @@ class Pool(Generic[Job, Found]):
             job, child = self._running.pop(ready)  # type: ignore[call-overload]
             yield job, child.found(), time.monotonic() - child.begun_s
 
-    def running(self, width: int) -> dict[Job, float]:
+    def running(self) -> dict[str, float]:
         """The jobs in progress, with their seconds so far; the next one, if this process does it."""
-        if self._is_next_here(width):
-            return {self.waiting[0]: 0.0}
+        if self._is_next_here():
+            return {str(self.waiting[0]): 0.0}
         now_s = time.monotonic()
-        return {job: now_s - child.begun_s for job, child in self._running.values()}
+        return {str(job): now_s - child.begun_s for job, child in self._running.values()}
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Begin no more, interrupt all jobs, and wait until they have ended what they started."""
         self.waiting.clear()
         with uninterruptible():
@@ -134,23 +141,22 @@ class Pool(Generic[Job, Found]):
                 child.join()
             self._running.clear()
 
-    def _is_next_here(self, width: int) -> bool:
-        return width == 1 and bool(self.waiting) and not self._running
+    def _is_next_here(self) -> bool:
+        return bool(self.waiting) and not self._running and self.width() == 1
 
 
-def side_by_side(jobs: Iterable[Job], do: Callable[[Job], Found], *, width: int) -> Iterator[tuple[Job, Found]]:
+def side_by_side(jobs: Sequence[Job], do: Callable[[Job], Found], *, width: int) -> Iterator[tuple[Job, Found]]:
     """Do every job, ``width`` at a time, begun in order; yields each with its result as soon as it is done.
 
     A width of one uses this process. An error of a job, and Ctrl-C, end all others and are raised.
     """
-    pool = Pool[Job, Found](do, jobs)
-    width = min(width, len(pool))
+    pool = Pool[Job, Found](do, jobs, min(width, len(jobs)))
     with interruptible():
         try:
             while len(pool):
-                yield from ((job, found) for job, found, _ in pool.wait(width, LOOK_S))
+                yield from ((job, found) for job, found, _ in pool.wait(LOOK_S))
         finally:
-            pool.end()
+            pool.close()
 
 
 def _child(

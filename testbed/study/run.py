@@ -12,7 +12,7 @@ from testbed.judge.checks.result import Verdict
 from testbed.judge.status import Status
 from testbed.runtime.interrupts import interruptible
 from testbed.runtime.progress import Ended, Progress, SoFar, Step
-from testbed.study.cell import Cell, Done, Job
+from testbed.study.cell import Cell, Job
 from testbed.study.executors import Executor, PartMade, chosen
 from testbed.study.ledger import LEDGER, Ledger, begin
 from testbed.study.record import CellResult, RunRecord, result_of
@@ -178,17 +178,17 @@ class _Study:
         while len(self.results) < all_settled:
             self.executor.progress.runs_on(self.step, self.executor.running(), self.executor.where(), self._so_far())
             for done in self.executor.wait(LOOK_S):
-                self._arrived(done)
+                self._arrived(*done)
 
-    def _arrived(self, done: Done) -> None:
-        cell, record = done.job.cell, done.record.model_copy(update={"took_s": round(done.seconds, 1)})
+    def _arrived(self, job: Job, made: RunRecord, seconds: float) -> None:
+        cell, record = job.cell, made.model_copy(update={"took_s": round(seconds, 1)})
         self.ledger.append([record])
         self.attempts[cell.id] += 1
         before = [earlier for earlier in self.records.get(cell.id, []) if earlier.run != record.run]
         self.records[cell.id] = [*before, record]
-        self.paces.append((done.seconds, cell.expected_s))
+        self.paces.append((seconds, cell.expected_s))
         if should_retry(record, self.attempts[cell.id], cell.engine):
-            self.executor.submit(done.job, first=True)
+            self.executor.submit(job, first=True)
             return
         self.left_s -= self._share_s(cell)
         found = self._result(cell)

@@ -26,7 +26,7 @@ from testbed.errors import CannotRun, RunFailed
 from testbed.lab.host_links import HostLinks
 from testbed.plan.model import Middle
 from testbed.runtime.interrupts import uninterruptible
-from testbed.study.cell import Done, Job, Target
+from testbed.study.cell import Job, Target
 from testbed.study.executors import Executor
 from testbed.study.hosts import cluster, fitness, transfer, worker
 from testbed.study.hosts.worker import Answer, Failed
@@ -201,7 +201,7 @@ class DaskExecutor(Executor):
         hosts = ", ".join(fit) if len(fit) <= 4 else f"{', '.join(fit[:3])}, …"
         return f"{len(fit)} hosts ({hosts}), {rate:.1f} runs/s"
 
-    def wait(self, timeout_s: float) -> Iterator[Done]:
+    def wait(self, timeout_s: float) -> Iterator[tuple[Job, RunRecord, float]]:
         """Yield completed jobs."""
         try:
             self._connect()
@@ -342,7 +342,7 @@ class DaskExecutor(Executor):
         )
         self.tasks[future] = task
 
-    def _arrived(self, future: Future, task: Task) -> Iterator[Done]:
+    def _arrived(self, future: Future, task: Task) -> Iterator[tuple[Job, RunRecord, float]]:
         """Jobs that are done of a task that has ended; none of a lost one, whose jobs are queued again. An answer that
         can't be read, though the scheduler is there, is a failure of its host."""
         try:
@@ -365,7 +365,7 @@ class DaskExecutor(Executor):
             if (record := self._record(task.host, job, answer)) is not None:
                 self.queue.took(seconds)
                 self.runs_by_host[task.host.name] += 1
-                yield Done(job, record, seconds)
+                yield job, record, seconds
 
     def _reasons_against(self, host: Host, answer: Answer) -> list[str]:
         """Compare a host's environment and small runs with this machine's, and its links with the limits."""
