@@ -35,7 +35,14 @@ def programs(revision: str | None, engine: Engine, progress: Progress) -> Progra
     BadInput for an unknown revision."""
     if revision is None or revision == ".":
         return engine.build(progress)
-    commit = _full_name(revision)
+    done = _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    if done.returncode:
+        raise BadInput(
+            "commit.unknown",
+            f"commit {revision!r}: this checkout has no such commit",
+            "A branch, tag or commit; a dot is the checkout as it is.",
+        )
+    commit = done.stdout.decode().strip()
     theirs = of_sources(sources_of(commit), engine)
     others = build.build_programs(*engine.programs) if engine.programs != (engine.agent,) else {}
     return OfCommit({**others, **theirs.binaries}, theirs.policies, theirs.code, commit)
@@ -66,17 +73,6 @@ def of_sources(sources: Path, engine: Engine) -> Programs:
     binaries = build.build_programs(engine.agent, source=sources, into=sources / ".build" / "bin")
     digest = hashlib.sha256(binaries[engine.agent].read_bytes()).hexdigest()
     return Programs(binaries, build.policy_facts(binaries[engine.agent]), digest.encode())
-
-
-def _full_name(revision: str) -> str:
-    done = _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    if done.returncode:
-        raise BadInput(
-            "commit.unknown",
-            f"commit {revision!r}: this checkout has no such commit",
-            "A branch, tag or commit; a dot is the checkout as it is.",
-        )
-    return done.stdout.decode().strip()
 
 
 def sources_of(commit: str) -> Path:

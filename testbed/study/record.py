@@ -12,7 +12,6 @@ from pydantic import BaseModel, ConfigDict
 from testbed.documents import read_json
 from testbed.engines import provenance
 from testbed.judge.checks.evidence import agent_results
-from testbed.judge.checks.result import Verdict
 from testbed.judge.figures import figures_of
 from testbed.judge.status import Status
 from testbed.judge.verify import read_verdict
@@ -75,32 +74,24 @@ def read_record(run: Path, study: Path, cell: str) -> RunRecord | None:
     results = agent_results(run / "agents")
     seconds = next((result.get("duration_s") for result in results if result.get("role") == "receiver"), None)
     exact, broken = is_exact(made), bool(verdict.broken)
-    return RunRecord(
+    record = RunRecord(
         run=run.name,
         cell=cell,
         folder=str(run.relative_to(study)),
-        status=_status(verdict),
+        status=Status.ERROR if broken and verdict.verdict != Status.UNTRUSTED else verdict.verdict,
         code=verdict.broken_code or next(iter(verdict.trust.codes), ""),
-        reason=_reason(verdict),
+        reason="" if verdict.verdict == Status.PASS else "; ".join(verdict.trust.reasons) or verdict.summary,
         figures={} if broken else verdict.figures or figures_of(results),
-        checks={} if verdict.unsupported else {c.name: c.model_dump(include=OF_A_CHECK) for c in verdict.checks},
-        seconds=round(seconds, 6) if seconds and not verdict.unsupported else None,
-        exact=exact and not verdict.unsupported,
-        host="" if exact or verdict.unsupported else made.get("worker", ""),
+        checks={check.name: check.model_dump(include=OF_A_CHECK) for check in verdict.checks},
+        seconds=round(seconds, 6) if seconds else None,
+        exact=exact,
+        host="" if exact else made.get("worker", ""),
         rules=provenance.code(),
     )
-
-
-def _status(verdict: Verdict) -> Status:
-    if verdict.unsupported:
-        return Status.UNSUPPORTED
-    return Status.ERROR if verdict.broken and verdict.verdict != Status.UNTRUSTED else verdict.verdict
-
-
-def _reason(verdict: Verdict) -> str:
-    if verdict.unsupported:
-        return str(verdict.broken)
-    return "" if verdict.verdict == Status.PASS else "; ".join(verdict.trust.reasons) or verdict.summary
+    if verdict.unsupported:  # nothing was measured
+        of_any = record.model_dump(include={"run", "cell", "folder", "code", "rules"})
+        return RunRecord(**of_any, status=Status.UNSUPPORTED, reason=str(verdict.broken))
+    return record
 
 
 def finished(folder: Path) -> list[Path]:
