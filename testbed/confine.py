@@ -6,7 +6,7 @@ document names, asks here first: :func:`code` and :func:`file`. What a user name
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -45,13 +45,11 @@ def to(*folders: Path, trust_code: bool = False) -> Iterator[None]:
         _now.reset(token)
 
 
-@contextmanager
-def to_results(*folders: Path, trust_code: bool = False) -> Iterator[None]:
+def to_results(*folders: Path, trust_code: bool = False) -> AbstractContextManager[None]:
     """Confine documents as :func:`to`, after refusing result folders with a link that leads out (:class:`BadInput`)."""
     for folder in folders:
         refuse_links(folder)
-    with to(*folders, trust_code=trust_code):
-        yield
+    return to(*folders, trust_code=trust_code)
 
 
 def file(path: Path, where: str) -> Path:

@@ -53,11 +53,7 @@ class TestbedError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # For processes and machines to hand on; without details, which may be of any type.
-        return _restore, (type(self), self.code, self.message, self.hint)
-
-
-def _restore(kind: type[Error], code: str, text: str, hint: str) -> Error:
-    return kind.of(Message(code, text), hint)
+        return type(self).of, (Message(self.code, self.message), self.hint)
 
 
 class BadInput(TestbedError):

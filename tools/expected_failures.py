@@ -10,13 +10,12 @@ real packets also the difference to the other engines in the same form, if that 
 :data:`BETWEEN_COMMITS`. In the simulator, runs that are alike have none: chance has no part in them.
 """
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from testbed.documents import read_json
+from testbed.documents import read_json, write_json
 from testbed.judge.checks.registry import FACTS
 from testbed.judge.checks.result import CheckResult
 from testbed.judge.expected_failures import FILE, MEASURED, ExpectedFailures, Limits, Listed
@@ -173,10 +172,5 @@ def _failing(name: str, check: str, result: CheckResult, engine: str, form: str,
         yield Reference(name, check, place, engine, form, min(value, *ends), max(value, *ends), runs)
 
 
-def text_of(found: ExpectedFailures) -> str:
-    """The file's text."""
-    return json.dumps(found.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n"
-
-
 if __name__ == "__main__":
-    FILE.write_text(text_of(made(load())), encoding="utf-8")
+    write_json(FILE, made(load()).model_dump(mode="json"))

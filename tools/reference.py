@@ -1,7 +1,6 @@
 """``python -m tools.reference`` makes the pages of docs/ that follow from the code: keys, checks, options, series,
 what does not reproduce, and the claims in docs/artifact.md."""
 
-import json
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,6 +12,7 @@ from typer.cli import get_docs_for_click
 
 from testbed import paths
 from testbed.cli import app
+from testbed.documents import read_json
 from testbed.judge import figures
 from testbed.series.catalogue import CATALOGUE
 from testbed.series.series import Series
@@ -52,7 +52,6 @@ def code(value: object) -> str:
 
 Schema = Mapping[str, Any]
 
-KINDS = {"scenario": "Scenario", "table": "Table", "sweep": "Sweep"}
 FIELDS = """\
 Every key of a [scenario](scenarios.md), a [table](tables.md) and a [sweep](sweeps.md), from the schemas by which files
 are checked and editors complete them. A key in **bold** must be there. [Checks](checks.md) have a page of their own."""
@@ -61,12 +60,10 @@ are checked and editors complete them. A key in **bold** must be there. [Checks]
 def fields() -> str:
     """Keys of a scenario, a table and a sweep, from the JSON Schemas of ``schemas/``."""
     parts: dict[str, str] = {}  # by heading: a section of two kinds of file is described once
-    for kind, title in KINDS.items():
+    for kind in ("scenario", "table", "sweep"):
         schema = schema_of(kind)
-        for heading, definition in {
-            f"## {title}": schema,
-            **{f"### {k}": d for k, d in schema["$defs"].items()},
-        }.items():
+        sections = {f"### {name}": definition for name, definition in schema["$defs"].items()}
+        for heading, definition in {f"## {kind.title()}": schema, **sections}.items():
             if definition.get("properties") and not is_check(definition):
                 about = prose(definition.get("description", ""))
                 parts.setdefault(heading, f"{heading}\n\n{about}\n\n{rows_of(definition, schema)}")
@@ -75,8 +72,7 @@ def fields() -> str:
 
 def schema_of(kind: str) -> Schema:
     """The schema of a kind of file."""
-    found: Schema = json.loads((paths.CHECKOUT / "schemas" / f"{kind}.schema.json").read_text(encoding="utf-8"))
-    return found
+    return read_json(paths.CHECKOUT / "schemas" / f"{kind}.schema.json")
 
 
 def is_check(definition: Schema) -> bool:
@@ -146,15 +142,12 @@ def _of_definition(name: str, schema: Schema) -> str:
     return form(definition, schema)
 
 
+BOUNDS = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "up to", "exclusiveMaximum": "below"}
+
+
 def _bounds(each: Schema) -> str:
-    least = each.get("minimum", each.get("exclusiveMinimum"))
-    most = each.get("maximum", each.get("exclusiveMaximum"))
-    if least is None and most is None:
-        return ""
-    above = "above" if "exclusiveMinimum" in each else "from"
-    below = "below" if "exclusiveMaximum" in each else "up to"
-    parts = [f"{word} {value:,}" for word, value in ((above, least), (below, most)) if value is not None]
-    return ", " + " ".join(parts)
+    parts = [f"{word} {each[key]:,}" for key, word in BOUNDS.items() if key in each]
+    return ", " + " ".join(parts) if parts else ""
 
 
 COMMON = ("name", "policy", "judge")

@@ -1,7 +1,6 @@
 """JSON Schemas of the plan, of what users write and of what results hold: ``python -m tools.schemas`` makes
 ``schemas/``, or another folder that is named."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Any, Literal
@@ -11,6 +10,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from testbed import paths
+from testbed.documents import write_json
 from testbed.judge.checks.parameters import CheckParameters
 from testbed.scenario.section import Section
 
@@ -100,7 +100,7 @@ def main(folder: Path) -> None:
     for name, schema in documents().items():
         path = folder / f"{name}.schema.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(schema, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_json(path, schema)
 
 
 if __name__ == "__main__":

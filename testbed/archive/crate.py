@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rocrate.model.contextentity import ContextEntity
 from rocrate.rocrate import ROCrate
 
 VERSION = "1.1"
@@ -22,6 +21,8 @@ SOFTWARE = "https://identifiers.org/swh:1:rev:"
 """Software Heritage's identifier of a commit is its own name."""
 TERMS = {"sha256": "https://w3id.org/ro/terms/workflow-run#sha256"}
 """Terms that RO-Crate's context lacks."""
+EARLIEST = "1980-01-01T00:00:00+00:00"
+"""Date of a bundle whose runs have none."""
 COMPLETED = "http://schema.org/CompletedActionStatus"
 INPUTS = ("plan.json", "scenario.yaml", "scenario.py", "table.yaml", "sweep.yaml", "topology.py")
 OF_NAMES = {
@@ -69,11 +70,10 @@ OF_SUFFIXES = {
 """The format of files with a suffix, and what they are, where all of them are the same."""
 
 
-def metadata(
-    files: Mapping[str, tuple[Path, str]], runs: Sequence[Mapping[str, Any]], written: datetime.datetime
-) -> dict[str, Any]:
+def metadata(files: Mapping[str, tuple[Path, str]], runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The JSON-LD document. ``files`` are the source and the SHA-256 of each by its place in the bundle; ``runs`` the
-    entries of ``bundle.json``."""
+    entries of ``bundle.json``. The bundle's date is that of the last of the runs, so that bundling again changes
+    nothing."""
     crate = ROCrate(version=VERSION)
     crate.metadata.extra_terms.update(TERMS)
     crate.name = "Results of ncp-testbed: " + ", ".join(str(run["name"]) for run in runs)
@@ -81,13 +81,14 @@ def metadata(
         "Experiments about transport windows on links whose behaviour is measured, with raw telemetry, plans, "
         "verdicts and provenance. `./run.sh verify` judges them again."
     )
-    crate.license = _entity(crate, LICENSE)
+    crate.license = crate.add_jsonld(dict(LICENSE))
     commits = sorted({commit for run in runs for commit in _commits(run)} - {""})
-    authors = _entity(crate, AUTHORS | ({"url": f"{SOFTWARE}{commits[0]}"} if commits else {}))
+    authors = crate.add_jsonld(AUTHORS | ({"url": f"{SOFTWARE}{commits[0]}"} if commits else {}))
     crate.root_dataset["author"] = crate.root_dataset["publisher"] = authors
-    crate.datePublished = written
-    crate.root_dataset["conformsTo"] = _entity(
-        crate, {"@id": PROFILE, "@type": ["CreativeWork", "Profile"], "name": "Process Run Crate", "version": "0.5"}
+    newest = max((_iso(run["written"]) for run in runs if run["written"]), default=EARLIEST)
+    crate.datePublished = datetime.datetime.fromisoformat(newest)
+    crate.root_dataset["conformsTo"] = crate.add_jsonld(
+        {"@id": PROFILE, "@type": ["CreativeWork", "Profile"], "name": "Process Run Crate", "version": "0.5"}
     )
     entities = {
         place: crate.add_file(
@@ -113,6 +114,7 @@ def _add_run(crate: ROCrate, run: Mapping[str, Any], entities: Mapping[str, Any]
     """The run as an action: the testbed at a commit made the results from the scenario."""
     of_run = {place: entity for place, entity in entities.items() if place.startswith(f"{run['path']}/")}
     inputs = [entity for place, entity in of_run.items() if Path(place).name in INPUTS]
+    results = [entity for entity in of_run.values() if entity not in inputs]
     properties = {
         "name": f"{run['kind']} {run['name']}: {run['verdict']}",
         "description": f"The testbed made the {run['kind']} {run['name']} and judged it: {run['verdict']}.",
@@ -120,14 +122,9 @@ def _add_run(crate: ROCrate, run: Mapping[str, Any], entities: Mapping[str, Any]
         "agent": authors,
     }
     if run["written"]:
-        properties["endTime"] = str(run["written"]).replace("Z", "+00:00")
-    action = crate.add_action(
-        [_software(crate, commit) for commit in _commits(run)],
-        identifier=f"#run-{run['name'].replace(' ', '-')}",
-        object=inputs,
-        result=[entity for entity in of_run.values() if entity not in inputs],
-        properties=properties,
-    )
+        properties["endTime"] = _iso(run["written"])
+    name, software = f"#run-{run['name'].replace(' ', '-')}", [_software(crate, commit) for commit in _commits(run)]
+    action = crate.add_action(software, name, object=inputs, result=results, properties=properties)
     crate.root_dataset.append_to("mentions", action)
 
 
@@ -145,13 +142,12 @@ def _software(crate: ROCrate, commit: str) -> Any:
         "name": "ncp-testbed",
         "softwareVersion": commit or "unknown",
     }
-    return _entity(crate, properties | ({"url": name} if commit else {}))
+    return crate.add_or_update_jsonld(properties | ({"url": name} if commit else {}))
 
 
-def _entity(crate: ROCrate, properties: Mapping[str, Any]) -> Any:
-    name = str(properties["@id"])
-    rest = {key: value for key, value in properties.items() if key != "@id"}
-    return crate.dereference(name) or crate.add(ContextEntity(crate, name, rest))
+def _iso(written: object) -> str:
+    """A provenance's time as all of Python can read it."""
+    return str(written).replace("Z", "+00:00")
 
 
 def _of_suffix(place: str) -> tuple[str, str]:

@@ -11,9 +11,9 @@ from typing import Literal, cast
 
 from testbed import confine
 from testbed.archive import page, provenance_check
-from testbed.archive import rerun as repeated
-from testbed.archive.rederive import verify_run
+from testbed.archive.rederive import prepare, verify_run
 from testbed.errors import BadInput, TestbedError
+from testbed.judge.history import provenance_of
 from testbed.judge.status import Status
 from testbed.judge.verify import Difference, read_verdict
 from testbed.message import Messages
@@ -51,11 +51,6 @@ def runs_in(folder: Path) -> Iterator[Path]:
             yield plan.parent
 
 
-def verify_folder(folder: Path, *, rerun: bool = False, trust_code: bool = False) -> Verification:
-    """Judge it again from its own data; BadInput where a file is missing or broken."""
-    return verify_folders([folder], rerun=rerun, trust_code=trust_code)[0]
-
-
 def verify_folders(folders: Sequence[Path], *, rerun: bool = False, trust_code: bool = False) -> list[Verification]:
     """Verify each result, its runs in parallel on the machine's cores; ``rerun``: runs in virtual time are repeated.
     ``trust_code`` is as :func:`testbed.confine.to` has it.
@@ -66,9 +61,9 @@ def verify_folders(folders: Sequence[Path], *, rerun: bool = False, trust_code: 
         for folder in folders:
             kind_of(folder)  # bad input ends here
         every = list(dict.fromkeys(run for folder in folders for run in runs_in(folder)))
-        runs = [run for run in every if not _broken(run)]
+        runs = [run for run in every if not ((run / "verdict.json").is_file() and read_verdict(run).broken)]
         if rerun:
-            repeated.prepare(runs, Progress())
+            prepare(runs, Progress())
         found: dict[Path, Verification] = {}
         width = len(os.sched_getaffinity(0)) if rerun or len(runs) > FEW else 1
         size = 1 if rerun else max(1, -(-len(runs) // (SHARES * width)))
@@ -87,20 +82,14 @@ second beside the half that a run takes. With few shares one core waits for the 
 
 def _each(runs: Sequence[Path], *, rerun: bool, trust_code: bool) -> list[Verification]:
     """Runs, one after the other; maybe in another process than the one that reads the rest of the result."""
-    with confine.to(*runs, trust_code=trust_code):
-        return [_one(run, rerun=rerun) for run in runs]
+    return [_one(run, rerun=rerun, trust_code=trust_code) for run in runs]
 
 
-def _broken(run: Path) -> bool:
-    return bool((run / "verdict.json").is_file() and read_verdict(run).broken)
-
-
-def _one(run: Path, *, rerun: bool) -> Verification:
+def _one(run: Path, *, rerun: bool, trust_code: bool) -> Verification:
     """A run; that a file of it is missing or broken is a difference."""
     try:
-        verified = verify_run(run)
-        if rerun:
-            repeated.rerun(run, verified)
+        with confine.to(run, trust_code=trust_code):
+            verified = verify_run(run, rerun=rerun)
     except BadInput as error:
         return Verification(run.name, Status.FAIL, Messages([error.said]), unreadable=True)
     return _of_its_time(verified, run)
@@ -123,8 +112,8 @@ def _of_its_time(verified: Verification, folder: Path) -> Verification:
 
 def _provenance(folder: Path) -> dict[str, object]:
     """The provenance of a result folder, or of the first run in it."""
-    runs = (provenance_check.provenance_of(run) for run in runs_in(folder))
-    return provenance_check.provenance_of(folder) or next((one for one in runs if one), {})
+    runs = (provenance_of(run) for run in runs_in(folder))
+    return provenance_of(folder) or next((one for one in runs if one), {})
 
 
 def _verified(folder: Path, runs: Runs, rerun: bool) -> Verification:
@@ -140,22 +129,16 @@ def _verified(folder: Path, runs: Runs, rerun: bool) -> Verification:
 
 def _take_runs(verified: Verification, folder: Path, runs: Runs) -> None:
     """Verifications of the single runs in a folder; it may keep none."""
-    there = list(runs_in(folder))
+    there, notes = list(runs_in(folder)), verified.notes
     again = [run for run in there if run in runs]
     for run in again:
         verified.take(runs[run], str(run.relative_to(folder)))
     if there:
-        verified.notes.add_message(
-            "verify.runs-judged-again", f"{len(again)} runs were judged again, all else from them"
-        )
-    if len(again) < len(there):
-        verified.notes.add_message(
-            "verify.runs-broke-down", f"{len(there) - len(again)} runs broke down, and were not judged"
-        )
+        notes.add_message("verify.runs-judged-again", f"{len(again)} runs were judged again, all else from them")
+    if broken := len(there) - len(again):
+        notes.add_message("verify.runs-broke-down", f"{broken} runs broke down, and were not judged")
     if same := sum(any(note.code == "rerun.same-bytes" for note in runs[run].notes) for run in again):
-        verified.notes.add_message(
-            "verify.runs-made-again", f"{same} runs were repeated: their data are the same bytes"
-        )
+        notes.add_message("verify.runs-made-again", f"{same} runs were repeated: their data are the same bytes")
 
 
 def _study(folder: Path, runs: Runs, rerun: bool) -> Verification:

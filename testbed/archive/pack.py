@@ -1,6 +1,5 @@
 """Makes a bundle: result folders, what they came from, and a list of checksums, in one zip file."""
 
-import datetime
 import hashlib
 import json
 import shutil
@@ -13,10 +12,10 @@ from typing_extensions import TypedDict
 
 from testbed import paths
 from testbed.archive.kinds import Kind, kind_of, runs_in
-from testbed.archive.provenance_check import provenance_of
 from testbed.archive.signature import MANIFEST, SIGNATURE, sign
 from testbed.documents import read_json
 from testbed.errors import BadInput
+from testbed.judge.history import provenance_of
 from testbed.judge.status import current_comparison, verdict_of
 from testbed.study.checks import better
 from testbed.study.kinds.same_bytes import verdict_over
@@ -77,7 +76,7 @@ def pack(folders: Sequence[Path], file: Path, key: Path | None = None) -> Descri
     written: dict[str, bytes] = {DESCRIPTION: _json(description)}
     from testbed.archive.crate import metadata
 
-    written[CRATE] = _json(metadata(digests, runs, newest(runs)))
+    written[CRATE] = _json(metadata(digests, runs))
     sums = {place: digest for place, (_, digest) in digests.items()}
     sums |= {place: hashlib.sha256(data).hexdigest() for place, data in written.items()}
     written[MANIFEST] = "".join(f"{sums[place]}  {place}\n" for place in sorted(sums)).encode()
@@ -163,14 +162,6 @@ def _sources() -> Iterator[tuple[str, Path]]:
             place = path.relative_to(paths.CHECKOUT)
             if "node_modules" not in place.parts:
                 yield ("LICENSE" if place.name == "LICENSE" else f"source/{place.as_posix()}"), path
-
-
-def newest(runs: Sequence[Mapping[str, Any]]) -> datetime.datetime:
-    """The time at which the last of the runs was written: the bundle's own date, so that bundling again changes
-    nothing."""
-    times = [str(run["written"]) for run in runs if run["written"]]
-    text = max(times, default="1980-01-01T00:00:00Z")
-    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
 def sha256(path: Path) -> str:

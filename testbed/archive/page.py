@@ -30,7 +30,7 @@ def write_page(folder: Path) -> Path:
         from testbed.study.report.page import write_table
 
         return write_table(folder)
-    from testbed.results.report import write_report
+    from testbed.results.report.render import write_report
 
     return write_report(folder)
 

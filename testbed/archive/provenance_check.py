@@ -15,7 +15,7 @@ from testbed import confine, engines, paths, traffic
 from testbed.documents import read_json
 from testbed.engines import Programs, provenance, virtual_run
 from testbed.errors import BadInput, TestbedError
-from testbed.judge.history import answer, commit_of
+from testbed.judge.history import answer, commit_of, here, provenance_of
 from testbed.judge.verify import differences
 from testbed.machine import build
 from testbed.message import Message
@@ -35,12 +35,6 @@ from testbed.study.ledger import kind_of as kind_of_study
 from testbed.study.own_scenario import own_file, with_kept_topology
 from testbed.study.verify import Verification
 from topologies.link import FILES
-
-
-def provenance_of(folder: Path) -> dict[str, Any]:
-    """A result folder's; empty where it has none."""
-    path = folder / "provenance.json"
-    return read_json(path) if path.is_file() else {}
 
 
 def schema_of(recorded: Mapping[str, Any]) -> int:
@@ -75,41 +69,40 @@ def scenario_again(folder: Path, plan: Plan) -> list[LoadedScenario]:
     file = folder / "scenario.yaml"
     if not file.is_file():
         raise BadInput("file.missing", f"{file.name}: there is no such file")
-    if extended.KEY in parse(file, file.read_text(encoding="utf-8"), "a scenario is a mapping"):
+    text = file.read_text(encoding="utf-8")
+    if extended.KEY in parse(file, text, "a scenario is a mapping"):
         raise BadInput(
             "verify.extends-another",
             f"{file.name}: extends another scenario; a result has the whole scenario, and no other file is read for it",
         )
     overrides = [str(text) for text in plan.get("overrides", [])]
     own = own_file(file, plan["scenario"], commit_of(provenance_of(folder)))
-    found, wrong = [], None
-    try:
+
+    def of_a_run() -> LoadedScenario:
         quick = load(str(own), quick=bool(plan.get("quick"))).overrides
         reported = load(str(own), overrides[len(quick) :], quick=bool(plan.get("quick")))
         # One that calls itself changed has no expected failures, so that nothing rests on it.
         changed = len(overrides) > len(quick) or plan.get("variant") == "changed"
-        found.append(replace(reported, changed=changed))
-    except BadInput as error:
-        wrong = error
-    try:
-        text = file.read_text(encoding="utf-8")
+        return replace(reported, changed=changed)
+
+    def of_a_cell() -> LoadedScenario:
         scenario = validated(Scenario, file, parse(file, text, "a scenario is a mapping"))
-        found.append(LoadedScenario(scenario, own, text, tuple(overrides)))
-    except BadInput as error:
-        wrong = wrong or error
-    if not found and wrong is not None:
-        raise wrong
-    return [with_kept_topology(loaded, folder) for loaded in found]
+        return LoadedScenario(scenario, own, text, tuple(overrides))
+
+    found, wrong = [], []
+    for reading in (of_a_run, of_a_cell):
+        try:
+            found.append(with_kept_topology(reading(), folder))
+        except BadInput as error:
+            wrong.append(error)
+    if not found:
+        raise wrong[0]
+    return found
 
 
 def plan_again(folder: Path, plan: Plan, verified: Verification) -> tuple[Plan, LoadedScenario] | None:
     """The plan by the scenario in the folder, its overrides and choices, compared with the recorded one field by field;
     None where it can't be rederived, which ``verified`` reports."""
-    with confine.to(folder):
-        return _plan_again(folder, plan, verified)
-
-
-def _plan_again(folder: Path, plan: Plan, verified: Verification) -> tuple[Plan, LoadedScenario] | None:
     if plan.get("program"):
         verified.unchecked.add_message(
             "plan.own-program", "plan.json: what is sent is a program of the user's own, which is not with the results"
@@ -136,10 +129,8 @@ def _plan_again(folder: Path, plan: Plan, verified: Verification) -> tuple[Plan,
         )
         return None
     recorded = read_json(folder / "plan.json")
-    reported = [
-        list(differences("plan.json", _named_files(recorded), _named_files(as_in(recorded, again))))
-        for again, _ in made
-    ]
+    named = _named_files(recorded)
+    reported = [[*differences("plan.json", named, _named_files(as_in(recorded, again)))] for again, _ in made]
     least = min(range(len(reported)), key=lambda place: len(reported[place]))
     verified.differences.extend(reported[least])
     if paths_of(plan) != paths_of(made[least][0]):
@@ -194,9 +185,7 @@ def _policies(plan: Plan, recorded: Mapping[str, Any], verified: Verification) -
     by_plan: PolicyFacts = {name: {"name": name} for name in named}
     by_plan |= {session["policy"]: session["policy_facts"] for session in plan["sessions"]}
     if recorded.get("of_commit"):
-        why = Message(
-            "policies.of-another-commit", f"the agent was built from commit {_short(str(recorded.get('commit')))}"
-        )
+        why = Message("policies.of-another-commit", f"the agent was built from commit {recorded.get('commit')!s:.12}")
     else:
         try:
             return policies_here()
@@ -242,12 +231,12 @@ def check_commit(folder: Path, plan: Plan, recorded: Mapping[str, Any], verified
         sources = _sources_at(commit, engines.of(plan).sources)
         if sources is None or not _names_as_here(commit):
             verified.unchecked.add_message(
-                "commit.other-rule", f"commit: {_short(commit)} names runs by another rule than this checkout"
+                "commit.other-rule", f"commit: {commit:.12} names runs by another rule than this checkout"
             )
         elif (name := name_by(Programs({}, {}, sources), plan)) != plan["run"]:
             verified.differences.add_message(
                 "commit.other-name",
-                f"commit: run {plan['run']} is recorded, {name} by plan and sources of {_short(commit)}",
+                f"commit: run {plan['run']} is recorded, {name} by plan and sources of {commit:.12}",
             )
 
 
@@ -269,11 +258,10 @@ PARTS_OF_THE_RULE = {"NOT_OF_THE_QUESTION", "SOURCES", "run_id", "texts", "_file
 
 def _names_as_here(commit: str) -> bool:
     """Whether a commit names runs by this checkout's rule."""
-    for places in RULE_OF_NAMES:
-        here = (paths.CHECKOUT / places[0]).read_bytes()
-        if _rule_in(here) != _rule_in(_text_at(commit, *places)[1] or b""):
-            return False
-    return True
+    return all(
+        _rule_in((paths.CHECKOUT / places[0]).read_bytes()) == _rule_in(_text_at(commit, *places)[1] or b"")
+        for places in RULE_OF_NAMES
+    )
 
 
 def _rule_in(source: bytes) -> dict[str, str]:
@@ -292,10 +280,9 @@ def _why_not_checkable(commit: str, recorded: Mapping[str, Any]) -> Message | No
     if not commit and not recorded.get("commit"):
         return Message("commit.not-recorded", "commit: none is recorded")
     if recorded.get("uncommitted_changes"):
-        return Message("commit.had-changes", f"commit: {_short(commit)} had changes that were not committed")
+        return Message("commit.had-changes", f"commit: {commit:.12} had changes that were not committed")
     if not commit or answer("cat-file", "-e", f"{commit}^{{commit}}") is None:
-        unknown = _short(str(recorded.get("commit")))
-        return Message("commit.not-known", f"commit: {unknown} is not known to this checkout")
+        return Message("commit.not-known", f"commit: {recorded.get('commit')!s:.12} is not known to this checkout")
     return None
 
 
@@ -307,7 +294,7 @@ def _check_scenario(folder: Path, plan: Plan, commit: str, verified: Verificatio
     place, there = _text_at(commit, *_places_of(name))
     if there is None:
         verified.unchecked.add_message(
-            "commit.no-such-scenario", f"commit: {_short(commit)} has no {place}: it is the user's own, or a table's"
+            "commit.no-such-scenario", f"commit: {commit:.12} has no {place}: it is the user's own, or a table's"
         )
     elif there != file.read_bytes():
         title = str(parse(Path(place), there.decode(), "a scenario").get("title", ""))
@@ -319,8 +306,7 @@ def _check_scenario(folder: Path, plan: Plan, commit: str, verified: Verificatio
             verified.unchecked.add_message("commit.of-a-cell", f"commit: the scenario is a cell's of a table of {name}")
         else:
             verified.differences.add_message(
-                "scenario.not-the-commit-s",
-                f"scenario.yaml: is not the {place} of the recorded commit {_short(commit)}",
+                "scenario.not-the-commit-s", f"scenario.yaml: is not the {place} of the recorded commit {commit:.12}"
             )
 
 
@@ -345,7 +331,7 @@ def check_table(folder: Path, recorded: Mapping[str, Any], verified: Verificatio
     places = _places_of(name) if document["columns"] == [COLUMN] else (f"scenarios/tables/{name}.yaml",)
     place, there = _text_at(commit, *places)
     if there is None:
-        verified.unchecked.add_message("commit.no-such-table", f"commit: {_short(commit)} has no {place}: the user's")
+        verified.unchecked.add_message("commit.no-such-table", f"commit: {commit:.12} has no {place}: the user's")
         return
     with tempfile.TemporaryDirectory(prefix="ncp-verify-") as scratch:
         file = Path(scratch, f"{name}.yaml")
@@ -356,7 +342,7 @@ def check_table(folder: Path, recorded: Mapping[str, Any], verified: Verificatio
                 found = [*differences_from(str(file), folder)]
         except BadInput as error:
             found = [error.said]
-    verified.differences.extend(one.at(f"commit {_short(commit)}, {place}") for one in found)
+    verified.differences.extend(one.at(f"commit {commit:.12}, {place}") for one in found)
 
 
 def is_cell(folder: Path) -> bool:
@@ -373,12 +359,6 @@ def may_be_ours(recorded: Mapping[str, Any], sources: Sequence[str]) -> bool:
     return bool(commit) and answer("diff", "--quiet", commit, "--", *sources, ":!*_test.go") is not None
 
 
-def here() -> dict[str, Any]:
-    """This checkout's commit, "" where git knows none, as a result's provenance has it."""
-    commit = (answer("rev-parse", "HEAD") or b"").decode().strip()
-    return {"commit": commit, "uncommitted_changes": bool(answer("status", "--porcelain"))}
-
-
 def made_here(recorded: Mapping[str, Any]) -> bool:
     """Whether the recorded commit is this checkout's, and neither has changes that are not committed."""
     commit = commit_of(recorded)
@@ -390,11 +370,7 @@ def told_of(recorded: Mapping[str, Any]) -> str:
     """The recorded commit, or that of this checkout, in words."""
     commit = commit_of(recorded)
     changed = " with changes that were not committed" if recorded.get("uncommitted_changes") else ""
-    return f"commit {_short(commit)}{changed}" if commit else "an unknown commit"
-
-
-def _short(commit: str) -> str:
-    return commit[:12]
+    return f"commit {commit:.12}{changed}" if commit else "an unknown commit"
 
 
 PLACES_OF_THE_SCHEMA = ("testbed/engines/provenance.py", "testbed/runner/provenance.py")

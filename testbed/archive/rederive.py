@@ -1,42 +1,62 @@
-"""Derives all data of a run from its raw data again, and compares them with its result folder."""
+"""Verifies a run: derives all data from its raw data again, and compares them with its result folder. In virtual time
+it is also repeated from its plan with this checkout's programs: every byte must be the same, whoever made it."""
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+from testbed import engines
 from testbed.archive import page, provenance_check
 from testbed.documents import read_json
-from testbed.engines import provenance
+from testbed.engines import Engine, Programs, Run, provenance
 from testbed.engines.mininet import calibration, timeline
-from testbed.errors import BadInput, RunFailed
+from testbed.errors import BadInput, RunFailed, TestbedError
 from testbed.judge.checks.derived import derived_lines, history_lines, write_windows_csv
 from testbed.judge.checks.evidence import agent_results
 from testbed.judge.checks.result import Trust, Verdict
+from testbed.judge.history import here, provenance_of
 from testbed.judge.trust import of_measurements, underlay
 from testbed.judge.trust.machine import HOST_LOAD, read_spans
-from testbed.judge.verify import differences, read_verdict, text_differences, unlisted, verify
+from testbed.judge.verify import differences, read_verdict, recorded_database_points, text_differences, unlisted, verify
+from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
 from testbed.plan.traffic_types import traffic_of
+from testbed.runtime.progress import Progress, QuietProgress
 from testbed.series import FromFile
 from testbed.series.reader import end_of, start_of
+from testbed.study.kinds.same_bytes import Repetition, digests, judge
 from testbed.study.verify import Verification
 
+PLAN = "plan.json"
 OF_THE_CODE = ("derived.lp", "history.lp")
 """Files for dashboards, which change with them; the data behind these files are judged again anyway."""
+FILES = ("windows.csv", "links.csv", "events.csv", *OF_THE_CODE)
+"""Files that follow from telemetry and readings, each where a run of its kind has it."""
 COMPARE = "compare"
 """The trigger of a comparison's runs, which in virtual time have no report."""
 
 
-def verify_run(folder: Path) -> Verification:
-    """Plan, trust, verdict, tables, derived series, plots and page, from scenario, telemetry and results.
+def prepare(runs: Sequence[Path], progress: Progress) -> None:
+    """Build what repeated runs need, once; raises :class:`CannotRun` where this machine can't make them."""
+    for facts in dict.fromkeys(engine_of(read_plan(run / PLAN)) for run in runs):
+        if facts.virtual_time:
+            engines.named(facts.name).prepare(progress)
+
+
+def verify_run(folder: Path, *, rerun: bool) -> Verification:
+    """Plan, trust, verdict, tables, derived series, plots and page, from scenario, telemetry and results; with
+    ``rerun``, a run in virtual time is repeated as well.
 
     Raises BadInput where what all else is made of is missing or broken.
     """
-    return _MadeAgain(folder, read_plan(folder / "plan.json"), read_verdict(folder)).verified
+    again = _MadeAgain(folder, read_plan(folder / PLAN), read_verdict(folder))
+    if rerun:
+        _rerun(again)
+    return again.verified
 
 
 class _MadeAgain:
@@ -46,7 +66,7 @@ class _MadeAgain:
         self.folder, self.plan, self.recorded = folder, plan, recorded
         self.kernel = engine_of(plan).kernel
         """Whether its links are real ones, which were measured."""
-        self.provenance = provenance_check.provenance_of(folder)
+        self.provenance = provenance_of(folder)
         self.complete = provenance_check.schema_of(self.provenance) >= provenance.SCHEMA
         """Whether it has to hold all that today's folders do."""
         self.verified = Verification(f"{recorded.scenario} {recorded.run}", recorded.verdict)
@@ -57,8 +77,7 @@ class _MadeAgain:
         reported = again.to_json() if recorded.figures else again.to_json() | {"figures": {}}
         self.verified.differences.extend(differences("", recorded.to_json(), reported))
         self._expected()
-        self._tables(reader, readings)
-        self._lines(reader, again)
+        self._files(reader, readings, again)
         is_paged = self.kernel or plan.get("occasion") != COMPARE
         page.check(folder, self.verified, self.provenance, needed=self.complete and is_paged)
         self.verified = replace(self.verified, verdict=again.verdict, checks=Verification.of(again).checks)
@@ -70,8 +89,8 @@ class _MadeAgain:
         if isinstance(recorded.get("run"), dict):
             should = provenance.of_plan(self.plan) | provenance.of_program(self.folder)
             self.verified.differences.extend(differences("provenance.json: run", recorded["run"], should))
-        provenance_check.plan_again(self.folder, self.plan, self.verified)
-        as_recorded = cast(Plan, read_json(self.folder / "plan.json"))
+        self.made = provenance_check.plan_again(self.folder, self.plan, self.verified)
+        as_recorded = cast(Plan, read_json(self.folder / PLAN))
         provenance_check.check_commit(self.folder, as_recorded, recorded, self.verified)
 
     def _expected(self) -> None:
@@ -115,10 +134,9 @@ class _MadeAgain:
             self.verified.differences.extend(reason.at(calibration.PROBE) for reason in off)
         relay, host_load = self.folder / "relay.json", self.folder / HOST_LOAD
         qdiscs, is_relayed = self._facts("qdiscs_after"), self.plan["middle"] == "relay"
-        needed = [relay, host_load] if is_relayed else [host_load]
-        lacking = [path.name for path in needed if not path.is_file()]
-        if qdiscs is None:
-            lacking.append("provenance.json: qdiscs_after")
+        needed = {path.name: path.is_file() for path in ([relay, host_load] if is_relayed else [host_load])}
+        needed["provenance.json: qdiscs_after"] = qdiscs is not None
+        lacking = [what for what, is_there in needed.items() if not is_there]
         for what in lacking:
             self._lacks(what)
         if lacking:
@@ -130,16 +148,13 @@ class _MadeAgain:
         try:
             spans = read_spans(host_load)
             self._same_host(reader, [idle for _, idle in spans])
-            said = read_json(relay) if is_relayed else None
-            step_s = float(self._facts("clock_step_s") or 0.0)
-            links = self.folder / "links.csv" if self.complete else None
             return of_measurements(
                 self.plan,
-                links=links,
-                relay=said,
+                links=self.folder / "links.csv" if self.complete else None,
+                relay=read_json(relay) if is_relayed else None,
                 qdiscs=qdiscs,
                 host_load=spans,
-                clock_step_s=step_s,
+                clock_step_s=float(self._facts("clock_step_s") or 0.0),
                 underlay_samples=self._underlay(),
                 events=reader.events(),
             )
@@ -173,40 +188,132 @@ class _MadeAgain:
                 f"{HOST_LOAD}: is not what telemetry.lp has of {len(busy)} samples of the host",
             )
 
-    def _tables(self, reader: FromFile, readings: list[calibration.LinkReading] | None) -> None:
-        sessions = [session["name"] for session in self.plan["sessions"]]
-        if traffic_of(self.plan).windows:
-            self._file("windows.csv", lambda path: write_windows_csv(reader, sessions, path))
-        if readings is not None:
-            self._file("links.csv", lambda path: calibration.write_csv(readings, path))
-        self._file("events.csv", lambda path: timeline.write_csv(self.folder / "telemetry.lp", path))
-
-    def _lines(self, reader: FromFile, again: Verdict) -> None:
-        events = reader.events()
+    def _files(self, reader: FromFile, readings: list[calibration.LinkReading] | None, again: Verdict) -> None:
+        """Tables and lines, written anew and compared."""
+        plan, events = self.plan, reader.events()
         start, end = start_of(events), end_of(events)
-        self._file("derived.lp", lambda path: path.write_text(derived_lines(self.plan, reader, again), "utf-8"))
-        if start is None or end is None:
-            self.verified.unchecked.add_message("history.no-end", "history.lp: the telemetry has no end of the run")
-            return
-        results = agent_results(self.folder / "agents")
-        self._file(
-            "history.lp", lambda path: path.write_text(history_lines(self.plan, again, results, start, end), "utf-8")
-        )
-
-    def _file(self, name: str, write: Callable[[Path], object]) -> None:
-        """Compares a rederived file."""
-        if not (self.folder / name).is_file():
-            self._lacks(name)
-            return
         with tempfile.TemporaryDirectory(prefix="ncp-verify-") as place:
-            made = Path(place, name)
-            write(made)
-            there, again = (read_text(path) for path in (self.folder / name, made))
-        reported = list(text_differences(name, there, again))
-        if name in OF_THE_CODE:
-            provenance_check.compare_words(name, reported, self.provenance, self.verified)
+            made = Path(place)
+            if traffic_of(plan).windows:
+                sessions = [session["name"] for session in plan["sessions"]]
+                write_windows_csv(reader, sessions, made / "windows.csv")
+            if readings is not None:
+                calibration.write_csv(readings, made / "links.csv")
+            timeline.write_csv(self.folder / "telemetry.lp", made / "events.csv")
+            (made / "derived.lp").write_text(derived_lines(plan, reader, again), "utf-8")
+            if start is None or end is None:
+                self.verified.unchecked.add_message("history.no-end", "history.lp: the telemetry has no end of the run")
+            else:
+                results = agent_results(self.folder / "agents")
+                (made / "history.lp").write_text(history_lines(plan, again, results, start, end), "utf-8")
+            for path in (made / name for name in FILES if (made / name).is_file()):
+                self._compare(path)
+
+    def _compare(self, made: Path) -> None:
+        """Compares a rederived file."""
+        there = self.folder / made.name
+        if not there.is_file():
+            self._lacks(there.name)
+            return
+        reported = list(text_differences(there.name, read_text(there), read_text(made)))
+        if there.name in OF_THE_CODE:
+            provenance_check.compare_words(there.name, reported, self.provenance, self.verified)
         else:
             self.verified.differences.extend(reported)
+
+
+def _rerun(run_again: _MadeAgain) -> None:
+    """Repeat the run and compare."""
+    plan, recorded, verified = run_again.plan, run_again.provenance, run_again.verified
+    if why := _why_not(plan, recorded):
+        verified.unchecked.append(why.at("rerun"))
+        return
+    if run_again.made is None:
+        verified.unchecked.add_message("rerun.no-plan", "rerun: there is no plan to run")
+        return
+    again, loaded = run_again.made
+    engine, quiet = engines.of(again), QuietProgress()
+    programs = engine.build(quiet)
+    with tempfile.TemporaryDirectory(prefix="ncp-rerun-") as place:
+        run = engine.run(again, loaded, programs, quiet, Path(place))
+        try:
+            run.without_database(recorded_database_points(run_again.recorded))
+        except TestbedError as error:
+            verified.differences.add_message("rerun.broke-down", f"rerun: the run broke down: {error.message}")
+            return
+        found = [digests(place) for place in (run_again.folder, run.folder)]
+        other_schema = read_json(run_again.folder / PLAN)["schema"] != again["schema"]
+        if other_schema or provenance_check.paths_of(plan) != provenance_check.paths_of(again):
+            for digested in found:  # its fields have been compared
+                del digested[PLAN]
+        both = judge(run_again.folder.name, found, [], {})
+    _tell(both, run, engine, recorded, verified)
+    if not both.differing:
+        _tell_commit(run.plan, engine, programs, recorded, verified)
+
+
+def _why_not(plan: Plan, recorded: dict[str, Any]) -> Message | None:
+    """The reason not to repeat a run, or None."""
+    if not engine_of(plan).virtual_time:
+        return Message(
+            "rerun.real-packets", "on real packets no run is the same to the byte; there are signatures (bundle --sign)"
+        )
+    if recorded.get("of_commit"):
+        return Message(
+            "rerun.agent-of-another-commit", f"its agent is of another commit, {provenance_check.told_of(recorded)}"
+        )
+    if not recorded.get("engine", {}).get("repeatable", not engine_of(plan).kernel):
+        return Message("rerun.not-repeatable", "not repeatable: its guest ran in real time, or a program in it span")
+    if not engines.of(plan).deterministic():
+        return Message("rerun.no-kernel", "the guest kernel is not built here (./run.sh doctor --build)")
+    return None
+
+
+def _tell(both: Repetition, run: Run, engine: Engine, recorded: dict[str, Any], verified: Verification) -> None:
+    ours = provenance_check.told_of(here())
+    before, after = both.runs
+    for name in both.differing:
+        if name not in before:
+            verified.differences.add_message("rerun.not-there", f"rerun: {name}: is not there")
+        elif name not in after:
+            verified.differences.add_message("rerun.not-made", f"rerun: {name}: is not made")
+        else:
+            verified.differences.add_message("rerun.other-bytes", f"rerun: {name}: is not the same bytes")
+    verified.notes.extend(unlike.at("rerun") for unlike in engine.unlike(recorded))
+    if not run.repeatable:
+        verified.differences.add_message("rerun.program-span", "rerun: a program span: this run is not repeatable")
+    if both.differing and not provenance_check.made_here(recorded):
+        verified.differences.add_message(
+            "rerun.other-checkout",
+            f"rerun: refused as a proof: the result was made by {provenance_check.told_of(recorded)}, this checkout "
+            f"is {ours}; make it again in a checkout of that commit",
+        )
+    if not both.differing:
+        verified.notes.add_message(
+            "rerun.same-bytes",
+            f"repeated by {ours}: all {len(both.runs[0])} files are the same bytes ({both.digest:.16})",
+        )
+
+
+def _tell_commit(
+    plan: Plan, engine: Engine, programs: Programs, recorded: dict[str, Any], verified: Verification
+) -> None:
+    """A run's name changes with plan, sources and kernel: one that is ours was made by our sources."""
+    verified.unchecked[:] = [one for one in verified.unchecked if one.area != "commit"]
+    name = provenance_check.name_by(programs, plan)
+    by_name = not engine.facts.kernel  # a simulation's commit has been judged by the name that it gives
+    if name == plan["run"] and not by_name and not provenance_check.may_be_ours(recorded, engine.sources):
+        verified.differences.add_message(
+            "commit.other-sources",
+            f"commit: {provenance_check.told_of(recorded)} is recorded, and the run was made by this checkout's "
+            "sources",
+        )
+    elif name != plan["run"]:
+        verified.notes.add_message(
+            "rerun.other-name",
+            f"rerun: with this checkout and machine the run's name would be {name}: sources, Python or the guest "
+            "kernel's build are not the same",
+        )
 
 
 def read_text(path: Path) -> str:

@@ -22,7 +22,7 @@ def sign(manifest: bytes, key: Path) -> bytes:
     """
     if not key.is_file():
         raise BadInput("signature.no-key", f"--sign {key}: there is no such key", "ssh-keygen -t ed25519 makes one.")
-    done = _ssh_keygen("sign", "-f", str(key), "-n", NAMESPACE, given=manifest)
+    done = _ssh_keygen("sign", "-f", key, "-n", NAMESPACE, given=manifest)
     if done.returncode:
         raise BadInput("signature.signing-failed", f"--sign {key}: signing failed: {_last(done)}")
     return done.stdout
@@ -40,7 +40,7 @@ def check(place: Path, bundle: Verification, signers: Path | None) -> None:
     if not signature.is_file():
         findings.add_message("signature.none", "unsigned")
         return
-    known = _ssh_keygen("check-novalidate", "-n", NAMESPACE, "-s", str(signature), given=manifest)
+    known = _ssh_keygen("check-novalidate", "-n", NAMESPACE, "-s", signature, given=manifest)
     if known.returncode:
         bundle.differences.add_message(
             "signature.not-of-this-bundle", f"{SIGNATURE}: is not a signature of this bundle: {_last(known)}"
@@ -57,17 +57,15 @@ def check(place: Path, bundle: Verification, signers: Path | None) -> None:
 
 def _signer(signature: Path, manifest: bytes, signers: Path) -> str | None:
     """The allowed signer of it; None if none."""
-    said = _ssh_keygen("find-principals", "-s", str(signature), "-f", str(signers))
+    said = _ssh_keygen("find-principals", "-s", signature, "-f", signers)
     for name in said.stdout.decode(errors="replace").splitlines() if said.returncode == 0 else ():
-        done = _ssh_keygen(
-            "verify", "-f", str(signers), "-I", name, "-n", NAMESPACE, "-s", str(signature), given=manifest
-        )
+        done = _ssh_keygen("verify", "-f", signers, "-I", name, "-n", NAMESPACE, "-s", signature, given=manifest)
         if done.returncode == 0:
             return name
     return None
 
 
-def _ssh_keygen(what: str, *arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+def _ssh_keygen(what: str, *arguments: str | Path, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     program = shutil.which("ssh-keygen")
     if program is None:
         raise CannotRun("signature.no-ssh-keygen", "signatures need ssh-keygen", "apt-get install openssh-client")

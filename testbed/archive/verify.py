@@ -12,10 +12,11 @@ from typing import Any
 
 from testbed.archive import provenance_check, signature
 from testbed.archive.kinds import runs_in, verify_folders
-from testbed.archive.pack import CRATE, DESCRIPTION, SCHEMA, entry, newest, sha256
+from testbed.archive.pack import CRATE, DESCRIPTION, SCHEMA, entry, sha256
 from testbed.archive.signature import MANIFEST, SIGNATURE
 from testbed.documents import read_json
 from testbed.errors import BadInput, of_the_machine
+from testbed.judge.history import provenance_of
 from testbed.judge.verify import differences
 from testbed.message import Messages
 from testbed.study.verify import Verification
@@ -135,12 +136,12 @@ def _crate(place: Path, runs: list[dict[str, Any]], bundle: Verification) -> Non
     """Compare the bundle's description for other tools with a new one."""
     from testbed.archive.crate import metadata
 
-    parts = [provenance_check.provenance_of(run) for run in runs_in(place)]
+    parts = [provenance_of(run) for run in runs_in(place)]
     if not parts or not all(provenance_check.of_this_code(part) for part in parts):
         bundle.unchecked.add_message("crate.by-other-code", f"{CRATE}: it was written by other code")
         return
     files = {name: (path, sha256(path)) for name, path in _files(place).items() if name not in (DESCRIPTION, CRATE)}
-    again = json.loads(json.dumps(metadata(files, runs, newest(runs))))
+    again = json.loads(json.dumps(metadata(files, runs)))
     bundle.differences.extend(differences(CRATE, read_json(place / CRATE), again))
 
 

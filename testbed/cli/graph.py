@@ -13,7 +13,8 @@ from testbed.cli.options import QuickOption, SetOption
 from testbed.cli.scenario import planned
 from testbed.errors import BadInput
 from testbed.interchange.graph import FORMATS, draw
-from testbed.interchange.tools import bring_in, to_clab
+from testbed.interchange.tools.bring_in import bring_in
+from testbed.interchange.tools.to_clab import to_clab
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
 from testbed.scenario.load import load

@@ -142,14 +142,14 @@ def write_broken(
 
 def leave_report(folder: Path, reader: FromFile | None = None) -> None:
     """Write a run's plots and page; ``reader`` is that of its telemetry, where that was read already."""
-    from testbed.results.report import write_report
+    from testbed.results.report.render import write_report
 
     write_report(folder, reader)
 
 
 def load_report() -> None:
     """Load the modules of reports: Matplotlib takes most of a second, in which a run waits for other programs."""
-    import_module("testbed.results.report")
+    import_module("testbed.results.report.render")
 
 
 def _history(plan: Plan, folder: Path, verdict: Verdict, start_ns: int, end_ns: int) -> list[str]:

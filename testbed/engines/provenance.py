@@ -15,7 +15,7 @@ from typing import Any
 from typing_extensions import NotRequired, TypedDict
 
 from testbed import paths
-from testbed.judge.history import answer
+from testbed.judge.history import here
 from testbed.machine import kernel_facts
 from testbed.plan.model import Plan
 from testbed.scenario.kept import PROGRAM
@@ -110,12 +110,12 @@ class Provenance(OfMachineAndCode, total=False):
 
 def of_machine_and_code() -> OfMachineAndCode:
     """The facts that all runs of this checkout on this machine share today."""
-    changes = answer("status", "--porcelain")
+    checkout = here()
     found: OfMachineAndCode = {
         "schema": SCHEMA,
         "code": code(),
-        "commit": (answer("rev-parse", "HEAD") or b"").decode().strip(),
-        "uncommitted_changes": None if changes is None else bool(changes),
+        "commit": checkout["commit"],
+        "uncommitted_changes": checkout["uncommitted_changes"],
         "host": socket.gethostname(),
         "machine": platform.machine(),
         "python": sys.version.split()[0],

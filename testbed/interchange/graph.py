@@ -10,7 +10,7 @@ to be moved and written on by hand.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from html import escape
 from itertools import pairwise
 from math import dist
@@ -33,17 +33,24 @@ NODE = "rounded={};arcSize=12;html=1;whiteSpace=wrap;"
 LINK = "endArrow=none;html=1;rounded=0;labelBackgroundColor=default;"
 
 Point = tuple[float, float]
+NamedLink = tuple[str, str, str]
+"""A link's name and ends."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Box:
     """A host or a router; ``x`` and ``y`` are its middle."""
 
     name: str
     role: str
-    x: float
-    y: float
-    width: float
+    column: int
+    beside: list[str]
+    """Names of the nodes that it is linked with."""
+    needs: float = NODE_HEIGHT + GAP
+    """Height of the node and of the links that end at it, one below the other."""
+    x: float = 0.0
+    y: float = 0.0
+    width: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -70,97 +77,94 @@ class Drawing:
     lines: tuple[Line, ...]
 
 
-@dataclass
-class _Place:
-    column: int
-    y: float = 0.0
-    needs: float = NODE_HEIGHT + GAP
-    """Height of the node and of the links that end at it, one below the other."""
-    beside: list[str] = field(default_factory=list)
-
-
 def draw(plan: Plan) -> Drawing:
     """The plan's topology; the same plan gives the same picture."""
     texts = {link["name"]: link_lines(link) for link in plan["links"]}
     lane = max(len(text) for text in texts.values()) * LINE + 16
-    places = _columns(plan)
+    boxes = _columns(plan)
     lanes: dict[frozenset[str], list[str]] = defaultdict(list)
     for link in plan["links"]:
         lanes[frozenset((link["a"]["host"], link["b"]["host"]))].append(link["name"])
     for ends, links in lanes.items():
         for name in ends:
-            places[name].needs = max(places[name].needs, len(links) * lane)
-    _rows(places)
-    roles = {name: role_of(plan, name) for name in places}
-    width = max(LEAST_NODE_WIDTH, *(len(text) * CHARACTER + 20 for text in (*roles, *roles.values())))
+            boxes[name].needs = max(boxes[name].needs, len(links) * lane)
+    _rows(boxes)
+    longest = max(len(text) for box in boxes.values() for text in (box.name, box.role))
+    width = max(LEAST_NODE_WIDTH, longest * CHARACTER + 20)
     reach = width + 2 * BEND + 16 + max(len(line) * CHARACTER for text in texts.values() for line in text)
-    boxes = {name: Box(name, roles[name], place.column * reach, place.y, width) for name, place in places.items()}
+    for box in boxes.values():
+        box.x, box.width = box.column * reach, width
     drawn = []
     for link in plan["links"]:
         a, b = boxes[link["a"]["host"]], boxes[link["b"]["host"]]
         beside = lanes[frozenset((a.name, b.name))]
         offset = (beside.index(link["name"]) - (len(beside) - 1) / 2) * lane
-        points = _upright(a, b, offset) if a.x == b.x else _level(a, b, _height(a, b, places, boxes, lane) + offset)
+        points = _upright(a, b, offset) if a.x == b.x else _level(a, b, _height(a, b, boxes, lane) + offset)
         (x1, y1), (x2, y2) = max(pairwise(points), key=lambda piece: (piece[0][1] == piece[1][1], dist(*piece)))
         label = (x1 + x2) / 2, (y1 + y2) / 2
         drawn.append(Line(link["name"], a.name, b.name, points, label, tuple(texts[link["name"]])))
     return _framed(f"{plan['scenario']}: the topology", list(boxes.values()), drawn)
 
 
-def _columns(plan: Plan) -> dict[str, _Place]:
-    """Each node's column: hops from the nearest sender; whoever only receives is right of all that pass on."""
+def _columns(plan: Plan) -> dict[str, Box]:
+    """Each node in its column: hops from the nearest sender; whoever only receives is right of all that pass on."""
     flows = [(session["sender_host"], session["receiver_host"]) for session in plan["sessions"]]
     flows += [(flow["client_host"], flow["server_host"]) for flow in plan["cross_traffic"]]
-    senders = dict.fromkeys(sender for sender, _ in flows)
+    senders = {sender for sender, _ in flows}
     names = [host["name"] for host in plan["hosts"]] + [node["name"] for node in plan["nodes"]]
-    next_to: dict[str, list[str]] = {name: [] for name in names}
-    for link in plan["links"]:
-        a, b = link["a"]["host"], link["b"]["host"]
-        if b not in next_to[a]:
-            next_to[a].append(b)
-            next_to[b].append(a)
-    hops = dict.fromkeys(senders, 0)
-    reached = list(senders)
-    for name in reached:
-        for other in next_to[name]:
-            if other not in hops:
-                hops[other] = hops[name] + 1
-                reached.append(other)
-    receivers = {receiver for _, receiver in flows} - set(senders)
-    between = [hops.get(name, 0) for name in names if name not in receivers]
-    last = max(between, default=0) + 1
+    links = [(link["name"], link["a"]["host"], link["b"]["host"]) for link in plan["links"]]
+    ways = [shortest_ways(links, sender) for sender in senders]
+    hops = {name: min((len(way[name]) for way in ways if name in way), default=0) for name in names}
+    receivers = {receiver for _, receiver in flows} - senders
+    last = max((hops[name] for name in names if name not in receivers), default=0) + 1
+    beside: dict[str, dict[str, None]] = defaultdict(dict)
+    for _, a, b in links:
+        beside[a][b] = beside[b][a] = None
     return {
-        name: _Place(last if name in receivers else hops.get(name, 0), beside=next_to[name])
-        for name in sorted(names, key=lambda name: (hops.get(name, 0), names.index(name)))
+        name: Box(name, role_of(plan, name), last if name in receivers else hops[name], list(beside[name]))
+        for name in sorted(names, key=lambda name: (hops[name], names.index(name)))
     }
 
 
-def _rows(places: Mapping[str, _Place]) -> None:
-    """Down each column, in the order of the means of what each is linked with on the left."""
-    for column in sorted({place.column for place in places.values()}):
-        own = [place for place in places.values() if place.column == column]
+def shortest_ways(links: Sequence[NamedLink], start: str) -> dict[str, list[str]]:
+    """A shortest way, by the names of its links, to each node that can be reached."""
+    ways: dict[str, list[str]] = {start: []}
+    ahead = [start]
+    for node in ahead:
+        for name, *ends in links:
+            other = ends[node == ends[0]]
+            if node in ends and other not in ways:
+                ways[other] = [*ways[node], name]
+                ahead.append(other)
+    return ways
 
-        def mean(place: _Place, column: int = column) -> float:
-            left = [places[name].y for name in place.beside if places[name].column < column]
+
+def _rows(boxes: Mapping[str, Box]) -> None:
+    """Down each column, in the order of the means of what each is linked with on the left."""
+    for column in sorted({box.column for box in boxes.values()}):
+        own = [box for box in boxes.values() if box.column == column]
+
+        def mean(box: Box, column: int = column) -> float:
+            left = [boxes[name].y for name in box.beside if boxes[name].column < column]
             return sum(left) / len(left) if left else 0.0
 
         own.sort(key=mean)  # those alike stay in the plan's order
-        top = -sum(place.needs for place in own) / 2
-        for place in own:
-            place.y = top + place.needs / 2
-            top += place.needs
+        top = -sum(box.needs for box in own) / 2
+        for box in own:
+            box.y = top + box.needs / 2
+            top += box.needs
 
 
-def _height(a: Box, b: Box, places: Mapping[str, _Place], boxes: Mapping[str, Box], lane: float) -> float:
+def _height(a: Box, b: Box, boxes: Mapping[str, Box], lane: float) -> float:
     """The height at which a link between two columns is level: at its end with fewer neighbours on that side, as these
     lie apart."""
     counts = []
     for one, other in ((a, b), (b, a)):
-        right = places[other.name].column > places[one.name].column
-        counts.append(sum((places[n].column > places[one.name].column) == right for n in places[one.name].beside))
+        right = other.column > one.column
+        counts.append(sum((boxes[name].column > one.column) == right for name in one.beside))
     y = (a.y + b.y) / 2 if counts[0] == counts[1] else a.y if counts[0] < counts[1] else b.y
-    columns = range(*sorted((places[a.name].column, places[b.name].column)))[1:]
-    between = [boxes[name].y for name, place in places.items() if place.column in columns]
+    columns = range(*sorted((a.column, b.column)))[1:]
+    between = [box.y for box in boxes.values() if box.column in columns]
     if all(abs(y - other) > (NODE_HEIGHT + lane) / 2 for other in between):
         return y
     top, bottom = min(between) - NODE_HEIGHT - lane / 2, max(between) + NODE_HEIGHT + lane / 2
@@ -201,8 +205,8 @@ def _framed(title: str, boxes: Sequence[Box], lines: Sequence[Line]) -> Drawing:
         title,
         round(max(xs) + left + MARGIN),
         round(max(ys) + top + MARGIN),
-        tuple(Box(b.name, b.role, *moved((b.x, b.y)), round(b.width, 1)) for b in boxes),
-        tuple(Line(x.name, x.a, x.b, tuple(map(moved, x.points)), moved(x.label), x.text) for x in lines),
+        tuple(replace(b, x=round(b.x + left, 1), y=round(b.y + top, 1), width=round(b.width, 1)) for b in boxes),
+        tuple(replace(line, points=tuple(map(moved, line.points)), label=moved(line.label)) for line in lines),
     )
 
 
@@ -211,10 +215,9 @@ def role_of(plan: Plan, name: str) -> str:
     for node in plan.get("ndn", {}).get("nodes", []):
         if node["host"] == name:
             return str(node["role"])
-    sends = any(session["sender_host"] == name for session in plan["sessions"])
-    receives = any(session["receiver_host"] == name for session in plan["sessions"])
-    roles = [*(["sender"] if sends else []), *(["receiver"] if receives else [])]
-    flows = plan["cross_traffic"]
+    sessions, flows = plan["sessions"], plan["cross_traffic"]
+    ends = {"sender": [s["sender_host"] for s in sessions], "receiver": [s["receiver_host"] for s in sessions]}
+    roles = [role for role, hosts in ends.items() if name in hosts]
     beside = {flow["tool"] for flow in flows if name in (flow["client_host"], flow["server_host"])}
     return ", ".join([*roles, *sorted(beside)]) or "router"
 
@@ -229,14 +232,10 @@ def link_lines(link: Link) -> list[str]:
 
 def to_svg(drawing: Drawing) -> str:
     """SVG text, the same for the same drawing."""
-    root = Element(
-        "svg",
-        xmlns="http://www.w3.org/2000/svg",
-        width=f"{drawing.width:g}",
-        height=f"{drawing.height:g}",
-        viewBox=f"0 0 {drawing.width:g} {drawing.height:g}",
-        style=f"width: {drawing.width:g}px; {FONT}",  # on a page, too, where it may be scrolled
-    )
+    width, height = f"{drawing.width:g}", f"{drawing.height:g}"
+    root = Element("svg", xmlns="http://www.w3.org/2000/svg", width=width, height=height)
+    root.set("viewBox", f"0 0 {width} {height}")
+    root.set("style", f"width: {width}px; {FONT}")  # on a page, too, where it may be scrolled
     SubElement(root, "title").text = drawing.title
     SubElement(root, "rect", width="100%", height="100%", style=f"fill: {PAPER}")
     for line in drawing.lines:
@@ -246,19 +245,17 @@ def to_svg(drawing: Drawing) -> str:
         x, y = line.label
         _text(root, x, [y - 6, *(y + LINE * number for number in range(1, len(line.text)))], line.text)
     for box in drawing.boxes:
-        SubElement(
-            root,
-            "rect",
-            x=f"{box.x - box.width / 2:g}",
-            y=f"{box.y - NODE_HEIGHT / 2:g}",
-            width=f"{box.width:g}",
-            height=f"{NODE_HEIGHT:g}",
-            rx="4" if box.role == "router" else "10",
-            style=f"fill: {PAPER if box.role == 'router' else SHADE}; stroke: {INK}; stroke-width: 1.2",
-        )
+        corner, fill = ("4", PAPER) if box.role == "router" else ("10", SHADE)
+        SubElement(root, "rect", _edges(box), rx=corner, style=f"fill: {fill}; stroke: {INK}; stroke-width: 1.2")
         _text(root, box.x, [box.y - 4, box.y + 12], (box.name, box.role))
     indent(root)
     return tostring(root, encoding="unicode") + "\n"
+
+
+def _edges(box: Box) -> dict[str, str]:
+    """The left upper corner and the size of a node."""
+    edges = {"x": box.x - box.width / 2, "y": box.y - NODE_HEIGHT / 2, "width": box.width, "height": NODE_HEIGHT}
+    return {key: f"{value:g}" for key, value in edges.items()}
 
 
 def _text(root: Element, x: float, baselines: Sequence[float], lines: Sequence[str]) -> None:
@@ -296,8 +293,7 @@ def to_drawio(drawing: Drawing) -> str:
     for box in drawing.boxes:
         node = {"id": f"node-{box.name}", "value": _html((box.name, box.role)), "vertex": "1", "parent": "1"}
         cell = SubElement(root, "mxCell", node | {"style": NODE.format(int(box.role != "router"))})
-        place = {"x": box.x - box.width / 2, "y": box.y - NODE_HEIGHT / 2, "width": box.width, "height": NODE_HEIGHT}
-        SubElement(cell, "mxGeometry", {key: f"{value:g}" for key, value in place.items()} | {"as": "geometry"})
+        SubElement(cell, "mxGeometry", _edges(box) | {"as": "geometry"})
     for line in drawing.lines:
         edge = {"id": f"link-{line.name}", "value": _html(line.text), "edge": "1", "parent": "1", "style": LINK}
         cell = SubElement(root, "mxCell", edge | {"source": f"node-{line.a}", "target": f"node-{line.b}"})

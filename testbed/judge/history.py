@@ -1,12 +1,14 @@
-"""The checkout's history, as git has it."""
+"""The checkout's history, as git has it, and what a result says of its own place in it."""
 
 import os
 import re
 import subprocess
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from testbed import paths
+from testbed.documents import read_json
 
 
 def git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
@@ -20,12 +22,26 @@ def git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
 
 
 def answer(*arguments: str) -> bytes | None:
-    """The output of git for this checkout; None where it refuses, or is not there."""
+    """The output of :func:`git`; None where it refuses, or is not installed."""
     try:
         done = git(*arguments)
     except OSError:
         return None
     return done.stdout if done.returncode == 0 else None
+
+
+def here() -> dict[str, Any]:
+    """This checkout's commit, "" where git knows none, and whether it has changes, None where git does not know; as a
+    result's provenance has it."""
+    changes = answer("status", "--porcelain")
+    commit = (answer("rev-parse", "HEAD") or b"").decode().strip()
+    return {"commit": commit, "uncommitted_changes": None if changes is None else bool(changes)}
+
+
+def provenance_of(folder: Path) -> dict[str, Any]:
+    """A result folder's; empty where it has none."""
+    path = folder / "provenance.json"
+    return read_json(path) if path.is_file() else {}
 
 
 def commit_of(recorded: Mapping[str, Any]) -> str:

@@ -20,7 +20,7 @@ from testbed.runtime.interrupts import interruptible, uninterruptible
 PRELOADED = (
     "testbed.study.cell",
     "testbed.study.kinds.sweep",
-    "testbed.results.report",
+    "testbed.results.report.render",
     "testbed.engines.sim.engine",
     "testbed.cli",
 )

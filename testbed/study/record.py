@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from testbed.documents import read_json
 from testbed.engines import provenance
 from testbed.judge.checks.evidence import agent_results
 from testbed.judge.figures import figures_of
+from testbed.judge.history import provenance_of
 from testbed.judge.status import Status
 from testbed.judge.verify import read_verdict
 from testbed.plan.engines import is_exact
@@ -69,8 +69,7 @@ def read_record(run: Path, study: Path, cell: str) -> RunRecord | None:
     verdict = read_verdict(run)
     if verdict.stopped:
         return None
-    path = run / "provenance.json"
-    made = read_json(path) if path.is_file() else {}
+    made = provenance_of(run)
     results = agent_results(run / "agents")
     seconds = next((result.get("duration_s") for result in results if result.get("role") == "receiver"), None)
     exact, broken = is_exact(made), bool(verdict.broken)

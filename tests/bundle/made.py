@@ -8,6 +8,7 @@ from typing import Any
 
 from influxdb.line_protocol import make_lines
 
+from testbed.archive.kinds import verify_folders
 from testbed.engines import provenance
 from testbed.engines.judging import judge_from
 from testbed.engines.mininet import calibration, timeline
@@ -16,10 +17,11 @@ from testbed.judge.trust import of_measurements
 from testbed.judge.trust.machine import HOST_LOAD, write_spans
 from testbed.machine import build
 from testbed.planning.resolve import Choices, new_run_id, resolve
-from testbed.results.report import write_report
+from testbed.results.report.render import write_report
 from testbed.runtime.progress import QuietProgress
 from testbed.scenario.load import LoadedScenario, load
 from testbed.series import FromFile
+from testbed.study.verify import Verification
 
 SCENARIO = """\
 name: forged
@@ -139,3 +141,9 @@ def _relayed(link: Any, direction: str) -> dict[str, Any]:
         "lateness_us": {"p99": 100.0, "max": 900.0},
         "unasked_drops": {"queue": 0},
     }
+
+
+def verify_folder(folder: Path, *, rerun: bool = False, trust_code: bool = False) -> Verification:
+    """Judge one result again from its own data."""
+    (verified,) = verify_folders([folder], rerun=rerun, trust_code=trust_code)
+    return verified

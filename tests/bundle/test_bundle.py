@@ -10,7 +10,7 @@ import pytest
 from rocrate.rocrate import ROCrate
 
 from testbed.archive import kinds
-from testbed.archive.kinds import verify_folder, verify_folders
+from testbed.archive.kinds import verify_folders
 from testbed.archive.pack import CRATE, DESCRIPTION, pack
 from testbed.archive.signature import MANIFEST
 from testbed.archive.verify import unpacked, verify_bundle
@@ -21,6 +21,7 @@ from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
 from testbed.study.kinds import table as table_run
 from testbed.study.kinds import table_file as tables
+from tests.bundle.made import verify_folder
 from tests.raises import raises
 from tests.ready import simulated as prepare
 from tests.said import Saying, codes, places

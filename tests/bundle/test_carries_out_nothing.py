@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.archive.kinds import verify_folder
 from tests.bundle import made
+from tests.bundle.made import verify_folder
 from tests.plan.test_custom import SCENARIO
 from tests.said import codes
 

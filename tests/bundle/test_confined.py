@@ -19,7 +19,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from testbed import confine, paths
-from testbed.archive.kinds import verify_folder
 from testbed.cli.app import carry_out, main
 from testbed.errors import BadInput, TestbedError
 from testbed.judge.history import git
@@ -32,6 +31,7 @@ from testbed.study.own_scenario import own_file
 from testbed.study.programs import COMMITS
 from testbed.study.verify import Verification
 from tests.bundle import made
+from tests.bundle.made import verify_folder
 from tests.plan.test_custom import DIAMOND, KEYS, SCENARIO
 from tests.said import codes
 

@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 
 from testbed import paths
-from testbed.archive.kinds import verify_folder
 from testbed.archive.pack import pack
 from testbed.archive.signature import MANIFEST
 from testbed.archive.verify import unpacked, verify_bundle
 from testbed.errors import BadInput
 from tests.bundle import made
+from tests.bundle.made import verify_folder
 from tests.said import places
 
 Change = Callable[[Path], None]
@@ -94,7 +94,7 @@ def drawn_again(change: Change) -> Change:
     """And the page made to fit, as ``report`` would."""
 
     def both(folder: Path) -> None:
-        from testbed.results.report import write_report
+        from testbed.results.report.render import write_report
 
         change(folder)
         write_report(folder)

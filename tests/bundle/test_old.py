@@ -9,13 +9,14 @@ from typing import get_args
 import pytest
 
 from testbed.archive import kinds, pack, provenance_check, verify
-from testbed.archive.kinds import drawn_again, verify_folder
+from testbed.archive.kinds import drawn_again
 from testbed.documents import read_json
 from testbed.errors import BadInput
 from testbed.judge.checks import derived
 from testbed.judge.history import git
 from testbed.message import Message
 from tests.bundle import old_bundles
+from tests.bundle.made import verify_folder
 from tests.bundle.old_bundles import COMMAND, complaints, expected, found_today, opened
 from tests.raises import raises
 from tests.said import Saying

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from testbed.archive import provenance_check
-from testbed.archive.kinds import verify_folder
+from testbed.judge.history import here
 from testbed.machine.guest_kernel import Kernel
 from testbed.runtime.progress import Progress
 from testbed.scenario.files import sweeps as sweep_files
@@ -20,6 +20,7 @@ from testbed.study.kinds import sweep_file as sweeps
 from testbed.study.kinds import table as table_run
 from testbed.study.kinds import table_file as tables
 from tests.bundle import made
+from tests.bundle.made import verify_folder
 from tests.ready import in_a_guest as prepare
 from tests.said import Saying, codes, places
 
@@ -47,7 +48,7 @@ def forge(folder: Path) -> None:
     """Telemetry with half of each window, and all that is derived of it made to fit."""
     from testbed.engines.judging import judge_from
     from testbed.judge.checks.result import Trust
-    from testbed.results.report import write_report
+    from testbed.results.report.render import write_report
     from testbed.series import FromFile
 
     telemetry = folder / "telemetry.lp"
@@ -89,14 +90,7 @@ def test_bytes_of_another_commit_are_refused_with_both_commits(copy: Path, monke
     recorded = {**json.loads(path.read_text()), "commit": "f" * 40, "uncommitted_changes": False}
     path.write_text(json.dumps(recorded))
     found = verify_folder(copy, rerun=True).differences
-    assert (
-        Saying(
-            "rerun.other-checkout",
-            made_by="commit ffffffffffff",
-            here=provenance_check.told_of(provenance_check.here()),
-        )
-        in found
-    )
+    assert Saying("rerun.other-checkout", made_by="commit ffffffffffff", here=provenance_check.told_of(here())) in found
 
 
 def test_real_packets_have_no_rerun(tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed.archive.kinds import verify_folder
 from testbed.cli.app import main
 from testbed.study.checks.better import figure_of, is_of_check
 from testbed.study.kinds.compare import read_run
+from tests.bundle.made import verify_folder
 
 SETTLES, RATIO = "windows in the ratio of the links", "final window ratio"
 

@@ -11,7 +11,7 @@ from testbed import paths
 from testbed.cli import compare
 from testbed.errors import CannotRun
 from testbed.judge.checks.evidence import Evidence
-from testbed.results.report.folder import read_folder
+from testbed.results.report.folder import ResultFolder
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
 from testbed.study.checks.agrees import Agreement, compare_runs
@@ -33,7 +33,7 @@ def simulated(tmp_path_factory: pytest.TempPathFactory):
             loaded = load("startup", [*settings], quick=True)
             simulation = prepare(loaded, Progress(), seed=None, quick=True)
             simulation.execute()
-            evidence = read_folder(simulation.folder).evidence
+            evidence = ResultFolder(simulation.folder).evidence
             assert evidence is not None
             return evidence
 

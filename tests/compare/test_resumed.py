@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from testbed.archive.kinds import verify_folder
 from testbed.cli.app import main
 from testbed.engines import Options
 from testbed.judge.status import Status
@@ -17,6 +16,7 @@ from testbed.study.kinds import table_file as tables
 from testbed.study.kinds.cross_check import WORDS, of_tables
 from testbed.study.ledger import LEDGER, Ledger
 from testbed.study.report import page
+from tests.bundle.made import verify_folder
 
 TABLE = ("speed-table", "--rows", "1", "--columns", "nkp24", "--repeat", "1", "--set", "ncp.transfer=512KiB")
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from testbed.archive.kinds import verify_folder
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
 from testbed.study.checks import better
@@ -17,6 +16,7 @@ from testbed.study.kinds.compare import read_run
 from testbed.study.kinds.cross_check import WORDS, of_runs
 from testbed.study.kinds.same_bytes import digests
 from testbed.study.report import page
+from tests.bundle.made import verify_folder
 from tests.ready import simulated as prepare
 from tests.said import places
 

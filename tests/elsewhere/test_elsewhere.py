@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from testbed.errors import BadInput
-from testbed.interchange.tools import bring_in, to_clab
+from testbed.interchange.tools.bring_in import bring_in
+from testbed.interchange.tools.to_clab import to_clab
 from testbed.plan.model import Plan
 from testbed.scenario.load import parse, plain
 from tests.plan.test_topologies import assert_routed, plan_of

@@ -14,8 +14,9 @@ from matplotlib.figure import Figure
 from testbed.archive.kinds import export_for_paper
 from testbed.judge.checks.evidence import Evidence, agent_results
 from testbed.plan.read import read_plan
-from testbed.results.report import style, write_report
+from testbed.results.report import style
 from testbed.results.report.plot import drawn
+from testbed.results.report.render import write_report
 from testbed.series import FromFile
 from testbed.study.kinds.table_result import KnownValue, RowSummary, Spread
 from testbed.study.report import plots

@@ -13,7 +13,8 @@ import pytest
 from testbed.errors import BadInput
 from testbed.judge.status import BEST_FIRST
 from testbed.plan.link_words import bits_per_second
-from testbed.results.report import style, words, write_report
+from testbed.results.report import style, words
+from testbed.results.report.render import write_report
 from testbed.results.report.tables import published_shares
 from testbed.results.report.words import figure, size
 from tests.checks.generate import START_NS, make_plan, telemetry, write_result

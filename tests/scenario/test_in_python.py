@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from testbed import engines, paths
-from testbed.archive.kinds import verify_folder
 from testbed.engines import Options
 from testbed.errors import BadInput
 from testbed.runtime.progress import QuietProgress
 from testbed.scenario import bounded, in_python
 from testbed.scenario.load import load
+from tests.bundle.made import verify_folder
 from tests.raises import Containing, Said, raises
 from tests.said import Saying, codes, places
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
-from testbed.archive.kinds import verify_folder
 from testbed.documents import write_csv
 from testbed.engines import Engine
 from testbed.judge.ncp_figures import rules
@@ -21,6 +20,7 @@ from testbed.study.ledger import LEDGER, Ledger
 from testbed.study.record import CellResult, RunRecord
 from testbed.study.report.page import number_of
 from testbed.study.run import run_cells
+from tests.bundle.made import verify_folder
 from tests.said import places
 from tests.tables.cells import cell_result
 

@@ -12,7 +12,7 @@ from testbed.errors import RunFailed, Unsupported
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.judge.judge import judge
 from testbed.planning.resolve import Choices, resolve
-from testbed.results.report import write_report
+from testbed.results.report.render import write_report
 from testbed.runtime.progress import QuietProgress
 from testbed.runtime.site import Site
 from testbed.scenario.load import load

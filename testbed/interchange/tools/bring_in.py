@@ -10,11 +10,14 @@ from typing import Any
 
 from testbed import paths
 from testbed.errors import BadInput, CannotRun
+from testbed.interchange.graph import NamedLink, shortest_ways
 from testbed.scenario import bounded
 from testbed.scenario.files import read
 from testbed.scenario.load import parse, plain
 from topologies.units import UnitError, parse_delay_ms, parse_fraction, parse_rate
 
+OF_MININET = ("cls", "key", "port1", "port2")
+"""Options of a Mininet link that a scenario has no use for."""
 OPTIONS = {"-n": "node", "--node": "node", "-i": "interface", "--interface": "interface"}
 Impaired = dict[tuple[str, str], dict[str, str]]
 """Impairments of the packets that a node's interface sends."""
@@ -22,9 +25,9 @@ Impaired = dict[tuple[str, str], dict[str, str]]
 
 @dataclass
 class FoundLink:
-    """A link, with a scenario's keys and values as they are written there; None: it has no name."""
+    """A link, with a scenario's keys and values as they are written there; its name may be missing."""
 
-    name: str | None
+    name: str
     a: str
     b: str
     does: dict[str, str] = field(default_factory=dict)
@@ -119,7 +122,7 @@ def from_clab(document: Mapping[str, Any], text: str, name: str) -> Network:
         if a != b:  # a scenario's links are the same both ways
             first = "from the first end" if a else "from the second end"
             network.lost.append(f"{where}: its directions differ; as here {first}")
-        network.links.append(FoundLink(str(called) if called else None, ends[0][0], ends[1][0], dict(a or b)))
+        network.links.append(FoundLink(str(called or ""), ends[0][0], ends[1][0], dict(a or b)))
     return network
 
 
@@ -184,7 +187,7 @@ def from_netlab(document: Mapping[str, Any], name: str) -> Network:
         if more := more + [f"what it says of {node}" for node in ends if attributes.get(node)]:
             network.lost.append(f"{where}: {', '.join(more)}")
         does = netem(reported, f"{where}.tc", network.lost)
-        network.links.append(FoundLink(str(called) if called else None, ends[0], ends[1], does))
+        network.links.append(FoundLink(str(called or ""), ends[0], ends[1], does))
     return network
 
 
@@ -194,13 +197,9 @@ def _netlab_ends(link: Any, nodes: set[str]) -> list[str]:
         return link.split("-")
     if isinstance(link, list):
         return [str(mapping(node).get("node", node)) for node in link]
-    if isinstance(link, dict):
-        return (
-            _netlab_ends(link["interfaces"], nodes)
-            if "interfaces" in link
-            else [str(key) for key in link if key in nodes]
-        )
-    return []
+    if "interfaces" in mapping(link):
+        return _netlab_ends(link["interfaces"], nodes)
+    return [key for key in mapping(link) if key in nodes]
 
 
 def from_mininet(file: Path, class_name: str | None) -> Network:
@@ -226,15 +225,13 @@ def from_mininet(file: Path, class_name: str | None) -> Network:
         raise BadInput("import.bad-topology", f"{file}: {error}") from error
     network = Network(file.stem)
     for number, ((name, a, b), options) in enumerate(zip(graph.links, graph.options, strict=True), start=1):
-        reported = dict(options)
+        reported = {key: value for key, value in options.items() if key not in OF_MININET and value is not None}
         queue, mbit = reported.pop("max_queue_size", None), reported.pop("bw", None)
-        for ours in ("cls", "key", "port1", "port2"):
-            reported.pop(ours, None)
         where = f"link {name or number} ({a}–{b})"
-        does = netem({key: value for key, value in reported.items() if value is not None}, where, network.lost)
+        does = netem(reported, where, network.lost)
         does |= {"rate": bits(float(mbit) * 1e6)} if mbit else {}
         does |= {"queue": f"{{limit: {queue} packets, mode: droptail}}"} if queue else {}
-        network.links.append(FoundLink(name, a, b, does))
+        network.links.append(FoundLink(name or "", a, b, does))
     return network
 
 
@@ -252,20 +249,24 @@ def bring_in(file: Path, class_name: str | None, folder: Path) -> tuple[str, str
     network = _network(file, class_name)
     lost = network.lost
     nodes = names_of(list(dict.fromkeys(end for x in network.links for end in (x.a, x.b))), MOST_NODE_CHARACTERS, lost)
-    links = [FoundLink(link.name, nodes[link.a], nodes[link.b], link.does) for link in network.links]
-    _name(links)
+    links: dict[str, FoundLink] = {}
+    for link in network.links:  # each by its own name, or by its ends and a number where there are several
+        a, b, own = nodes[link.a], nodes[link.b], word(link.name, 32)
+        name = unique(own if own[:1].isalpha() else f"{a}-{b}"[:32], links, 32, "-")
+        links[name] = FoundLink(name, a, b, link.does)
     if not links:
         left_out = "Left out: " + "; ".join(lost) if lost else ""
         raise BadInput("import.no-link", f"{file}: there is no link between two nodes", f"{left_out}")
-    sender, receiver = _ends(links)
-    ways = _paths(links, sender, receiver)
+    over = [(link.name, link.a, link.b) for link in links.values()]
+    sender, receiver = _ends(over)
+    ways = _paths(over, sender, receiver)
     crossed = {name for way in ways for name in way}
-    for link in links:
+    for link in links.values():
         if link.name not in crossed:
             lost.append(f"link {link.name} ({link.a}–{link.b}): no path from {sender} to {receiver} goes over it")
         elif "rate" not in link.does:
             lost.append(f"link {link.name} ({link.a}–{link.b}): it has no rate; {RATE} is written")
-    kept = [link for link in links if link.name in crossed]
+    kept = [link for link in links.values() if link.name in crossed]
     name = word(network.name, 32)
     name = name if name[:1].isalpha() else f"from-{name}"[:32]
     return name, _text(name, file, folder, kept, (sender, receiver, ways)), lost
@@ -288,46 +289,23 @@ def _network(file: Path, class_name: str | None) -> Network:
     )
 
 
-def _name(links: Sequence[FoundLink]) -> None:
-    """Each by its own name, or by its ends and a number where there are several."""
-    seen: set[str] = set()
-    for link in links:
-        own = word(link.name or "", 32)
-        link.name = unique(own if own[:1].isalpha() else f"{link.a}-{link.b}"[:32], seen, 32, "-")
-        seen.add(link.name)
-
-
-def _ends(links: Sequence[FoundLink]) -> tuple[str, str]:
+def _ends(links: Sequence[NamedLink]) -> tuple[str, str]:
     """Sender and receiver: the first and the last of the nodes with a single neighbour, else of all."""
-    reached = _ways(links, links[0].a)
-    nodes = [end for end in dict.fromkeys(end for link in links for end in (link.a, link.b)) if end in reached]
-    leaves = [node for node in nodes if len({frozenset((x.a, x.b)) for x in links if node in (x.a, x.b)}) == 1]
+    reached = shortest_ways(links, links[0][1])
+    nodes = [end for end in dict.fromkeys(end for _, *ends in links for end in ends) if end in reached]
+    leaves = [node for node in nodes if len({frozenset(ends) for _, *ends in links if node in ends}) == 1]
     chosen = leaves if len(leaves) > 1 else nodes
     return chosen[0], chosen[-1]
 
 
-def _paths(links: Sequence[FoundLink], sender: str, receiver: str) -> list[list[str]]:
+def _paths(links: Sequence[NamedLink], sender: str, receiver: str) -> list[list[str]]:
     """A shortest way, then one over the links that are left, and so on: no two share a link, so none share a route."""
     left = list(links)
     found = []
-    while way := _ways(left, sender).get(receiver):
+    while way := shortest_ways(left, sender).get(receiver):
         found.append(way)
-        left = [link for link in left if link.name not in way]
+        left = [link for link in left if link[0] not in way]
     return found
-
-
-def _ways(links: Sequence[FoundLink], start: str) -> dict[str, list[str]]:
-    """A shortest way, by the names of its links, to each node that can be reached."""
-    ways: dict[str, list[str]] = {start: []}
-    ahead = [start]
-    for node in ahead:
-        for link in links:
-            if node in (link.a, link.b):
-                other = link.b if node == link.a else link.a
-                if other not in ways:
-                    ways[other] = [*ways[node], str(link.name)]
-                    ahead.append(other)
-    return ways
 
 
 def _text(

@@ -1,9 +1,9 @@
 """Whether traces tell of the run that the results tell of: packets and bytes are counted in both."""
 
-import socket
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from socket import inet_ntoa
 from typing import Any
 
 import dpkt
@@ -98,11 +98,8 @@ def data_packets(path: Path) -> Counter[tuple[str, str]]:
             if isinstance(packet, dpkt.ip.IP) and isinstance(packet.data, dpkt.udp.UDP):
                 udp = packet.data
                 if udp.data.startswith(DATA):
-                    found[_end(packet.src, udp.sport), _end(packet.dst, udp.dport)] += 1
+                    ends = f"{inet_ntoa(packet.src)}:{udp.sport}", f"{inet_ntoa(packet.dst)}:{udp.dport}"
+                    found[ends] += 1
     except (ValueError, dpkt.UnpackError) as error:
         raise BadInput("capture.not-readable", f"{path}: not a readable capture: {error}") from error
     return found
-
-
-def _end(address: bytes, port: int) -> str:
-    return f"{socket.inet_ntoa(address)}:{port}"

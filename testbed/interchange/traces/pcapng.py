@@ -59,28 +59,19 @@ def _comments(folder: Path) -> list[tuple[int, str]]:
 
 def _write(path: Path, captures: dict[str, Path], verdict: str, comments: list[tuple[int, str]]) -> None:
     with path.open("wb") as file:
-        file.write(bytes(pcapng.SectionHeaderBlock(opts=[_comment(verdict), _end()])))
+        file.write(bytes(pcapng.SectionHeaderBlock(opts=_options({pcapng.PCAPNG_OPT_COMMENT: verdict}))))
         for name in captures:
-            of = {NAME: name.encode(), RESOLUTION: bytes([NANOSECONDS])}
-            options = [*(pcapng.PcapngOption(code=code, data=data) for code, data in of.items()), _end()]
+            options = _options({NAME: name, RESOLUTION: chr(NANOSECONDS)})
             file.write(bytes(pcapng.InterfaceDescriptionBlock(snaplen=0xFFFF, opts=options)))
         waiting = list(comments)
-        for unix_ns, interface, data in heapq.merge(
-            *(_frames(number, name) for number, name in enumerate(captures.values()))
-        ):
+        frames = [_frames(number, capture) for number, capture in enumerate(captures.values())]
+        for unix_ns, number, data in heapq.merge(*frames):
             said = []
             while waiting and waiting[0][0] <= unix_ns:
                 said.append(waiting.pop(0)[1])
-            options = [_comment("\n".join(said)), _end()] if said else []
-            block = pcapng.EnhancedPacketBlock(
-                iface_id=interface,
-                ts_high=unix_ns >> 32,
-                ts_low=unix_ns & 0xFFFFFFFF,
-                caplen=len(data),
-                pkt_len=len(data),
-                pkt_data=data,
-                opts=options,
-            )
+            options = _options({pcapng.PCAPNG_OPT_COMMENT: "\n".join(said)}) if said else []
+            high, low = divmod(unix_ns, 1 << 32)
+            block = pcapng.EnhancedPacketBlock(iface_id=number, ts_high=high, ts_low=low, pkt_data=data, opts=options)
             file.write(bytes(block))
 
 
@@ -89,9 +80,7 @@ def _frames(interface: int, path: Path) -> Iterator[tuple[int, int, bytes]]:
     return ((frame.t_ns, interface, frame.data) for frame in frames_of(path))
 
 
-def _comment(text: str) -> Any:
-    return pcapng.PcapngOption(code=pcapng.PCAPNG_OPT_COMMENT, text=text)
-
-
-def _end() -> Any:
-    return pcapng.PcapngOption(code=pcapng.PCAPNG_OPT_ENDOFOPT)
+def _options(values: dict[int, str]) -> list[Any]:
+    """Options of a block by their codes, with the one that ends them."""
+    made = [pcapng.PcapngOption(code=code, data=value.encode()) for code, value in values.items()]
+    return [*made, pcapng.PcapngOption(code=pcapng.PCAPNG_OPT_ENDOFOPT)]

@@ -1,6 +1,7 @@
 """qlog in the words of QUIC, which qvis draws: a file for each connection, as qvis knows one path."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,44 +23,25 @@ def export(folder: Path) -> list[Path]:
 
 def _document(name: str, trace: Trace, number: int) -> dict[str, Any]:
     """A qlog file of draft 02 (0.3), the newest that qvis reads."""
-    reported = trace.header["trace"]
-    return {
-        "qlog_version": "0.3",
-        "qlog_format": "JSON",
-        "title": trace.header["title"],
-        "traces": [
-            {
-                "title": f"{name}-{number}",
-                "vantage_point": reported["vantage_point"],
-                "common_fields": {"time_format": "relative", "reference_time": 0, "protocol_type": ["QUIC"]},
-                "events": [made for event in trace.events if (made := _event(event, number))],
-            }
-        ],
-    }
+    common = {"time_format": "relative", "reference_time": 0, "protocol_type": ["QUIC"]}
+    events = [made for event in trace.events if (made := _event(event, number))]
+    vantage_point = trace.header["trace"]["vantage_point"]
+    one = {"title": f"{name}-{number}", "vantage_point": vantage_point, "common_fields": common, "events": events}
+    return {"qlog_version": "0.3", "qlog_format": "JSON", "title": trace.header["title"], "traces": [one]}
 
 
 def _event(event: Event, number: int) -> Event | None:
     """An event of one connection in QUIC's words; None where it has none for it."""
-    data = event["data"]
-    if data.get("connection") != number:
+    data, name = event["data"], event["name"].removeprefix("ncp:")
+    if data.get("connection") != number or name not in _IN_QUIC:
         return None
-    match event["name"]:
-        case "ncp:packet_sent" | "ncp:packet_received":
-            name, reported = f"transport:{event['name'][4:]}", _packet(data["packet"])
-        case "ncp:packet_lost":
-            name, reported = (
-                "recovery:packet_lost",
-                {"header": {"packet_type": "1RTT", "packet_number": data["sequence"]}},
-            )
-        case "ncp:metrics_updated":
-            name, reported = "recovery:metrics_updated", _metrics(data)
-        case _:
-            return None
-    return {"time": event["time"], "name": name, "data": reported}
+    category, in_quic = _IN_QUIC[name]
+    return {"time": event["time"], "name": f"{category}:{name}", "data": in_quic(data)}
 
 
-def _packet(packet: dict[str, Any]) -> dict[str, Any]:
+def _packet(data: dict[str, Any]) -> dict[str, Any]:
     """Reports of reading are left out: they are of the session, and qvis draws a connection's bytes."""
+    packet = data["packet"]
     length = packet.get("data_length", 0)
     header: dict[str, Any] = {"packet_type": "1RTT" if "handshake" not in packet else "initial"}
     frames: list[dict[str, Any]] = []
@@ -76,6 +58,10 @@ def _packet(packet: dict[str, Any]) -> dict[str, Any]:
     return {"header": header, "raw": {"length": length, "payload_length": length}, "frames": frames}
 
 
+def _lost(data: dict[str, Any]) -> dict[str, Any]:
+    return {"header": {"packet_type": "1RTT", "packet_number": data["sequence"]}}
+
+
 def _metrics(data: dict[str, Any]) -> dict[str, Any]:
     reported = {
         "congestion_window": round(data["window"] * PACKET_BYTES),
@@ -85,3 +71,12 @@ def _metrics(data: dict[str, Any]) -> dict[str, Any]:
     if "smoothed_rtt" in data:
         reported |= {"smoothed_rtt": data["smoothed_rtt"], "latest_rtt": data["smoothed_rtt"]}
     return reported
+
+
+_IN_QUIC: dict[str, tuple[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {
+    "packet_sent": ("transport", _packet),
+    "packet_received": ("transport", _packet),
+    "packet_lost": ("recovery", _lost),
+    "metrics_updated": ("recovery", _metrics),
+}
+"""QUIC's category of each event, and the writer of its details."""

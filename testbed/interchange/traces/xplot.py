@@ -15,10 +15,9 @@ def export(folder: Path) -> list[Path]:
         trace = traces.get(f"{session['name']}-sender")
         for connection in session["connections"] if trace else ():
             assert trace is not None
-            path = folder / "traces" / f"{session['name']}-{connection['index']}.xpl"
-            title = (
-                f"{plan['scenario']} {plan['run']}: {session['name']}-{connection['index']} over {connection['link']}"
-            )
+            name = f"{session['name']}-{connection['index']}"
+            path = folder / "traces" / f"{name}.xpl"
+            title = f"{plan['scenario']} {plan['run']}: {name} over {connection['link']}"
             axes = ("xlabel", "time since the session was established, s", "ylabel", "sequence")
             lines = ["double double", "title", title, *axes, *_drawn(trace, connection["index"]), "go"]
             path.write_text("".join(f"{line}\n" for line in lines))

@@ -54,22 +54,11 @@ def time_sequence_plot(folder: ResultFolder) -> Plot:
         hollow = {"linestyle": "none", "marker": "D", "markersize": 5, "markerfacecolor": "none"}
         look = {**hollow, "color": style.SERIES_COLOURS[2]}
         curves.append(Curve("patch: all acked", [acknowledged_ms], [object_kb], look))
-    return curve_plot(
-        "time-sequence",
-        "Time sequence at the sender",
-        "kB of the object",
-        DESCRIPTION,
-        curves,
-        x_label="ms since the first data packet",
-        right=last_ms * 1.04,
-        top=max(*y, object_kb) * 1.05,
-        bbox_to_anchor=(-0.1, 0.985),
-        ncols=6,
-        columnspacing=0.9,
-        handlelength=1.2,
-        handletextpad=0.4,
-        fontsize=7,
-    )
+    title, unit = "Time sequence at the sender", "kB of the object"
+    axes: Any = {"x_label": "ms since the first data packet", "right": last_ms * 1.04, "top": max(*y, object_kb) * 1.05}
+    legend: Any = {"bbox_to_anchor": (-0.1, 0.985), "ncols": 6, "fontsize": 7}
+    narrow: Any = {"columnspacing": 0.9, "handlelength": 1.2, "handletextpad": 0.4}
+    return curve_plot("time-sequence", title, unit, DESCRIPTION, curves, **axes, **legend, **narrow)
 
 
 def _steps(edges: Sequence[Edge]) -> tuple[list[float], list[float]]:

@@ -17,16 +17,11 @@ _SHARED = Path(__file__).parent / "templates"
 def page_templates(*folders: Path) -> Environment:
     """The templates in these folders, the first with a name before the others, and those that pages share: text is
     escaped, a missing value is an error. All have the words of a check's status, and numbers as people read them."""
-    environment = Environment(
-        loader=FileSystemLoader([*folders, _SHARED]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(figure=words.figure, tolerance=words.tolerance, pretty=words.pretty)
-    environment.globals.update(words={**words.STATUS, **words.OUTCOME})  # type: ignore[misc]
-    return environment
+    loader = FileSystemLoader([*folders, _SHARED])
+    pages = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    pages.filters.update(figure=words.figure, tolerance=words.tolerance, pretty=words.pretty)
+    pages.globals.update(words={**words.STATUS, **words.OUTCOME})  # type: ignore[misc]
+    return pages
 
 
 def on_page(plot: Plot) -> dict[str, Any]:

@@ -123,23 +123,22 @@ def _draw_events(axes: Axes, evidence: Evidence, session: str) -> None:
         axes.annotate(event.text or event.kind, (at_s, 1), **place, **look)
 
 
-def _over_time(name: str, title: str, unit: str, caption: str, lines: Mapping[str, Timed | None]) -> list[Plot]:
-    """A line by its label; no plot where none has a sample."""
+def _over_time(
+    name: str, title: str, unit: str, caption: str, lines: Mapping[str, Timed | None], per: float = 1.0, *further: Curve
+) -> list[Plot]:
+    """A line by its label, in units of ``per``, and ``further`` ones; no plot where no line has a sample."""
     shown = {label: timed for label, timed in lines.items() if timed and timed.t_s.size}
-    curves = [
-        Curve(label, timed.t_s, timed.values, style.line(number) | {"marker": "." if timed.t_s.size == 1 else None})
-        for number, (label, timed) in enumerate(shown.items())
-    ]
-    return [curve_plot(name, title, unit, caption, curves, right=_end(shown), ncols=4)] if shown else []
+    curves = []
+    for number, (label, timed) in enumerate(shown.items()):
+        look = style.line(number) | {"marker": "." if timed.t_s.size == 1 else None}
+        curves.append(Curve(label, timed.t_s, timed.values / per, look))
+    right = _end(shown)
+    return [curve_plot(name, title, unit, caption, [*curves, *further], right=right, ncols=4)] if shown else []
 
 
 def _end(samples: Mapping[str, Timed]) -> float | None:
     """The time of the last sample; None where there is none after 0 s."""
     return max((float(s.t_s[-1]) for s in samples.values() if s.t_s.size), default=0.0) or None
-
-
-def _scaled(timed: Timed | None, per: float) -> Timed | None:
-    return timed and Timed(timed.t_s, timed.values / per)
 
 
 _WINDOW = "The congestion window, what is in flight of it, and the slow-start threshold where it is not infinite."
@@ -166,21 +165,21 @@ def tcp_plots(_folder: ResultFolder, evidence: Evidence, session: Session) -> li
     plots = []
     for name, title, unit, caption, series, per in _OF_TCP:
         of = {label: next(iter(evidence.samples(one, session["name"]).values()), None) for label, one in series.items()}
-        plots += _over_time(name, title, unit, caption, {label: _scaled(s, per) for label, s in of.items()})
+        plots += _over_time(name, title, unit, caption, of, per)
     return plots
 
 
 def ndn_plots(folder: ResultFolder, evidence: Evidence, session: Session) -> list[Plot]:
     """The consumer's log as round trips over time, its window, the forwarder's backlog, and what arrived."""
 
-    def of(series: str, per: float = 1.0) -> Timed | None:
-        return _scaled(evidence.samples(series, session["name"]).get("h1"), per)
+    def of(series: str) -> Timed | None:
+        return evidence.samples(series, session["name"]).get("h1")
 
     caption = "The consumer's window and its Interests in flight over time."
     windows = {"window": of("ndn_window"), "in flight": of("ndn_in_flight")}
     window = _over_time("ndn-window", "Window and Interests in flight", "Interests", caption, windows)
     caption = "Content per second that arrived, over the last second."
-    goodput = _over_time("ndn-goodput", "Goodput", "Mbit/s", caption, {"goodput": of("ndn_goodput_bps", 1e6)})
+    goodput = _over_time("ndn-goodput", "Goodput", "Mbit/s", caption, {"goodput": of("ndn_goodput_bps")}, 1e6)
     return [*_round_trips(folder.path / SEGMENTS), *window, *_backlog(folder, evidence, session["name"]), *goodput]
 
 
@@ -207,12 +206,9 @@ def _backlog(folder: ResultFolder, evidence: Evidence, session: str) -> list[Plo
     """The backlog of the forwarder's face to the consumer, with the threshold above which it marks."""
     forwarder = folder.plan["ndn"]["nodes"][1]
     face = forwarder["faces"][0]["name"]
-    found = _scaled(evidence.samples("ndn_backlog_max_bytes", session).get(face), 1000)
-    if not found or not found.t_s.size:
-        return []
-    curves = [Curve(face, found.t_s, found.values, style.line(0))]
-    if threshold_bytes := forwarder["marking"].get("threshold_bytes"):
-        curves.append(Curve("threshold", None, threshold_bytes / 1000, _THIN))
+    found = evidence.samples("ndn_backlog_max_bytes", session)
+    threshold_bytes = forwarder["marking"].get("threshold_bytes")
+    threshold = [Curve("threshold", None, threshold_bytes / 1000, _THIN)] if threshold_bytes else []
     title = "Backlog of the forwarder's socket"
     caption = f"Largest backlog of the socket of face {face} in each interval, with the threshold for marks."
-    return [curve_plot("ndn-backlog", title, "kB", caption, curves, right=_end({face: found}), ncols=4)]
+    return _over_time("ndn-backlog", title, "kB", caption, {face: found.get(face)}, 1000, *threshold)

@@ -8,7 +8,7 @@ from testbed.judge.figures import with_unit
 from testbed.plan.engines import engine_of
 from testbed.plan.traffic_types import traffic_of
 from testbed.results.report import download, words
-from testbed.results.report.folder import ResultFolder, read_folder
+from testbed.results.report.folder import ResultFolder
 from testbed.results.report.page_templates import on_page, page_templates, write_html
 from testbed.results.report.plot import Plot
 from testbed.results.report.plots import all_plots
@@ -28,7 +28,7 @@ def write_report(result_dir: Path, reader: FromFile | None = None) -> Path:
 
     The same folder gives the same bytes. Raises BadInput where a file is missing or broken.
     """
-    folder = read_folder(result_dir, reader)
+    folder = ResultFolder(result_dir, reader)
     plots = all_plots(folder) + ([download.time_sequence_plot(folder)] if download.is_download(folder) else [])
     environment = page_templates()
     environment.filters.update(signed=_signed)

@@ -33,14 +33,8 @@ def line(number: int) -> dict[str, Any]:
 
 def published(marker: str, size: float = 5) -> dict[str, Any]:
     """Style of other people's measurements: hollow, whatever the series."""
-    return {
-        "marker": marker,
-        "linestyle": "none",
-        "markersize": size,
-        "color": PAPER,
-        "markeredgecolor": INK,
-        "markeredgewidth": 1,
-    }
+    hollow = {"color": PAPER, "markeredgecolor": INK, "markeredgewidth": 1}
+    return {"marker": marker, "linestyle": "none", "markersize": size, **hollow}
 
 
 # Read at full width on a phone, two side by side on a desktop.
@@ -58,21 +52,13 @@ SETTINGS: Any = {
     "axes.titlesize": 10.5,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": MUTED,
-    "axes.labelcolor": INK,
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
+    **dict.fromkeys(("axes.grid", "axes.axisbelow"), True),
+    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), INK),
+    **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), MUTED),
     "axes.facecolor": "none",
-    "axes.grid": True,
-    "axes.axisbelow": True,
     "grid.color": GRID,
     "grid.linewidth": 0.7,
-    "text.color": INK,
-    "xtick.color": MUTED,
-    "ytick.color": MUTED,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "legend.frameon": False,
     "legend.fontsize": 9,
     "lines.linewidth": 1.6,
     "figure.facecolor": PAPER,

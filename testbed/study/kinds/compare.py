@@ -13,6 +13,7 @@ from testbed.engines import Programs, provenance
 from testbed.errors import BadInput
 from testbed.judge.checks.evidence import CannotJudge
 from testbed.judge.checks.result import Verdict
+from testbed.judge.history import provenance_of
 from testbed.judge.judge import status_of_run
 from testbed.judge.ncp_figures import JUDGED_PART, measure
 from testbed.judge.status import Status, current_comparison
@@ -151,8 +152,7 @@ def _figures(folder: Path, plan: Plan, verdict: Verdict) -> tuple[dict[str, floa
 
 
 def _facts(folder: Path, plan: Plan) -> dict[str, str]:
-    path = folder / "provenance.json"
-    made: dict[str, Any] = read_json(path) if path.is_file() else {}
+    made = provenance_of(folder)
     commit, kernel = str(made.get("commit") or "")[:12], made.get("kernel") or {}
     changed = commit and made.get("uncommitted_changes") and not made.get("of_commit")
     return {

@@ -21,7 +21,7 @@ from testbed.plan.engines import ENGINES
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
 from testbed.plan.traffic_types import traffic_of
-from testbed.results.report.folder import read_folder
+from testbed.results.report.folder import ResultFolder
 from testbed.results.report.plot import Plot
 from testbed.runtime.progress import Progress
 from testbed.scenario.files import is_table, scenarios
@@ -148,7 +148,7 @@ def _scenario_cells(
 
 def of_runs(runs: Mapping[str, Path]) -> Agreement:
     """Compares a scenario's runs, by name of the engine."""
-    found = {word: read_folder(folder) for word, folder in runs.items()}
+    found = {word: ResultFolder(folder) for word, folder in runs.items()}
     plan = next(iter(found.values())).plan
     about: dict[str, Any] = {"scenario": plan["scenario"], "title": plan["title"], "runs": runs}
     evidence = {word: of.evidence for word, of in found.items() if of.evidence and not of.verdict.broken}

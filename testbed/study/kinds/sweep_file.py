@@ -13,11 +13,10 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from testbed import engines
-from testbed.documents import read_json
 from testbed.engines import Options, Programs
 from testbed.errors import BadInput
 from testbed.judge.checks.planned import bound_bps
-from testbed.judge.history import commit_of
+from testbed.judge.history import commit_of, provenance_of
 from testbed.judge.ncp_figures import FIGURES
 from testbed.message import InvalidValue
 from testbed.plan.engines import SWEEP
@@ -212,10 +211,9 @@ class LoadedSweep:
     def _kept(self, folder: Path) -> str:
         """The scenario as the folder has it. Earlier folders have none: for them it is this checkout's of that name,
         and BadInput where it was a user's own file."""
-        kept, origin = folder / TEXT, folder / "provenance.json"
+        kept = folder / TEXT
         if kept.is_file():
-            commit = commit_of(read_json(origin) if origin.is_file() else {})
-            return str(own_file(kept, Path(self.sweep.scenario).stem, commit))
+            return str(own_file(kept, Path(self.sweep.scenario).stem, commit_of(provenance_of(folder))))
         if files.is_path(self.sweep.scenario):
             raise BadInput(
                 "verify.no-scenario",

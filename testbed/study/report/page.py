@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter
 
 from testbed import confine
-from testbed.documents import read_json, write_json
+from testbed.documents import write_json
 from testbed.judge import intervals
 from testbed.judge.checks.result import Verdict
 from testbed.judge.figures import with_unit
+from testbed.judge.history import provenance_of
 from testbed.judge.ncp_figures import FIGURES
 from testbed.judge.status import Status, verdict_of
 from testbed.judge.verify import read_verdict
@@ -177,7 +178,7 @@ _KINDS = {
 def write_claims(folder: Path) -> Path:
     """Write the page from ``claims.json`` and the runs' small files alone; returns its path. BadInput where a file is
     missing or broken."""
-    document, provenance = read_claims(folder), folder / "provenance.json"
+    document = read_claims(folder)
     claims = judged_in(document)
     drawn = plots.published(claims)
     for name, run in document["runs"].items():
@@ -200,7 +201,7 @@ def write_claims(folder: Path) -> Path:
         engine_of=ENGINES,
         engines=titles,
         measured_heads=[f"Measured: {title}" for title in titles] if besides else ["Measured"],
-        machine=_machine(read_json(provenance) if provenance.is_file() else {}),
+        machine=_machine(provenance_of(folder)),
         sources=[(source, of_source) for source, of_source in of_sources if of_source],
         badges=list(dict.fromkeys((claim["word"], claim["status"]) for claim in shown)),
     )

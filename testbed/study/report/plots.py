@@ -25,7 +25,7 @@ from testbed.judge.verify import read_verdict
 from testbed.plan.model import Session
 from testbed.plan.read import read_plan
 from testbed.results.report import style
-from testbed.results.report.folder import read_folder
+from testbed.results.report.folder import ResultFolder
 from testbed.results.report.plot import Curve, Plot, curve_plot, draw_curves, drawn
 from testbed.results.report.tables import published_shares
 from testbed.study.checks.agrees import SHARE_TOLERANCE
@@ -408,7 +408,7 @@ def over_time(groups: Sequence[Group], home: Path) -> list[Plot]:
     runs: dict[str, list[Evidence | None]] = {}
     for one in groups:
         folders = [run.folder for run in one.trusted[:MOST_RUNS] if run.facts is not None]
-        runs[one.name] = [read_folder(home / folder).evidence for folder in folders]
+        runs[one.name] = [ResultFolder(home / folder).evidence for folder in folders]
     plots = []
     for name, series, title, unit, scale in OVER_TIME:
         samples = {group: [s for run in found for s in _first(run, series)] for group, found in runs.items()}
