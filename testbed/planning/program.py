@@ -16,9 +16,11 @@ from testbed.planning.sessions import FIRST_PORT, connections_of, session_over
 from testbed.scenario.program import Program
 from testbed.scenario.sessions import Session as Entry
 
-ETHERNET_BYTES, MTU_BYTES = 14, 1500
+MTU_BYTES = 1500
+FULL_FRAME_BYTES = 14 + MTU_BYTES
+"""Size of a full frame of Ethernet without FCS."""
 PAYLOAD_BYTES = {"udp": MTU_BYTES - 20 - 8, "tcp": MTU_BYTES - 20 - 32}
-"""Payload of a full frame, with TCP's timestamps; the program's own headers are part of it."""
+"""Payload of a full frame, with TCP's timestamps; a program's own headers are part of it."""
 START_UP_S = 2.0
 """Time of both ends before the first byte, about."""
 MOST_FILES, MOST_FOLDER_BYTES = 20_000, 512 << 20
@@ -151,7 +153,7 @@ def _expected_s(session: Session, sessions: list[Session], topology: Topology) -
         return session["start_s"] + session["send_s"] + START_UP_S
     names = {connection["link"] for connection in session["connections"]}
     rate_bps = sum(link["rate_bps"] for link in topology.links if link["name"] in names)
-    on_wire = (MTU_BYTES + ETHERNET_BYTES) / PAYLOAD_BYTES[session["transport"]]
+    on_wire = FULL_FRAME_BYTES / PAYLOAD_BYTES[session["transport"]]
     sent_bytes = sum(other.get("transfer_bytes", 0) for other in sessions) * on_wire
     return session["start_s"] + (sent_bytes * 8 / rate_bps if rate_bps else 0.0) + START_UP_S
 

@@ -68,9 +68,8 @@ def session_over(
 def cross_traffic_of(scenario: Scenario, topology: Topology) -> list[model.CrossTraffic]:
     """The plan's other traffic, numbered from 1."""
     found: list[model.CrossTraffic] = []
-    for number, (requested, path) in enumerate(
-        zip(scenario.cross_traffic, topology.cross_traffic, strict=True), start=1
-    ):
+    flows = zip(scenario.cross_traffic, topology.cross_traffic, strict=True)
+    for number, (requested, path) in enumerate(flows, start=1):
         client, server = topology.layout.ends(path)
         found.append(
             {

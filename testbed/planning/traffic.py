@@ -12,15 +12,10 @@ from testbed.scenario.sessions import Session
 from testbed.scenario.tcp import Tcp
 from topologies.link import ncp_frame_bytes
 
-TCP_FRAME_BYTES = 14 + 1500
-"""A full segment as an Ethernet frame without FCS."""
-TCP_SEGMENT_BYTES = 1500 - 20 - 32
-"""Payload of it: less IPv4's and TCP's header with its timestamps."""
-
 
 def frame_bytes(scenario: Scenario) -> int:
     """A full data packet of the scenario's traffic on the wire, which packets per second are counted in."""
-    return TCP_FRAME_BYTES if scenario.ncp is None else ncp_frame_bytes(scenario.ncp.mtu_bytes)
+    return program_plan.FULL_FRAME_BYTES if scenario.ncp is None else ncp_frame_bytes(scenario.ncp.mtu_bytes)
 
 
 def runtime_of(scenario: Scenario, requested: Runtime) -> Runtime:
@@ -65,7 +60,7 @@ def _tcp_session(tcp: Tcp, entry: Session, topology: Topology) -> model.Session:
     session = session_over(topology, entry, [path], policy, "tcp", [connection])
     session |= {
         "start_s": 0.0,
-        "segment_bytes": TCP_SEGMENT_BYTES,
+        "segment_bytes": program_plan.PAYLOAD_BYTES["tcp"],
         "sysctls": {"sender": tcp.sysctls_of("sender"), "receiver": tcp.sysctls_of("receiver")},
         "expected_s": round(tcp.expected_s(rtt_s, links[connection["link"]]["rate_bps"]), 3),
         "does": tcp.does(),

@@ -19,7 +19,7 @@ from ruamel.yaml import YAML
 from testbed import confine, unprivileged
 from testbed.errors import BadInput
 from testbed.scenario import bounded
-from testbed.scenario.files import IN_PYTHON, read
+from testbed.scenario.files import read
 from topologies.own_code import who_else_may_write
 
 MOST_CPU_S = 10
@@ -27,11 +27,6 @@ MOST_CPU_S = 10
 LIMIT_S = 120.0
 """Limit of a call that waits for something, however busy the machine is."""
 CALL = Path(__file__).with_name("call_scenario.py")
-
-
-def is_in_python(path: Path) -> bool:
-    """Whether a scenario's file is one."""
-    return path.suffix == IN_PYTHON
 
 
 def document_of(path: Path) -> dict[str, Any]:

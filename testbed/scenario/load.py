@@ -50,7 +50,7 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
     """
     path, document, applied = document_of(name, assignments, quick=quick)
     scenario = validated(Scenario, path, document, applied)
-    program = read(path) if in_python.is_in_python(path) else None
+    program = read(path) if path.suffix == files.IN_PYTHON else None
     changed = bool(assignments) or files.has_shipped_name(path, scenario.name, files.scenarios())
     return LoadedScenario(scenario, path, whole_text(path), tuple(applied), changed, program)
 
@@ -72,7 +72,7 @@ def document_of(name: str, assignments: Sequence[str], *, quick: bool) -> tuple[
 def whole_text(path: Path) -> str:
     """A scenario file's text; of one that extends another or is in Python the whole, so that no other file is needed to
     read it."""
-    document, program = _read(path), in_python.is_in_python(path)
+    document, program = _read(path), path.suffix == files.IN_PYTHON
     if KEY not in document and not program:
         return read(path)
     text = io.StringIO()
@@ -89,14 +89,14 @@ def _parsed(name: str) -> tuple[Path, dict[str, Any]]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    if in_python.is_in_python(path):
+    if path.suffix == files.IN_PYTHON:
         return in_python.document_of(path)
     return parse(path, read(path), "a scenario is a mapping with name, title, links, ncp and checks")
 
 
 def _base(name: str, file: Path) -> tuple[Path, dict[str, Any]]:
     """The file that a scenario extends: one that is shipped, or a file beside it. None is run for another file."""
-    if in_python.is_in_python(Path(name)):
+    if Path(name).suffix == files.IN_PYTHON:
         raise BadInput("scenario.python-extended", f"{name} is in Python, and only YAML can be extended")
     return _parsed(str(file.parent / name) if files.is_path(name) else name)
 

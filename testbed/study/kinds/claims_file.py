@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, StringConstraints, TypeAdapter, model_validator
 
 from testbed import paths
-from testbed.errors import BadInput
+from testbed.errors import BadInput, refuse_unknown
 from testbed.message import InvalidValue, unknown
 from testbed.plan.engines import named
 from testbed.scenario import files
@@ -320,8 +320,7 @@ def load(path: Path = FILE, only: Sequence[str] = ()) -> Claims:
             if claim.run == run_name and (wrong := _dangling(claim, run, checks, rows)):
                 raise BadInput("claims.bad-claim", f"{path}: claims.{name}: {wrong}")
     for name in only:
-        if name not in claims.claims:
-            raise BadInput.of(unknown("claims.no-such-claim", "claim", name, claims.claims)).at("--only")
+        refuse_unknown("claims.no-such-claim", "claim", name, claims.claims, "--only")
     kept = {name: claim for name, claim in claims.claims.items() if not only or name in only}
     setups = {claim.setup: claims.setups[claim.setup] for claim in kept.values()}
     needed = {claim.run for claim in kept.values()}

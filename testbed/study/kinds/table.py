@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 from testbed import engines, paths, traffic
 from testbed.documents import entry_of, read_json, write_json
 from testbed.engines import Engine, Options, Programs
-from testbed.errors import BadInput
+from testbed.errors import BadInput, refuse_unknown
 from testbed.judge import expected_failures
 from testbed.judge.checks import planned
 from testbed.judge.checks.result import Verdict
@@ -19,7 +19,7 @@ from testbed.judge.figures import GOODPUT, unit_of
 from testbed.judge.status import Status, current_table
 from testbed.judge.verify import Difference, differences, read_verdict, unlisted
 from testbed.machine import Need
-from testbed.message import Messages, unknown
+from testbed.message import Messages
 from testbed.plan.duration import expected_transfer_s
 from testbed.plan.engines import DEFAULT
 from testbed.plan.model import Plan, Variant
@@ -163,8 +163,7 @@ def chosen(kind: str, requested: str, known: Mapping[str, Part]) -> dict[str, Pa
     """``1,3`` of what there is, in the table's order; all without anything. BadInput names what there is not."""
     names = [part.strip() for part in requested.split(",") if part.strip()]
     for name in names:
-        if name not in known:
-            raise BadInput.of(unknown("table.no-such-part", kind, name, known)).at(f"--{kind}s")
+        refuse_unknown("table.no-such-part", kind, name, known, f"--{kind}s")
     return {name: part for name, part in known.items() if not names or name in names}
 
 

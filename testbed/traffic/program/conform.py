@@ -54,7 +54,7 @@ LIMIT_S = 15
 END_S = 2.0
 RESULT_S = 0.5
 """Time after its own ``finished_unix_ns`` for a receiver's result to appear: that is when a run ends."""
-NONSENSE = "no-such-testcase"
+SHORT = {"links": 1, "transfer": "64KiB"}
 
 
 @dataclass(frozen=True)
@@ -79,23 +79,18 @@ class Outcome(NamedTuple):
 
 
 CASES = (
-    Case("transfer", "64 KiB over one link: ready, exit 0, a true result", {"links": 1, "transfer": "64KiB"}),
+    Case("transfer", "64 KiB over one link: ready, exit 0, a true result", SHORT),
     Case("one-byte", "a single byte", {"links": 1, "transfer": "1B"}),
     Case("links", "1 MiB over two links", {"links": 2, "transfer": "1MiB"}, optional=True),
     Case("seconds", "sending for half a second", {"links": 1, "for": "500ms"}, optional=True),
-    Case(
-        "unknown",
-        f"exit {EXIT_NOT_SUPPORTED} for a testcase that there is not",
-        {"links": 1, "transfer": "64KiB"},
-        testcase=NONSENSE,
-    ),
+    Case("unknown", f"exit {EXIT_NOT_SUPPORTED} for a testcase that there is not", SHORT, testcase="no-such-testcase"),
 )
 
 
 def conform(program: Mapping[str, Any], results: Path, say: Callable[[str], object]) -> list[Outcome]:
     """Try the program of a scenario's section: each part in a folder of its own in ``results``."""
     found = []
-    terminated = Case("terminated", f"a waiting receiver ends within {END_S:g} s of SIGTERM", CASES[0].changes)
+    terminated = Case("terminated", f"a waiting receiver ends within {END_S:g} s of SIGTERM", SHORT)
     with tempfile.TemporaryDirectory() as scratch:
         for case in (*CASES, terminated):
             seen, kept = _tried(case, _plan(case.changes, program, Path(scratch)), results / case.name)

@@ -63,8 +63,7 @@ class Tcp(Traffic):
     def set_hosts(self, network: Network) -> None:
         """Settings of the scenario's section, which provenance has."""
         requested, session = self.requested, self.site.session
-        ways: tuple[tuple[Role, Role], ...] = (("sender", "receiver"), ("receiver", "sender"))
-        for role, peer in ways:
+        for role, peer in zip(reversed(ROLES), ROLES, strict=True):
             host = host_of(session, role)
             self.site.provenance.setdefault("hosts", {})[host] = prepare_host(
                 network.namespaces()[host],
