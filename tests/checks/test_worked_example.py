@@ -1,4 +1,4 @@
-"""The page's new check, put in place from the page: one file and its name, in a copy of the testbed."""
+"""The page's new check, put in place from the page: one file and one line, in a copy of the testbed."""
 
 import json
 import os
@@ -31,10 +31,10 @@ def testbed(tmp_path: Path) -> Testbed:
     shutil.copytree(paths.CHECKOUT / "testbed", copy / "testbed", ignore=shutil.ignore_patterns("__pycache__"))
     example = PAGE.read_text().split("### A new check\n")[1]
     (file,) = re.findall(r"```python\n(.*?)```", example, re.DOTALL)
-    (name,) = re.findall(r"the file's name, `(.*?)`", example)
+    (line,) = re.findall(r"the line `(.*?)`", example)
     (copy / "testbed" / "judge" / "checks" / "few_resends.py").write_text(file)
     registry = copy / "testbed" / "judge" / "checks" / "registry.py"
-    registry.write_text(registry.read_text().replace("MODULES = (", f"MODULES = ({name}, "))
+    registry.write_text(registry.read_text().replace("CLASSES = (\n", f"CLASSES = (\n    {line}\n"))
     own = {"RESULTS": str(tmp_path / "results"), "STATE": str(tmp_path / "state"), "INFLUX_PORT": "18086"}
     environment = {**os.environ, "PYTHONPATH": str(copy)} | {
         f"NCP_TESTBED_{name}": value for name, value in own.items()

@@ -1,9 +1,9 @@
-"""All checks: the union of their parameters, for scenarios and plans."""
+"""All checks, a line each: the union of their parameters, for scenarios and plans."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -12,15 +12,28 @@ from testbed.documents import explain
 from testbed.errors import BadInput
 from testbed.judge.checks.parameters import RESOLVED, CheckParameters
 
-MODULES = ("law", "in_range", "goodput", "together", "ends")
-"""Files beside this one whose classes are checks."""
+CLASSES = (
+    "law:FollowsLaw",
+    "in_range:Ratio",
+    "in_range:Settles",
+    "in_range:Level",
+    "goodput:Goodput",
+    "together:Bottleneck",
+    "together:FairShare",
+    "together:LinkFilled",
+    "ends:MptcpCarried",
+    "goodput:Multipath",
+    "ends:PayloadCaptured",
+    "ends:PayloadIntact",
+    "ends:PointsStored",
+    "in_range:RoundTrip",
+    "ends:WindowEdges",
+)
+"""Files beside this one, and the class of a check in each."""
 
 CHECKS: Mapping[str, type[CheckParameters]] = {
-    judge: kind
-    for module in MODULES
-    for kind in vars(import_module(f"testbed.judge.checks.{module}")).values()
-    if isinstance(kind, type) and issubclass(kind, CheckParameters)
-    for judge in get_args(kind.model_fields["judge"].annotation)
+    get_args(kind.model_fields["judge"].annotation)[0]: kind
+    for kind in (resolve_name(f"testbed.judge.checks.{place}") for place in CLASSES)
 }
 """Checks by the value of their ``judge``."""
 
