@@ -41,6 +41,8 @@ Limits = tuple[float, float | None]
 """The least and the largest value, both included; None: no largest."""
 Words = Callable[[float], str]
 """A value in words."""
+Rows = Sequence[RowSummary]
+Cells = Sequence[CellResult]
 
 
 class Measured(NamedTuple):
@@ -205,7 +207,7 @@ class RowRatioCheck(Section):
         """The rows that it needs."""
         return [self.row, self.over]
 
-    def places(self, rows: Sequence[RowSummary], figure: str) -> dict[str, Measured | None]:
+    def places(self, rows: Rows, figure: str) -> dict[str, Measured | None]:
         """The ratio of both rows' medians by column; None where a value is missing."""
         by_name, limits, words = {row.name: row for row in rows}, (self.min, self.max), "{:.3f}".format
         one, other = by_name.get(self.row), by_name.get(self.over)
@@ -243,8 +245,8 @@ TableCheck = Annotated[RowCheck | RowRatioCheck | RisesCheck | SlopeCheck | Each
 def judge_table(
     table: Table,
     run: str,
-    summaries: Sequence[RowSummary],
-    cells: Sequence[CellResult],
+    summaries: Rows,
+    cells: Cells,
     *,
     partial: bool,
     engine: str = DEFAULT,
@@ -261,9 +263,7 @@ def judge_table(
     return verdict_over(results, cells, table.name, run, partial=partial)
 
 
-def verdict_over(
-    results: Sequence[CheckResult], cells: Sequence[CellResult], name: str, run: str, *, partial: bool
-) -> Verdict:
+def verdict_over(results: Sequence[CheckResult], cells: Cells, name: str, run: str, *, partial: bool) -> Verdict:
     """The verdict over the checks' results, and the runs that they are about."""
     trust = Trust.of(
         Message("run.untrusted", f"{Place.of(cell)}, {cell.attempts} attempts: {cell.record.reason}")
@@ -290,11 +290,7 @@ def _part(result: CheckResult) -> Status:
 
 
 def judge_one(
-    check: TableCheck,
-    summaries: Sequence[RowSummary],
-    cells: Sequence[CellResult],
-    engine: str = DEFAULT,
-    expected: ExpectedFailure | None = None,
+    check: TableCheck, summaries: Rows, cells: Cells, engine: str = DEFAULT, expected: ExpectedFailure | None = None
 ) -> CheckResult:
     """One check over the rows and columns that were run. A cell of them that failed its own checks, broke down, is
     missing or can't be trusted is a part of it: the worst of the cells and of what their figures say decides. Only the
@@ -330,13 +326,13 @@ def judge_one(
     return result.saying(said.followed_by(result.said), status=status, outcome=None)
 
 
-def cells_of(check: TableCheck, cells: Sequence[CellResult]) -> list[CellResult]:
+def cells_of(check: TableCheck, cells: Cells) -> list[CellResult]:
     """The cells that a check is about: those of its rows, in its columns."""
     wanted = {"row": check.rows, "column": None if isinstance(check, EachRunCheck) else check.columns}
     return [cell for cell in cells if all(names is None or cell.at[axis] in names for axis, names in wanted.items())]
 
 
-def _judge_places(check: RowCheck | RowRatioCheck, rows: Sequence[RowSummary], figure: str) -> CheckResult:
+def _judge_places(check: RowCheck | RowRatioCheck, rows: Rows, figure: str) -> CheckResult:
     """Each place (a row and column, or a column over two rows) by its value or interval; open where one has none."""
     if isinstance(check, RowRatioCheck):
         places, which = check.places(rows, figure), f", row {check.row} over row {check.over}"
@@ -424,7 +420,7 @@ def _which(names: Sequence[str], places: Collection[str]) -> str:
     return f" ({', '.join(names)})" if len(names) < len(places) else ""
 
 
-def _judge_slope(check: SlopeCheck, rows: Sequence[RowSummary], figure: str) -> CheckResult:
+def _judge_slope(check: SlopeCheck, rows: Rows, figure: str) -> CheckResult:
     """The slope of the line through the cells' medians against the limits; open with fewer than three, or with all x
     alike."""
     wanted = f"{check.min:g} to {check.max:g}"
@@ -450,7 +446,7 @@ def _judge_slope(check: SlopeCheck, rows: Sequence[RowSummary], figure: str) -> 
     return CheckResult.of(check.name, check.judge, Status.PASS if inside else Status.FAIL, said, **values)
 
 
-def _judge_rises(check: RisesCheck, rows: Sequence[RowSummary], figure: str) -> CheckResult:
+def _judge_rises(check: RisesCheck, rows: Rows, figure: str) -> CheckResult:
     """Whether the difference of two columns' medians is larger in each row than in the one before."""
     pairs = [(row, row.median(check.column, figure), row.median(check.over, figure)) for row in rows]
     reported = [(row, one - other) for row, one, other in pairs if one is not None and other is not None]
@@ -473,10 +469,7 @@ def _judge_rises(check: RisesCheck, rows: Sequence[RowSummary], figure: str) -> 
 
 
 def judge_runs(
-    cells: Sequence[CellResult],
-    name: str = "each run's own checks",
-    judge: str = "cells",
-    holds: str = "hold their own checks",
+    cells: Cells, name: str = "each run's own checks", judge: str = "cells", holds: str = "hold their own checks"
 ) -> CheckResult:
     """Whether every run holds its own checks; runs that this machine or engine can't make do not count."""
     requested = [cell for cell in cells if cell.status != Status.UNSUPPORTED]

@@ -46,9 +46,8 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     for name, values in comparison.differing_facts:
         say(f"{name:<10} {'  |  '.join(values)}")
     for group in comparison.groups:
-        left_out = len(group.runs) - len(group.trusted)
-        if left_out:
-            console.print(f"  {group.name}: {left_out} of {len(group.runs)} runs are untrusted and left out")
+        if left_out := len(group.runs) - len(group.trusted):
+            say(f"{group.name}: {left_out} of {len(group.runs)} runs are untrusted and left out")
         for why in dict.fromkeys(run.without_figures for run in group.runs if run.without_figures):
             say(f"{group.name}: without figures: {why}")
     for group in others:
