@@ -449,8 +449,7 @@ def differences(found: Sequence[Difference], confidence: float) -> list[Plot]:
             scale = 100 / abs(d.base.mean)
             ends = [float(x) * scale for x in (d.low or 0.0, d.high or 0.0)]
             colour, shape = looks.get(d.direction, (style.MUTED, "o"))
-            look: Any = {"linewidth": 2.2, "solid_capstyle": "butt", "label": "_interval"}
-            axes.plot(ends, [place, place], color=colour, **look)
+            axes.plot(ends, [place, place], color=colour, lw=2.2, solid_capstyle="butt", label="_interval")
             axes.plot([d.difference * scale], [place], shape, color=colour, markersize=6, label=f"_{d.direction}")
         axes.set_yticks(range(len(shown)), [_label(d) for d in reversed(shown)], fontsize=8)
         axes.set_xscale("symlog", linthresh=5)
