@@ -12,7 +12,6 @@ from testbed.judge.checks.parameters import CheckName
 from testbed.judge.checks.registry import FACTS
 from testbed.judge.checks.result import CheckResult, rounded
 from testbed.judge.expected_failures import ExpectedFailure
-from testbed.judge.intervals import Interval
 from testbed.judge.status import BEST_FIRST, Status, worst
 from testbed.message import Message, Messages
 from testbed.results.report import words
@@ -65,10 +64,10 @@ def judge_each_run(
     results = [cell.record.checks[check.check] for cell in judged]
     of = results or [cell.record.checks.get(check.check, {}) for _, cell in requested or standings]
     figures: dict[str, Any] = {"n": sum(_is_number(result.get("measured")) for result in of) or len(of)}
-    wanted = {key: of[0].get(key) if of else None for key in ("expected", "tolerance")}
+    about = {key: of[0].get(key) if of else None for key in ("expected", "tolerance")}
     if standings and not requested:
         skipped = Message("check.of-another-policy", "Skipped for this policy.")
-        return CheckResult.of(check.name, check.judge, Status.SKIPPED, skipped, figures=figures, **wanted)
+        return CheckResult.of(check.name, check.judge, Status.SKIPPED, skipped, figures=figures, **about)
     is_fact = any(result.get("judge") in FACTS for result in results)
     held = sum(standing == Status.PASS for standing, _ in requested)
     told_apart = observations(judged)
@@ -87,7 +86,17 @@ def judge_each_run(
         reported = [f"{others[word]} {_IN_WORDS.get(word, word)}" for word in BEST_FIRST if others[word]]
         said.add_message("runs.others", f"Of the others, {', '.join(reported)}.")
     if values:
-        said.append(_median(values, interval))
+        figures["values"] = [rounded(value) for value in values]
+        median = words.figure(statistics.median(values))
+        if interval is None:
+            said.add_message("runs.median", f"Median {median}.")
+        else:
+            figures["interval"] = [rounded(end) for end in interval]
+            said.add_message(
+                "runs.median-and-interval",
+                f"Median {median} [{words.figure(interval.low)}, {words.figure(interval.high)}], a "
+                f"{intervals.levels_in_words([interval.level])} interval.",
+            )
     if len(told_apart) == 1 < len(judged):
         said.add_message(
             "runs.one-observation",
@@ -96,25 +105,10 @@ def judge_each_run(
     elif len(judged) < intervals.LEAST_N:
         said.add_message("runs.too-few", f"Fewer than {intervals.LEAST_N} runs say nothing of the spread.")
     status = worst([*others, *([decided] if judged else [])])
-    if values:
-        figures["values"] = [rounded(value) for value in values]
-    if interval:
-        figures["interval"] = [rounded(end) for end in interval]
     figures["observations"] = len(told_apart)
-    median = rounded(statistics.median(values)) if values else None
-    found = CheckResult.of(check.name, check.judge, status, said.joined(), measured=median, figures=figures, **wanted)
+    about["measured"] = rounded(statistics.median(values)) if values else None
+    found = CheckResult.of(check.name, check.judge, status, said.joined(), figures=figures, **about)
     return found if others or is_fact else found.expected_to_fail(expected)
-
-
-def _median(values: Sequence[float], interval: Interval | None) -> Message:
-    median = words.figure(statistics.median(values))
-    if interval is None:
-        return Message("runs.median", f"Median {median}.")
-    return Message(
-        "runs.median-and-interval",
-        f"Median {median} [{words.figure(interval.low)}, {words.figure(interval.high)}], a "
-        f"{intervals.levels_in_words([interval.level])} interval.",
-    )
 
 
 def _standing(name: str, cell: CellResult) -> Status:

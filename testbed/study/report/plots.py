@@ -89,14 +89,13 @@ def _marks(name: str, measured: str, summaries: Sequence[RowSummary], columns: S
         description += " Hollow: another column of the row is better by more than chance explains."
     with style.canvas((7.2, 1.3 + (0.1 + 0.06 * len(shown)) * len(rows))) as figure:
         axes = figure.subplots()
-        for number, column in enumerate(columns):
-            if column not in shown:
-                continue
+        for order, column in enumerate(shown):
+            number = columns.index(column)
             colour = style.colour(number)
             look = _marks_of(SHAPES[number % len(SHAPES)], 4, colour)
             axes.plot([], [], **look, label=column)
             for place, summary in enumerate(rows):
-                y = place - 0.38 + 0.76 * shown.index(column) / max(len(shown) - 1, 1)
+                y = place - 0.38 + 0.76 * order / max(len(shown) - 1, 1)
                 if value := _value(summary, column, measured):
                     median, ends, label = value
                     axes.hlines(y, *ends, color=colour, linewidth=1.2, label=label)
