@@ -81,8 +81,7 @@ def _actions(event: TimelineEvent, link: Link | None, before: Sequence[Action]) 
 def _over_hops(action: Action, paths: Mapping[str, Sequence[Link]]) -> Iterator[Action]:
     """The actions on each link of a path: the rate is every hop's, the delay is shared evenly, impairments and carrier
     are the first hop's."""
-    hops = () if action["kind"] == "pause_read" else paths.get(action["link"], ())
-    if action["kind"] == "pause_read" or not hops:
+    if action["kind"] == "pause_read" or not (hops := paths.get(action["link"])):
         yield action
     elif action["kind"] == "carrier":
         yield _carrier(action["at_s"], hops[0], up=action["up"])

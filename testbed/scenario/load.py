@@ -134,9 +134,7 @@ def plain(node: Any) -> Any:
         return {str(key): plain(value) for key, value in node.items()}
     if isinstance(node, list):
         return [plain(value) for value in node]
-    if isinstance(node, bool) or node is None:
-        return node
-    for kind in (int, float, str):  # ruamel's scalars are subclasses that remember their form
+    for kind in (bool, int, float, str):  # ruamel's scalars are subclasses that remember their form
         if isinstance(node, kind):
             return kind(node)
     return node
