@@ -29,21 +29,14 @@ HELD_S = 3
 """Time that a late comer has to keep its share, second by second: a start that overshoots is no convergence."""
 
 
-class Together(CheckParameters):
-    """A check of a time in which all that it is about send, in seconds since the first session's start."""
-
-    of_traffic = WITH_SESSIONS
-
-    from_s: Seconds
-    to_s: Seconds
-
-
-class FairShare(Together):
+class FairShare(CheckParameters):
     """Jain's index of the mean goodputs is at least ``min``: 1 where all get the same, 1/n where one gets all.
 
     From ``from`` to ``to``, in seconds since the first session's start, during which all of them have to run.
     Source: R. Jain, D. Chiu, W. Hawe, "A quantitative measure of fairness", DEC-TR-301, 1984.
     """
+
+    of_traffic = WITH_SESSIONS
 
     judge: Literal["fair_share"]
     min: float = Field(gt=0, le=1)
@@ -53,6 +46,8 @@ class FairShare(Together):
     """The sessions to compare; None: all."""
     cross_traffic: bool = False
     """Whether iperf3's flows count as well."""
+    from_s: Seconds
+    to_s: Seconds
 
     def in_words(self) -> str:
         """The check in words."""
@@ -90,18 +85,22 @@ class FairShare(Together):
         return self.conclude(holds, said, measured=index, expected=expected, least=part, goodput_bps=rates)
 
 
-class LinkFilled(Together):
+class LinkFilled(CheckParameters):
     """The throughput over a link, of all sessions and flows, is ``min`` to ``max`` of its rate.
 
     Counted in frames on the wire, from ``from`` to ``to`` seconds after the first session's start. What is sent
     a second time because it was lost counts once, so a link that is full of resends is not filled.
     """
 
+    of_traffic = WITH_SESSIONS
+
     judge: Literal["link_filled"]
     link: str = Field(min_length=1)
     min: float = Field(ge=0, le=1)
     max: float = Field(1.03, gt=0)
     """More than its rate would mean that the link is not what it says; ends of the judged time are not exact."""
+    from_s: Seconds
+    to_s: Seconds
 
     def in_words(self) -> str:
         """The check in words."""
@@ -125,7 +124,7 @@ class LinkFilled(Together):
         return self.conclude(holds, said, measured=share, expected=expected, wire_bps=rates)
 
 
-class Bottleneck(Together):
+class Bottleneck(CheckParameters):
     """The throughput over ``link``, of all sessions and flows, is at least ``min`` of the link's capacity in that time,
     at its rates in the timeline and less its losses. More than the capacity fails as well.
 
@@ -140,12 +139,15 @@ class Bottleneck(Together):
     All from ``from`` to ``to``, in seconds since the first session's start, during which everybody has to send.
     """
 
+    of_traffic = WITH_SESSIONS
     tells_figures = True
 
     judge: Literal["bottleneck"]
     link: str = Field(min_length=1)
     min: float = Field(0.0, ge=0, le=1)
     late: str | None = None
+    from_s: Seconds
+    to_s: Seconds
 
     def in_words(self) -> str:
         """The check in words."""
