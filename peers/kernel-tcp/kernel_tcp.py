@@ -1,4 +1,4 @@
-"""Sends over one connection of the kernel's TCP, by the contract of docs/program.md, like any other program."""
+"""Sends over one connection of the kernel's TCP, as docs/program.md asks of a program: a contender like any other."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ def send(until: float | None) -> tuple[int, str]:
 
 
 def offsets(length: int, until: float | None) -> Iterator[int]:
-    """Offsets of the parts of the payload."""
+    """Where the parts of the payload begin."""
     again = True
     while again:
         for offset in range(0, length, CHUNK):

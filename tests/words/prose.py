@@ -97,11 +97,16 @@ def of_messages() -> Iterator[Text]:
         yield from (Text(file, number, "message", text.replace(r"\n", " ")) for text in texts if text)
 
 
+IN_PLANS = "peers/kernel-tcp/kernel_tcp.py"
+"""A program whose digest is in plans: other words in it would be other runs."""
+
+
 def everything() -> list[Text]:
     """All prose."""
     found: list[Text] = []
     for name in files("*.py"):
-        found += of_python(name, (CHECKOUT / name).read_text())
+        if name != IN_PLANS:
+            found += of_python(name, (CHECKOUT / name).read_text())
     for name in files("*.go"):
         found += of_lines(name, (CHECKOUT / name).read_text(), "//")
     for name in files("*.yaml", "*.yml"):

@@ -64,7 +64,7 @@ class EmulatedRun(Run):
         self.places: list[agents.AgentPlace] = []
         self.endpoint: Endpoint | None = None
         self.credentials: Path | None = None
-        """Of agents, for the database; None: telemetry stays in files."""
+        """File with the agents' login for the database; None: telemetry stays in files."""
         self.inventory: Mapping[str, Mapping[str, Any]] = {}
         """The variables of the machines that have hosts, by name."""
         self.site = Site(plan, self.folder, binaries, progress, self.provenance)
