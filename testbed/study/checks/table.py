@@ -340,9 +340,8 @@ def _judge_places(check: RowCheck | RowRatioCheck, rows: Rows, figure: str) -> C
         wanted, which = check.columns[:1] if isinstance(check, OfTwo) else check.columns, ""
         places = {f"{row.name} {column}": check.at(row, column, figure) for row in rows for column in wanted}
     there = {name: found for name, found in places.items() if found}
-    texts: dict[Status, list[str]] = {Status.FAIL: [], Status.INCONCLUSIVE: [], Status.PASS: []}
-    for found in there.values():
-        texts[found.found].append(found.text)
+    worst_first = (Status.FAIL, Status.INCONCLUSIVE, Status.PASS)
+    texts = {status: [of.text for of in there.values() if of.found == status] for status in worst_first}
     figures, decided = _figures(there), {name: (rounded(of.value), of.interval) for name, of in there.items()}
     if isinstance(check, KnownCheck):  # its figures are errors; what was measured stands beside them
         measured_by = {name: found.behind[0] for name, found in there.items()}

@@ -177,9 +177,8 @@ def _whiskers(summaries: Sequence[RowSummary], figure: str) -> str:
     spreads = [spread for summary in summaries for spread in summary.cells[figure].values()]
     levels = [spread.interval.level for spread in spreads if spread.interval]
     if levels:
-        return (
-            f" with their intervals ({intervals.levels_in_words(levels)}; where fewer than three runs count, the range)"
-        )
+        at = intervals.levels_in_words(levels)
+        return f" with their intervals ({at}; where fewer than three runs count, the range)"
     return " with the range" if any(len(spread.values) > 1 for spread in spreads) else ""
 
 
