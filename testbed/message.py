@@ -42,11 +42,6 @@ class Message:
         longer.further = (*self.further, *further)
         return longer
 
-    @property
-    def area(self) -> str:
-        """The subject of the code: its first word."""
-        return self.code.partition(".")[0]
-
     def __str__(self) -> str:
         return self.text
 

@@ -119,10 +119,8 @@ def form(each: Schema, schema: Schema) -> str:
     if "examples" in each:
         examples = ", ".join(code(example) for example in each["examples"])
         return f"{each['description']}: {examples}" if _is_form(each) else examples
-    if "const" in each:
-        return code(each["const"])
-    if "enum" in each:
-        return " or ".join(code(value) for value in each["enum"])
+    if "const" in each or "enum" in each:
+        return " or ".join(map(code, each.get("enum") or [each["const"]]))
     kind = each.get("type")
     if kind == "array":
         items = each.get("prefixItems") or [each.get("items", {})]

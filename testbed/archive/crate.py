@@ -90,20 +90,11 @@ def metadata(files: Mapping[str, tuple[Path, str]], runs: Sequence[Mapping[str, 
     crate.root_dataset["conformsTo"] = crate.add_jsonld(
         {"@id": PROFILE, "@type": ["CreativeWork", "Profile"], "name": "Process Run Crate", "version": "0.5"}
     )
-    entities = {
-        place: crate.add_file(
-            source,
-            dest_path=place,
-            properties={
-                "name": Path(place).name,
-                "description": _description(place),
-                "contentSize": str(source.stat().st_size),
-                "sha256": digest,
-                "encodingFormat": _of_suffix(place)[0],
-            },
-        )
-        for place, (source, digest) in files.items()
-    }
+    entities = {}
+    for place, (source, digest) in files.items():
+        about = {"name": Path(place).name, "description": _description(place)}
+        about |= {"contentSize": str(source.stat().st_size), "sha256": digest, "encodingFormat": _of_suffix(place)[0]}
+        entities[place] = crate.add_file(source, dest_path=place, properties=about)
     for run in runs:
         _add_run(crate, run, entities, authors)
     document: dict[str, Any] = crate.metadata.generate()
@@ -115,12 +106,9 @@ def _add_run(crate: ROCrate, run: Mapping[str, Any], entities: Mapping[str, Any]
     of_run = {place: entity for place, entity in entities.items() if place.startswith(f"{run['path']}/")}
     inputs = [entity for place, entity in of_run.items() if Path(place).name in INPUTS]
     results = [entity for entity in of_run.values() if entity not in inputs]
-    properties = {
-        "name": f"{run['kind']} {run['name']}: {run['verdict']}",
-        "description": f"The testbed made the {run['kind']} {run['name']} and judged it: {run['verdict']}.",
-        "actionStatus": COMPLETED,
-        "agent": authors,
-    }
+    what, verdict = f"{run['kind']} {run['name']}", run["verdict"]
+    about = f"The testbed made the {what} and judged it: {verdict}."
+    properties = {"name": f"{what}: {verdict}", "description": about, "actionStatus": COMPLETED, "agent": authors}
     if run["written"]:
         properties["endTime"] = _iso(run["written"])
     name, software = f"#run-{run['name'].replace(' ', '-')}", [_software(crate, commit) for commit in _commits(run)]
@@ -136,13 +124,9 @@ def _commits(run: Mapping[str, Any]) -> list[str]:
 def _software(crate: ROCrate, commit: str) -> Any:
     """The testbed at a commit, "" where it is not known."""
     name = f"{SOFTWARE}{commit}" if commit else "#ncp-testbed"
-    properties = {
-        "@id": name,
-        "@type": "SoftwareApplication",
-        "name": "ncp-testbed",
-        "softwareVersion": commit or "unknown",
-    }
-    return crate.add_or_update_jsonld(properties | ({"url": name} if commit else {}))
+    software = {"@id": name, "@type": "SoftwareApplication", "name": "ncp-testbed"}
+    software |= {"softwareVersion": commit, "url": name} if commit else {"softwareVersion": "unknown"}
+    return crate.add_or_update_jsonld(software)
 
 
 def _iso(written: object) -> str:

@@ -299,7 +299,7 @@ def _tell_commit(
     plan: Plan, engine: Engine, programs: Programs, recorded: dict[str, Any], verified: Verification
 ) -> None:
     """A run's name changes with plan, sources and kernel: one that is ours was made by our sources."""
-    verified.unchecked[:] = [one for one in verified.unchecked if one.area != "commit"]
+    verified.unchecked[:] = [one for one in verified.unchecked if not one.code.startswith("commit.")]
     name = provenance_check.name_by(programs, plan)
     by_name = not engine.facts.kernel  # a simulation's commit has been judged by the name that it gives
     if name == plan["run"] and not by_name and not provenance_check.may_be_ours(recorded, engine.sources):

@@ -201,13 +201,10 @@ def _framed(title: str, boxes: Sequence[Box], lines: Sequence[Line]) -> Drawing:
     def moved(point: Point) -> Point:
         return round(point[0] + left, 1), round(point[1] + top, 1)
 
-    return Drawing(
-        title,
-        round(max(xs) + left + MARGIN),
-        round(max(ys) + top + MARGIN),
-        tuple(replace(b, x=round(b.x + left, 1), y=round(b.y + top, 1), width=round(b.width, 1)) for b in boxes),
-        tuple(replace(line, points=tuple(map(moved, line.points)), label=moved(line.label)) for line in lines),
-    )
+    width, height = round(max(xs) + left + MARGIN), round(max(ys) + top + MARGIN)
+    placed = (replace(b, x=round(b.x + left, 1), y=round(b.y + top, 1), width=round(b.width, 1)) for b in boxes)
+    drawn = (replace(line, points=tuple(map(moved, line.points)), label=moved(line.label)) for line in lines)
+    return Drawing(title, width, height, tuple(placed), tuple(drawn))
 
 
 def role_of(plan: Plan, name: str) -> str:

@@ -66,7 +66,7 @@ def _of_bundle(place: Path) -> dict[str, Found]:
     bundle, *results = verify_bundle(place, signers=SIGNERS if signed else None)
     found: dict[str, Found] = {"bundle": _told(bundle)}
     if signed:
-        found["bundle"]["signed"] = [str(note) for note in bundle.notes if note.area == "signature"]
+        found["bundle"]["signed"] = [str(note) for note in bundle.notes if note.code.startswith("signature.")]
     for entry, verified in zip(read_json(place / DESCRIPTION)["runs"], results, strict=True):
         found[verified.name] = {"kind": kind_of(place / entry["path"]), "verdict": verified.verdict, **_told(verified)}
     return found

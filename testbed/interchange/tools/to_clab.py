@@ -70,12 +70,11 @@ def _lost(plan: Plan) -> list[str]:
     lost += ["cross traffic"] if plan["cross_traffic"] else []
     lost += ["the timeline"] if plan["timeline"] else []
     for link in plan["links"]:
+        where, queue = f"link {link['name']}", link["queue"]
         if link["rate_bps"] % 1000:
-            lost.append(f"link {link['name']}: its exact rate, {link['rate_bps']} bit/s; netem's is in kbit/s")
+            lost.append(f"{where}: its exact rate, {link['rate_bps']} bit/s; netem's is in kbit/s")
         if not shaped_at_hosts(link):
-            lost.append(
-                f"link {link['name']}: its queue, {link['queue']['mode']} of {link['queue']['packets']} packets"
-            )
+            lost.append(f"{where}: its queue, {queue['mode']} of {queue['packets']} packets")
         if more := sorted(key for key in (*KEYS, "trace_file") if link.get(key) and key not in CARRIED):
-            lost.append(f"link {link['name']}: {', '.join(more)}")
+            lost.append(f"{where}: {', '.join(more)}")
     return lost

@@ -63,11 +63,8 @@ def _lost(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _metrics(data: dict[str, Any]) -> dict[str, Any]:
-    reported = {
-        "congestion_window": round(data["window"] * PACKET_BYTES),
-        "bytes_in_flight": data["in_flight"] * PACKET_BYTES,
-        "packets_in_flight": data["in_flight"],
-    }
+    reported = {"congestion_window": round(data["window"] * PACKET_BYTES)}
+    reported |= {"bytes_in_flight": data["in_flight"] * PACKET_BYTES, "packets_in_flight": data["in_flight"]}
     if "smoothed_rtt" in data:
         reported |= {"smoothed_rtt": data["smoothed_rtt"], "latest_rtt": data["smoothed_rtt"]}
     return reported

@@ -80,9 +80,7 @@ def theory_table(folder: ResultFolder) -> dict[str, Any]:
     limited = figures["initial_window_bytes"] < object_bytes
     reckoned = f"{receive_window.one_rtt_bps(object_bytes, rtt_s) / 1e6:.0f} Mbit/s"
     if limited:
-        whole, exact = (
-            receive_window.limited_bps(object_bytes, rtt_s, whole_rtts=rounded) / 1e6 for rounded in (True, False)
-        )
+        whole, exact = (receive_window.limited_bps(object_bytes, rtt_s, whole_rtts=up) / 1e6 for up in (True, False))
         rtts = receive_window.limited_rtts(object_bytes)
         reckoned = f"{whole:.1f} Mbit/s; {exact:.1f} if {rtts:.2f} RTT are not rounded up"
     sender = next((result for result in folder.agents.values() if result.get("role") == "sender"), {})

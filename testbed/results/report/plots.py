@@ -75,9 +75,7 @@ def _session_plots(folder: ResultFolder, evidence: Evidence, session: Session) -
         ]
         if name in expected:
             label, values = expected[name]
-            curves += [
-                Curve(f"_{label} of {connection}", None, values[connection], _EXPECTED) for connection in samples
-            ]
+            curves += [Curve(f"_{label} of {one}", None, values[one], _EXPECTED) for one in samples]
             curves.append(Curve(label, [], [], _EXPECTED))
         draw = partial(further, samples=samples, with_law=law if name == "window-share" else None)
         limits: Any = {"right": _end(samples), "top": 1.05 if unit == "share" else None}

@@ -169,22 +169,16 @@ def _narrow_legend(axes: Axes, width: float) -> None:
 
 
 # In the page, colours follow the reader's light or dark setting.
-_PAGE_COLOURS = {
-    PAPER: "var(--paper)",
-    INK: "var(--ink)",
-    MUTED: "var(--muted)",
-    GRID: "var(--grid)",
-    SHADE: "var(--shade)",
-    **{colour: f"var(--series-{number})" for number, colour in enumerate(SERIES_COLOURS, start=1)},
-}
+_OF_THE_PAGE = {"paper": PAPER, "ink": INK, "muted": MUTED, "grid": GRID, "shade": SHADE}
+_OF_THE_PAGE |= {f"series-{number}": colour for number, colour in enumerate(SERIES_COLOURS, start=1)}
 
 
 def for_page(svg: str, name: str, description: str) -> str:
     """The SVG to stand inside an HTML page: no XML prologue, named ids, colours as CSS variables, scaling."""
     body = svg[svg.index("<svg") :]
     body = re.sub(r'\b(id="|xlink:href="#|url\(#)', rf"\g<1>{name}-", body)
-    for colour, variable in _PAGE_COLOURS.items():
-        body = body.replace(f": {colour}", f": {variable}")
+    for variable, colour in _OF_THE_PAGE.items():
+        body = body.replace(f": {colour}", f": var(--{variable})")
     if drawn_px := re.search(r'style="width: ([\d.]+)px;', body):
         # A drawing with a width of its own gives way on a narrow screen, as far as it can still be read there.
         least_px = 0.75 * float(drawn_px[1])
