@@ -57,16 +57,14 @@ def made(claims: Claims, folder: Path = REFERENCES) -> ExpectedFailures:
     found += _beside(claims, folder, {(one.claim, one.place) for one in found})
     listed = {}
     for name, claim in claims.claims.items():
-        if claim.xfail is None:
+        spec, xfail = claims.runs[claim.run], claim.xfail
+        if xfail is None:
             continue
-        if claims.runs[claim.run].set:
+        if spec.set:
             raise ValueError(f"{name}: its run is changed, so that the same check elsewhere is not the source's")
-        listed[name] = Listed(
-            run=claims.runs[claim.run].run,
-            cause=" ".join(claim.xfail.cause.split()),
-            strict=claim.xfail.strict,
-            checks={check: _limits(name, check, found) for check in _checks(name, claim)},
-        )
+        cause, checks = " ".join(xfail.cause.split()), _checks(name, claim)
+        limits = {check: _limits(name, check, found) for check in checks}
+        listed[name] = Listed(run=spec.run, cause=cause, strict=xfail.strict, checks=limits)
     return ExpectedFailures(about=ABOUT, claims=listed)
 
 

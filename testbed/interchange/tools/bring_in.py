@@ -269,7 +269,9 @@ def bring_in(file: Path, class_name: str | None, folder: Path) -> tuple[str, str
     kept = [link for link in links.values() if link.name in crossed]
     name = word(network.name, 32)
     name = name if name[:1].isalpha() else f"from-{name}"[:32]
-    return name, _text(name, file, folder, kept, (sender, receiver, ways)), lost
+    routes = ", ".join(f"[{', '.join(way)}]" for way in ways)
+    session = f"{{name: s1, sender: {sender}, receiver: {receiver}, paths: [{routes}]}}"
+    return name, _text(name, file, folder, kept, session), lost
 
 
 def _network(file: Path, class_name: str | None) -> Network:
@@ -308,17 +310,13 @@ def _paths(links: Sequence[NamedLink], sender: str, receiver: str) -> list[list[
     return found
 
 
-def _text(
-    name: str, file: Path, folder: Path, links: Sequence[FoundLink], session: tuple[str, str, Sequence[Sequence[str]]]
-) -> str:
-    sender, receiver, ways = session
+def _text(name: str, file: Path, folder: Path, links: Sequence[FoundLink], session: str) -> str:
     schema = os.path.relpath(paths.CHECKOUT / "schemas" / "scenario.schema.json", folder)
     rows = []
     for link in links:
         does = {"rate": RATE, **link.does, "queue": link.does.get("queue", QUEUE)}
         properties = ", ".join(f"{key}: {value}" for key, value in does.items())
         rows.append(f"  - {{name: {link.name}, ends: [{link.a}, {link.b}], {properties}}}")
-    over = ", ".join(f"[{', '.join(way)}]" for way in ways)
     return f"""# yaml-language-server: $schema={schema}
 # From {file.name}. Who sends what, and what has to hold, is a first suggestion.
 name: {name}
@@ -330,7 +328,7 @@ ncp:
   policy: nkp24
   transfer: 4MiB
 sessions:                  # a connection for each path
-  - {{name: s1, sender: {sender}, receiver: {receiver}, paths: [{over}]}}
+  - {session}
 checks:
   - {{name: payload, judge: payload_intact}}
 """
