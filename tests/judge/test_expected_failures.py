@@ -68,7 +68,7 @@ def table(near: list[float], far: list[float], *, word: Any = "pass", **of: Any)
         for number, value in enumerate(values, 1)
     ]
     expected = of.pop("expected", {"theirs": KNOWN})
-    return judge_table(TABLE, "r", rows, of.pop("runs", runs), partial=False, expected=expected)
+    return judge_table(TABLE.name, TABLE.checks, "r", rows, of.pop("runs", runs), partial=False, expected=expected)
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,9 @@ from testbed.judge.ncp_figures import rules
 from testbed.judge.status import Status
 from testbed.machine import build
 from testbed.runtime.progress import Progress
+from testbed.study.checks.law import judge_law, of_the_law
 from testbed.study.kinds import sweep as sweeps
-from testbed.study.kinds.sweep import judge_law, of_the_law, read_parquet, write_parquet
+from testbed.study.kinds.sweep import read_parquet, write_parquet
 from testbed.study.kinds.sweep_file import LawLine, LoadedSweep, load, planned
 from testbed.study.ledger import LEDGER, Ledger
 from testbed.study.record import CellResult, RunRecord

@@ -15,8 +15,9 @@ from testbed.judge.checks.result import Trust, Verdict
 from testbed.judge.figures import GOODPUT, figures_of, title_of, unit_of
 from testbed.judge.status import Status
 from testbed.study.checks.table import DifferenceCheck, KnownCheck, RowRatioCheck, SlopeCheck, WithinCheck, judge_one
+from testbed.study.kinds.table import summarise
 from testbed.study.kinds.table_file import load
-from testbed.study.kinds.table_result import KnownValue, RowSummary, Spread, summarise, write_csv
+from testbed.study.kinds.table_result import KnownValue, RowSummary, Spread, write_csv
 from testbed.study.report.page import filled_in
 from tests.raises import Containing, raises
 from tests.tables.small_table import outcome_by

@@ -19,16 +19,9 @@ from testbed.judge.figures import GOODPUT
 from testbed.judge.status import Status
 from testbed.results.report import words
 from testbed.study.checks.table import BoundCheck, KnownCheck, RatioCheck, judge_one, judge_table
-from testbed.study.kinds.table_file import load
-from testbed.study.kinds.table_result import (
-    KnownValue,
-    RowSummary,
-    Spread,
-    outcomes_of,
-    read_known,
-    summarise,
-    write_csv,
-)
+from testbed.study.kinds.table import summarise
+from testbed.study.kinds.table_file import load, read_known
+from testbed.study.kinds.table_result import KnownValue, RowSummary, Spread, outcomes_of, write_csv
 from testbed.study.record import CellResult
 from testbed.study.report.page import filled_in, write_table
 from tests.raises import raises
@@ -120,7 +113,7 @@ def judged(small: str, outcomes: list[CellResult], *, partial: bool = False) -> 
     table = load(small).table
     columns = ["previous", "nkp24"]
     summaries = summarise(table, ["near", "far"], columns, {key: {GOODPUT: 1.0} for key in ("near", "far")}, outcomes)
-    return summaries, judge_table(table, "r", summaries, outcomes, partial=partial)
+    return summaries, judge_table(table.name, table.checks, "r", summaries, outcomes, partial=partial)
 
 
 def all_of(value: float) -> list[CellResult]:

@@ -15,8 +15,9 @@ from pydantic import TypeAdapter
 
 from testbed.judge.figures import GOODPUT
 from testbed.judge.status import Status
+from testbed.study.kinds.table import summarise
 from testbed.study.kinds.table_file import load
-from testbed.study.kinds.table_result import Spread, outcomes_of, results_of, summarise, write_csv
+from testbed.study.kinds.table_result import Spread, outcomes_of, results_of, write_csv
 from testbed.study.record import CellResult, observations
 from tests.tables.cells import cell_result
 from tests.tables.small_table import SMALL, outcome_by, write_run

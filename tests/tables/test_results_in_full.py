@@ -43,7 +43,7 @@ def judged(*asked: dict[str, Any], outcomes: list[CellResult] | None = None, par
     table = TypeAdapter(Table).validate_python({**whole, "checks": asked, "figures": ["rate_mbps"]})
     found = CELLS if outcomes is None else outcomes
     rows = one([1], bounds={"rate_mbps": 1})
-    return judging.judge_table(table, "r1", rows, found, partial=partial, **of)
+    return judging.judge_table(table.name, table.checks, "r1", rows, found, partial=partial, **of)
 
 
 def test_the_whole_verdict() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
@@ -29,9 +29,6 @@ from testbed.series.line import Line
 from testbed.study.checks.each_run import EachRunCheck, FigureName, OfFigure, judge_each_run
 from testbed.study.kinds.table_result import Place, RowSummary, Spread
 from testbed.study.record import CellResult
-
-if TYPE_CHECKING:
-    from testbed.study.kinds.table_file import Table
 
 MOST_TOLD = 20
 """Most runs that do not hold to name."""
@@ -243,7 +240,8 @@ TableCheck = Annotated[RowCheck | RowRatioCheck | RisesCheck | SlopeCheck | Each
 
 
 def judge_table(
-    table: Table,
+    name: str,
+    checks: Sequence[TableCheck],
     run: str,
     summaries: Rows,
     cells: Cells,
@@ -255,12 +253,12 @@ def judge_table(
     """The verdict of a table. ``cells`` has every requested cell, also the missing ones. ``partial``: a quick one or a
     selection, which may leave checks open. ``expected`` are expected failures, by check."""
     known = expected or {}
-    results = [judge_one(check, summaries, cells, engine, known.get(check.name)) for check in table.checks]
-    judged = {check.check for check in table.checks if isinstance(check, EachRunCheck) and check.rows is None}
-    # Where the table judges every check of its runs over all of them, no run is judged again.
+    results = [judge_one(check, summaries, cells, engine, known.get(check.name)) for check in checks]
+    judged = {check.check for check in checks if isinstance(check, EachRunCheck) and check.rows is None}
+    # Where a table judges every check of its runs over all of them, no run is judged again.
     if not judged or not all(set(cell.record.checks) <= judged for cell in cells):
         results.insert(0, judge_runs(cells))
-    return verdict_over(results, cells, table.name, run, partial=partial)
+    return verdict_over(results, cells, name, run, partial=partial)
 
 
 def verdict_over(results: Sequence[CheckResult], cells: Cells, name: str, run: str, *, partial: bool) -> Verdict:

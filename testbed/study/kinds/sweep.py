@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -22,21 +22,21 @@ from testbed.engines import Engine, Options, Programs, provenance
 from testbed.engines.sim.run import simulate
 from testbed.errors import BadInput, RunFailed, TestbedError
 from testbed.judge.checks.evidence import CannotJudge
-from testbed.judge.checks.result import CheckResult, Verdict, rounded
+from testbed.judge.checks.result import CheckResult, Verdict
 from testbed.judge.ncp_figures import measure, rules
 from testbed.judge.status import Status, current_run
 from testbed.judge.verify import read_verdict
-from testbed.message import Message, Messages
+from testbed.message import Messages
 from testbed.plan.duration import expected_transfer_s
 from testbed.plan.engines import SWEEP
 from testbed.plan.model import Plan
 from testbed.results import make_latest
 from testbed.runtime.progress import Progress, QuietProgress
 from testbed.scenario.kept import keep
-from testbed.series.line import Line
 from testbed.study.cell import Cell, ready
-from testbed.study.checks.table import LEAST_POINTS, judge_runs, verdict_over
-from testbed.study.kinds.sweep_file import ALL_ARRIVED, LawLine, LoadedSweep, Sweep, load, planned
+from testbed.study.checks.law import Row, judge_law
+from testbed.study.checks.table import judge_runs, verdict_over
+from testbed.study.kinds.sweep_file import ALL_ARRIVED, LoadedSweep, Sweep, load, planned
 from testbed.study.kinds.table_result import Place, in_table
 from testbed.study.ledger import LEDGER, STUDY, SWEEP_REQUEST, request_of, write_study
 from testbed.study.record import CellResult, RunRecord
@@ -45,7 +45,6 @@ from testbed.study.run import Begun, StudySpec, run_cells, run_study
 from testbed.study.verify import Documents, Verification, VerifyRequest
 
 Planned = Sequence[tuple[Place, Plan]]
-Row = dict[str, Any]
 
 COLUMNS = (
     "goodput_mib_s",
@@ -166,61 +165,6 @@ def judge(sweep: Sweep, rows: Sequence[Row], results: Sequence[CellResult]) -> l
     """Whether every run came to its end with all of its bytes, and whether the fitted slope is the law's."""
     arrived = judge_runs(results, ALL_ARRIVED, "payload_intact", "came to their end with the sender's SHA-256")
     return [arrived, *([judge_law(rows, sweep.law)] if sweep.law else [])]
-
-
-class Fit(NamedTuple):
-    """Measurements over τ (seconds), and the lines of these and of the law."""
-
-    tau_s: list[float]
-    measured_s: list[float]
-    measured: Line
-    expected: Line
-
-
-def fit_of(rows: Sequence[Row], requested: LawLine) -> Fit | None:
-    """Over the policy's runs that settled; None with fewer than three different τ."""
-    used = [row for row in of_the_law(rows, requested) if None not in (row.get("settled_s"), row.get("law_settled_s"))]
-    tau_s, measured_s, law_s = ([float(row[key]) for row in used] for key in ("tau_s", "settled_s", "law_settled_s"))
-    if len(set(tau_s)) < LEAST_POINTS:
-        return None
-    return Fit(tau_s, measured_s, Line.through(tau_s, measured_s), Line.through(tau_s, law_s))
-
-
-def of_the_law(rows: Sequence[Row], requested: LawLine) -> list[Row]:
-    """The policy's runs that the law is about."""
-    return [
-        row
-        for row in rows
-        if row["policy"] == requested.policy
-        and float(row.get("tau_s") or 0) >= requested.min_round_trips * float(row.get("rtt_ms") or 0) / 1000
-    ]
-
-
-def judge_law(rows: Sequence[Row], requested: LawLine) -> CheckResult:
-    """Whether the slope that is fitted to a sweep's runs is the law's."""
-    found, runs = fit_of(rows, requested), len(of_the_law(rows, requested))
-    if found is None:
-        said = Message(
-            "slope.too-few-settled", "Not decided: too few runs settled within their transfer to fit a line."
-        )
-        return CheckResult.of(requested.check, "law_slope", Status.INSUFFICIENT_DATA, said)
-    line, law = found.measured, found.expected.slope
-    off = line.slope / law - 1
-    return CheckResult.of(
-        requested.check,
-        "law_slope",
-        Status.PASS if abs(off) <= requested.tolerance else Status.FAIL,
-        Message(
-            "slope.of-the-law",
-            f"{len(found.tau_s)} of {runs} runs that the law is about settled; the fitted line is "
-            f"{line.intercept:.2f} s + {line.slope:.3f}·τ (R² {line.r2:.4f}), the law's slope is "
-            f"{law:.3f}: {off:+.1%}, expected within ±{requested.tolerance:.0%}.",
-        ),
-        measured=rounded(line.slope),
-        expected=rounded(law),
-        tolerance=requested.tolerance,
-        figures={"intercept_s": rounded(line.intercept), "r_squared": rounded(line.r2)},
-    )
 
 
 DOCUMENTS: Documents = {

@@ -34,7 +34,7 @@ from testbed.study.kinds import table_file, table_result
 from testbed.study.kinds.table_file import COLUMN, KEPT_AS, Column, LoadedTable, Row, load, scenario_of
 from testbed.study.kinds.table_result import Place, in_table, places_of, read_cell, read_table
 from testbed.study.ledger import request_of
-from testbed.study.record import CellResult
+from testbed.study.record import CellResult, by_setting, observations
 from testbed.study.report import page, points
 from testbed.study.run import Begun, StudySpec, run_study
 from testbed.study.verify import Documents, Verification, VerifyRequest
@@ -264,7 +264,7 @@ def write(
     table, request, columns = selection.loaded.table, selection.request, list(selection.columns)
     made = {found.cell: found for found in results}
     cells = [made.get(place.cell) or table_result.missing(place) for place in selection.places()]
-    summaries = table_result.summarise(table, list(selection.rows), columns, bounds, cells)
+    summaries = summarise(table, list(selection.rows), columns, bounds, cells)
     document: Document = {
         "schema": table_result.SCHEMA,
         "name": table.name,
@@ -287,10 +287,47 @@ def write(
     write_json(folder / "table.json", document)
     table_result.write_csv(summaries, columns, folder / "table.csv")
     partial = request.quick or not selection.whole
-    verdict = judge_table(table, run_id, summaries, cells, partial=partial, engine=request.engine, expected=expected)
+    judged = table.name, table.checks, run_id, summaries, cells
+    verdict = judge_table(*judged, partial=partial, engine=request.engine, expected=expected)
     if len(made) == len(cells):
         write_json(folder / "verdict.json", verdict.to_json())
     return verdict
+
+
+def summarise(
+    table: table_file.Table,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    bounds: Mapping[str, Mapping[str, float]],
+    results: Sequence[CellResult],
+) -> list[table_result.RowSummary]:
+    """Every chosen row; ``bounds`` are by row and figure."""
+    known = [(source, table_file.read_known(source)) for source in table.known]
+    runs = by_setting(results)
+    return [
+        table_result.RowSummary(
+            row.name,
+            row.label or row.name,
+            row.title,
+            bounds[row.name],
+            {name: {c: _spread(runs[row.name, c], name) for c in columns} for name in table.figures},
+            {c: _state(runs[row.name, c]) for c in columns},
+            [value for source, values in known for value in table_file.known_of(source, values, row, table.figures[0])],
+        )
+        for row in table.rows
+        if row.name in rows
+    ]
+
+
+def _spread(results: Sequence[CellResult], figure: str) -> table_result.Spread:
+    counted = [found for found in results if found.status == Status.PASS and figure in found.record.figures]
+    return table_result.Spread.of([found.record.figures[figure] for found in observations(counted)], len(counted))
+
+
+def _state(results: Sequence[CellResult]) -> Status:
+    states = {found.status for found in results}
+    worst_first = (Status.FAIL, Status.ERROR, Status.UNTRUSTED, Status.UNSUPPORTED, Status.PASS)
+    return next((status for status in worst_first if status in states), Status.MISSING)
 
 
 def _ratios(selection: Selection) -> list[tuple[str, str]]:

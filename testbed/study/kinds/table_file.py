@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field, StringConstraints, field_validator, 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 
-from testbed import confine
+from testbed import confine, documents, paths
 from testbed.errors import BadInput
 from testbed.judge.figures import GOODPUT
 from testbed.judge.status import Status
@@ -30,7 +30,7 @@ from testbed.scenario.section import CongestionControl, Name, Section
 from testbed.study.cell import folder_of
 from testbed.study.checks.each_run import FigureName
 from testbed.study.checks.table import SlopeCheck, TableCheck
-from testbed.study.kinds.table_result import read_table, results_of
+from testbed.study.kinds.table_result import KnownValue, read_table, results_of
 
 RowName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
 
@@ -270,3 +270,29 @@ def first_run(folder: Path) -> Path | None:
         if found.status in (Status.PASS, Status.FAIL)
     )
     return next(runs, None) if table["columns"] == [COLUMN] else None
+
+
+def read_known(source: Known) -> dict[str, dict[str, str]]:
+    """A file of known values by its own name of the row; BadInput where a column is missing."""
+    path = paths.CHECKOUT / source.file
+    if not path.exists():
+        path = paths.CHECKOUT / paths.renamed(source.file)
+    if not confine.file(path, f"known.{source.name}.file").is_file():
+        raise BadInput("table.known-no-file", f"known.{source.name}.file: there is no file {source.file}")
+    rows = documents.read_csv(path)
+    for column in (*source.by, *source.columns.values()):
+        if rows and column not in rows[0]:
+            raise BadInput(
+                "table.known-no-column",
+                f"known.{source.name}.columns: {source.file} has no column {column!r}; it has {', '.join(rows[0])}",
+            )
+    return {"/".join(row[column] for column in source.by): row for row in rows}
+
+
+def known_of(source: Known, values: Mapping[str, Mapping[str, str]], row: Row, first_figure: str) -> list[KnownValue]:
+    found = values.get(row.known_as.get(source.name, row.name), {})
+    return [
+        KnownValue(source.name, ours, float(found[theirs]), source.figure or first_figure)
+        for ours, theirs in source.columns.items()
+        if found.get(theirs)
+    ]

@@ -7,20 +7,16 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, TypeAdapter
 
-from testbed import confine, documents, paths
-from testbed.errors import BadInput
+from testbed import documents
 from testbed.judge import intervals
 from testbed.judge.intervals import Interval
 from testbed.judge.status import Status, current
 from testbed.study.cell import folder_of
-from testbed.study.record import CellResult, RunRecord, by_setting, observations, records_in, result_of
-
-if TYPE_CHECKING:
-    from testbed.study.kinds.table_file import Known, Row, Table
+from testbed.study.record import CellResult, RunRecord, records_in, result_of
 
 SCHEMA: Literal[3] = 3
 """Schema of ``table.json``: since 3 its statuses are those of :class:`Status`."""
@@ -241,68 +237,6 @@ _ROWS = TypeAdapter(list[RowSummary])
 def summaries_of(document: Mapping[str, Any]) -> list[RowSummary]:
     """The rows of a ``table.json``."""
     return _ROWS.validate_python(document["rows"])
-
-
-def summarise(
-    table: Table,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    bounds: Mapping[str, Mapping[str, float]],
-    results: Sequence[CellResult],
-) -> list[RowSummary]:
-    """Every chosen row; ``bounds`` are by row and figure."""
-    known = [(source, read_known(source)) for source in table.known]
-    runs = by_setting(results)
-    return [
-        RowSummary(
-            row.name,
-            row.label or row.name,
-            row.title,
-            bounds[row.name],
-            {name: {c: _spread(runs[row.name, c], name) for c in columns} for name in table.figures},
-            {c: _state(runs[row.name, c]) for c in columns},
-            [value for source, values in known for value in _of_row(source, values, row, table.figures[0])],
-        )
-        for row in table.rows
-        if row.name in rows
-    ]
-
-
-def _spread(results: Sequence[CellResult], figure: str) -> Spread:
-    counted = [found for found in results if found.status == Status.PASS and figure in found.record.figures]
-    return Spread.of([found.record.figures[figure] for found in observations(counted)], len(counted))
-
-
-def _state(results: Sequence[CellResult]) -> Status:
-    states = {found.status for found in results}
-    worst_first = (Status.FAIL, Status.ERROR, Status.UNTRUSTED, Status.UNSUPPORTED, Status.PASS)
-    return next((status for status in worst_first if status in states), Status.MISSING)
-
-
-def read_known(source: Known) -> dict[str, dict[str, str]]:
-    """A file of known values by its own name of the row; BadInput where a column is missing."""
-    path = paths.CHECKOUT / source.file
-    if not path.exists():
-        path = paths.CHECKOUT / paths.renamed(source.file)
-    if not confine.file(path, f"known.{source.name}.file").is_file():
-        raise BadInput("table.known-no-file", f"known.{source.name}.file: there is no file {source.file}")
-    rows = documents.read_csv(path)
-    for column in (*source.by, *source.columns.values()):
-        if rows and column not in rows[0]:
-            raise BadInput(
-                "table.known-no-column",
-                f"known.{source.name}.columns: {source.file} has no column {column!r}; it has {', '.join(rows[0])}",
-            )
-    return {"/".join(row[column] for column in source.by): row for row in rows}
-
-
-def _of_row(source: Known, values: Mapping[str, Mapping[str, str]], row: Row, first_figure: str) -> list[KnownValue]:
-    found = values.get(row.known_as.get(source.name, row.name), {})
-    return [
-        KnownValue(source.name, ours, float(found[theirs]), source.figure or first_figure)
-        for ours, theirs in source.columns.items()
-        if found.get(theirs)
-    ]
 
 
 def write_csv(summaries: Sequence[RowSummary], columns: Sequence[str], path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -25,15 +25,13 @@ from testbed.results.report.plot import Plot
 from testbed.study.checks.agrees import Agreement, CrossCheck
 from testbed.study.checks.better import NOT_SHOWN, Comparison, figure_of
 from testbed.study.checks.claims import Judged, judged_in, read_claims
+from testbed.study.checks.law import Row, fit_of
 from testbed.study.hosts import effects, fitness
+from testbed.study.kinds.sweep_file import LoadedSweep
 from testbed.study.kinds.table_result import RowSummary, Spread, read_table, summaries_of
 from testbed.study.record import CellResult, by_setting, observations
 from testbed.study.report import plots, text
 from testbed.traffic.interop.pairings import Pairing, loss_words
-
-if TYPE_CHECKING:  # these write pages
-    from testbed.study.kinds.sweep import Row
-    from testbed.study.kinds.sweep_file import LoadedSweep
 
 
 def _write(folder: Path, kind: str, drawn: Sequence[Plot], **values: Any) -> Path:
@@ -129,7 +127,6 @@ def write_sweep(
     folder: Path, loaded: LoadedSweep, outcomes: Sequence[CellResult], rows: Sequence[Row], verdict: Verdict
 ) -> Path:
     """Write the page from the table ``rows``, a run each; returns its path."""
-    from testbed.study.kinds.sweep import fit_of
 
     sweep = loaded.sweep
     fit = fit_of(rows, sweep.law) if sweep.law else None

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -31,12 +31,10 @@ from testbed.results.report.tables import published_shares
 from testbed.study.checks.agrees import SHARE_TOLERANCE
 from testbed.study.checks.better import BETTER, Difference, Group, figure_of
 from testbed.study.checks.claims import Judged
+from testbed.study.checks.law import Fit, Row
+from testbed.study.kinds.sweep_file import PlotOf
 from testbed.study.kinds.table_file import first_run
 from testbed.study.kinds.table_result import RowSummary, Spread, read_table, summaries_of
-
-if TYPE_CHECKING:  # these draw plots
-    from testbed.study.kinds.sweep import Fit, Row
-    from testbed.study.kinds.sweep_file import PlotOf
 
 Values = NDArray[np.float64]
 MOST_RATIO = 50

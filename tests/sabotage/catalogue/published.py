@@ -14,11 +14,11 @@ def _moved(factor: float) -> object:
     """What others measured, read as if it were this many times as much."""
 
     def on(patch: pytest.MonkeyPatch) -> None:
-        from testbed.study.kinds import table_result as summary
+        from testbed.study.kinds import table_file as files
 
-        read = summary.read_known
+        read = files.read_known
         patch.setattr(
-            summary,
+            files,
             "read_known",
             lambda source: {
                 row: {**values, **{column: str(float(values[column]) * factor) for column in source.columns.values()}}
