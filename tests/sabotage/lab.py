@@ -154,6 +154,7 @@ class Lab:
                 change = self.entry.real if chosen else lambda _told: None
                 trust, more = as_real(this.plan, this.folder, change)
                 this.provenance |= more
+                this.provenance["run"] |= provenance.of_plan(this.plan)
             return trust
 
         self.patch.setattr(run.SimulatedRun, "carry_out", told)
