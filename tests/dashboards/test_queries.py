@@ -206,5 +206,5 @@ def test_a_span_drawn_by_hand_is_shown_as_it_was_drawn(influx, runs):
     span = span_of_panel(panel, variables, drawn, runs["nkp24"].to_ms + HOUR_MS)
     assert span == drawn
     (first, _) = influx.query(interpolate(panel["targets"][0]["query"], variables, span))
-    assert len(first) > 5
+    assert len(first.columns["time"]) > 5
     assert all(drawn.from_ms <= time / 1e6 <= drawn.to_ms for time in first.columns["time"])
