@@ -1,5 +1,6 @@
 """Comparisons of groups of runs: existing result folders, and versions that are run with several seeds."""
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +19,8 @@ from testbed.judge.judge import status_of_run
 from testbed.judge.ncp_figures import JUDGED_PART, measure
 from testbed.judge.status import Status, current_comparison
 from testbed.judge.verify import read_verdict
-from testbed.message import Messages, unknown
+from testbed.message import Message, Messages, unknown
+from testbed.plan.engines import is_exact
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
 from testbed.plan.traffic_types import sent_by
@@ -112,6 +114,26 @@ def _runs_in(folder: Path) -> Iterator[tuple[Path | None, str]]:
         yield from ((run, "") for run in dict.fromkeys(counted) if (run / "plan.json").is_file())
 
 
+def given_twice(groups: Sequence[Group], home: Path) -> Message | None:
+    """Message that names a run which is in the groups twice: one folder, or the same telemetry. In virtual time equal
+    plans give equal telemetry, so two groups may have the same, but a group of copies is one observation."""
+    seen: dict[tuple[str, str], str] = {}
+    for group in groups:
+        for run in group.runs:
+            folder = (home / run.folder).resolve()
+            keys = [("", str(folder))]
+            telemetry = folder / "telemetry.lp"
+            if run.facts is not None and telemetry.is_file():  # else it is elsewhere, and not read
+                of_group = group.name if is_exact(provenance_of(folder)) else ""
+                keys.append((of_group, hashlib.sha256(telemetry.read_bytes()).hexdigest()))
+            for key in keys:
+                if key in seen:
+                    other, this = seen[key], f"{group.name}: {folder}"
+                    return Message("compare.run-twice", f"{other} and {this} are the same run; name each run once")
+                seen[key] = f"{group.name}: {folder}"
+    return None
+
+
 def read_run(folder: Path, case: str = "", home: Path | None = None) -> Run:
     """Reads a run from its result folder, maybe in that of the comparison; raises BadInput where a file is missing or
     broken."""
@@ -197,6 +219,8 @@ def groups(
     if len(names) < 2:
         raise BadInput("compare.no-group", "name at least two groups to compare", EXAMPLE)
     found = {name: recorded(name, source) for name, source in sources if not isinstance(source, Variant)}
+    if twice_given := given_twice(list(found.values()), Path()):
+        raise BadInput.of(twice_given, "A run that is counted twice makes a difference look surer than it is.")
     versions = {name: source for name, source in sources if isinstance(source, Variant)}
     folder = paths.results() / "compare" / new_run_id()
     if versions:
@@ -277,7 +301,9 @@ def write_again(request: VerifyRequest) -> Verification:
     found = judge(groups, float(document["confidence"]), only, **said)
     page.write_comparison(request.into, found, folder)
     words = ", ".join(f"{group} {word}" for group, word in words_of(found.statuses, found.directions).items())
-    return Verification(f"comparison {found.name}", words, unchecked=unchecked, has_page=not unchecked)
+    twice = given_twice(groups, folder)
+    differing = Messages([twice] if twice else [])
+    return Verification(f"comparison {found.name}", words, differing, unchecked=unchecked, has_page=not unchecked)
 
 
 def _recorded_group(folder: Path, entry: Mapping[str, Any], unchecked: Messages) -> Group:
