@@ -105,11 +105,7 @@ def _lacks(*programs: str) -> bool:
 
 def _packaged(package: str) -> bool:
     """Whether set-up installs it: as root, where the distribution has it."""
-    try:
-        known = subprocess.run(["apt-cache", "pkgnames", package], capture_output=True, text=True, check=False)
-    except OSError:
-        return False
-    return _root() and package in known.stdout.split()
+    return _root() and kernel.distribution_has(package)
 
 
 def _no_source() -> bool:

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import platform
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -116,15 +115,18 @@ def source_version() -> str:
 TOOLS = ("gcc", "make", "flex", "bison", "bc", "patch", "xz")
 
 
-def source_is_packaged() -> bool:
-    """Whether this machine's distribution has the source: Debian from 12 on, on x86-64."""
-    try:
-        release = platform.freedesktop_os_release()
-    except OSError:
+def distribution_has(package: str) -> bool:
+    """Whether this machine's package sources have it; Debian 12 without its security updates has not all."""
+    apt_cache = shutil.which("apt-cache")
+    if apt_cache is None:
         return False
-    number = release.get("VERSION_ID", "")
-    newer = not number or int(number.split(".")[0]) >= 12  # testing and unstable have no number
-    return release.get("ID") == "debian" and newer and os.uname().machine == "x86_64"
+    known = subprocess.run([apt_cache, "pkgnames", package], capture_output=True, text=True, check=False)
+    return package in known.stdout.split()
+
+
+def source_is_packaged() -> bool:
+    """Whether set-up can install what the kernel is built from."""
+    return os.uname().machine == "x86_64" and distribution_has(PACKAGE)
 
 
 def why_not_buildable() -> str | None:
