@@ -21,10 +21,10 @@ import typer
 
 from testbed import paths
 from testbed.cli import wrong_usage
-from testbed.cli.terminal import printable
 from testbed.errors import CODE_FILE, BadInput, TestbedError, of_the_machine
 from testbed.exit_codes import Exit
 from testbed.runtime.interrupts import Interrupted, interruptible
+from testbed.runtime.terminal import only_printable
 from testbed.scenario import files
 
 MADE = (".build", ".venv", "peers/npm-ncp/node_modules", "peers/ndn/node_modules", "results")
@@ -81,6 +81,11 @@ VERBS = {
 
 def main() -> None:
     """Run the command line; ends the process with the exit code of docs/contracts.md."""
+    with only_printable():
+        _main()
+
+
+def _main() -> None:
     try:
         with interruptible():
             arguments = with_place(with_verb([renamed(argument) for argument in sys.argv[1:]]))
@@ -91,9 +96,9 @@ def main() -> None:
         sys.exit(int(error.exit_code))
     except TestbedError as error:
         _leave_code(error)
-        print(printable(f"error: {error.message}"), file=sys.stderr)
+        print(f"error: {error.message}", file=sys.stderr)
         if hint := error.hint or _what_next(error):
-            print(printable(hint), file=sys.stderr)
+            print(hint, file=sys.stderr)
         sys.exit(int(error.exit_code))
     except OSError as error:
         if not (reported := of_the_machine(error)):

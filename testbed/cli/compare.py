@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from testbed import confine, paths
 from testbed.cli import completion, options
@@ -22,6 +21,7 @@ from testbed.exit_codes import OF_VERDICT
 from testbed.judge.status import Status, verdict_of, worst
 from testbed.plan.engines import COMPARE
 from testbed.results import make_latest
+from testbed.runtime.terminal import console
 
 
 def compare(
@@ -72,7 +72,7 @@ def compare(
     found = compare.judge_known(groups, confidence, only, folder.name, command)
     report = page.write_comparison(folder, found)
     make_latest(folder)
-    text.print_comparison(found, Console(width=None if sys.stdout.isatty() else 120))
+    text.print_comparison(found, console(width=120))
     print(f"  report      {shown(report)}", *text.comparison_lines(found), sep="\n")
     raise typer.Exit(OF_VERDICT[worst([Status.PASS, *found.statuses.values()])])
 

@@ -10,8 +10,8 @@ import typer
 from typing_extensions import TypedDict
 
 from testbed import paths
-from testbed.cli.terminal import console
 from testbed.errors import BadInput
+from testbed.runtime.terminal import console
 from testbed.scenario import files
 
 COLOURS = {"pass": "green", "fail": "red", "untrusted": "yellow"}
@@ -117,4 +117,4 @@ def _print(entries: list[Entry]) -> None:
     to = console()
     with to.capture() as captured:
         to.print(table)
-    print(*(line.rstrip() for line in captured.get().splitlines()), sep="\n")
+    print(*(line.rstrip() for line in captured.get().splitlines()), sep="\n", file=to.file)

@@ -101,8 +101,8 @@ def _engine_here(loaded: LoadedScenario) -> Engine:
 
 def _progress_here() -> Progress:
     """Run with a live view of the transfer, on a terminal that can show one."""
-    from testbed.cli.terminal import console
     from testbed.runtime.progress import Progress
+    from testbed.runtime.terminal import console
 
     if not sys.stderr.isatty() or console(sys.stderr).is_dumb_terminal:
         return Progress()

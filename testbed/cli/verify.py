@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from testbed.cli import completion
-from testbed.cli.terminal import printable
 from testbed.errors import BadInput
 from testbed.exit_codes import Exit
+from testbed.runtime.terminal import in_one_line
 
 if TYPE_CHECKING:
     from testbed.study.verify import Verification
@@ -57,8 +57,8 @@ def _tell(found: Sequence[Verification]) -> bool:
             ("note", verified.notes),
         ):
             for text in texts:
-                print(f"  {word:<11} {printable(text)}" if word else f"  {printable(text)}")
+                print(f"  {word:<11} {in_one_line(text)}" if word else f"  {in_one_line(text)}")
         word = "NOT CONFIRMED" if verified.differences else "CONFIRMED"
         rest = f" (not checked: {len(verified.unchecked)})" if verified.unchecked else ""
-        print(printable(f"{word} {verified.verdict.upper()} {verified.name}{rest}"))
+        print(in_one_line(f"{word} {verified.verdict.upper()} {verified.name}{rest}"))
     return any(verified.differences for verified in found)

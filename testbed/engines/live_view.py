@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -13,6 +13,7 @@ from rich.text import Text
 from testbed.engines.sampled import EVERY_S, Flow, Following, Sampled
 from testbed.plan.model import Plan
 from testbed.runtime.progress import Progress, Step
+from testbed.runtime.terminal import as_it_is, console
 
 SPARKS = "▁▂▃▄▅▆▇█"
 EVENTS = 4
@@ -53,14 +54,14 @@ class LiveProgress(Progress):
     def watching(self, plan: Plan, telemetry: Path) -> Iterator[None]:
         """Draw the newest samples twice a second."""
         sampled = Sampled(plan, telemetry)
-        console = Console(file=sys.stderr, highlight=False, emoji=False)
-        sys.stderr.write("\r\033[K")  # clear the line of the current step
+        screen = console(sys.stderr)
+        as_it_is(sys.stderr).write("\r\033[K")  # clear the line of the current step
 
         def draw() -> None:
             sampled.look()
-            live.update(picture(sampled, console.width, console.height), refresh=True)
+            live.update(picture(sampled, screen.width, screen.height), refresh=True)
 
-        with Live(console=console, auto_refresh=False, transient=True) as live:
+        with Live(console=screen, auto_refresh=False, transient=True) as live:
             self._view = live
             try:
                 with Following(EVERY_S, draw):

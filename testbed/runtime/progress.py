@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from testbed.runtime.terminal import as_it_is, printable
+
 if TYPE_CHECKING:
     from testbed.plan.model import Plan
 
@@ -93,8 +95,7 @@ class Progress:
     def update(self, step: Step, text: str) -> None:
         """Say how a long step goes: in place on a terminal, else as a line every 10 s."""
         if self.live:
-            sys.stderr.write(f"{self._cleared()}  {step.name:<{self.WIDTH}} {text}")
-            sys.stderr.flush()
+            self._show(f"  {step.name:<{self.WIDTH}} {text}")
         elif text and step.elapsed_s - self._last_plain_s >= 10:
             self._last_plain_s = step.elapsed_s
             print(f"  {step.name:<{self.WIDTH}} … {text}", file=sys.stderr, flush=True)
@@ -111,7 +112,7 @@ class Progress:
         self.update(step, f"{head}{so_far.left()}")
         size = shutil.get_terminal_size()
         shown = list(on.items())[: max(1, size.lines // 2)]
-        lines = [f"    {seconds:5.0f} s  {name}"[: size.columns - 1] for name, seconds in shown]
+        lines = [printable(f"    {seconds:5.0f} s  {name}")[: size.columns - 1] for name, seconds in shown]
         sys.stderr.write("".join(f"\n{line}" for line in lines))
         sys.stderr.flush()
         self._below = len(lines)
@@ -132,13 +133,15 @@ class Progress:
 
     def say(self, text: str) -> None:
         """A line of its own."""
-        clear = self._cleared() if self.live else ""
-        print(f"{clear}{text}", file=sys.stderr, flush=True)
+        self._show(f"{text}\n")
 
-    def _cleared(self) -> str:
-        """The characters that clear the line of the current step, and those below it."""
+    def _show(self, text: str) -> None:
+        """Write over the line of the current step, and those below it."""
         up, self._below = self._below, 0
-        return "\r\033[K" + "\033[A\033[K" * up
+        clear = "\r\033[K" + "\033[A\033[K" * up if self.live else ""
+        stream = as_it_is(sys.stderr)
+        stream.write(clear + printable(text))
+        stream.flush()
 
     def _line(self, step: Step, text: str) -> None:
         self._last_plain_s = 0.0

@@ -722,15 +722,15 @@ def test_a_terminal_is_not_written_over(
     of: Callable[[str], Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = of("run")
-    edit(folder / "verdict.json", scenario="\x1b[2J\x1b[HCONFIRMED PASS\r")
-    carry_out(["verify", str(folder)])
-    edit(folder / "verdict.json", broken="\x1b[2J\x1b[HCONFIRMED PASS\r")
     monkeypatch.setattr("sys.argv", ["./run.sh", "verify", str(folder)])
-    with pytest.raises(SystemExit):
-        main()
+    for name in ("scenario", "broken"):
+        edit(folder / "verdict.json", **{name: "\x1b[2J\x1b[H\nCONFIRMED PASS\r"})
+        with pytest.raises(SystemExit):
+            main()
     printed = capsys.readouterr()
-    assert "\\x1b[2J" in printed.out
-    assert "\\x1b[2J" in printed.err
+    assert "\\u001b[2J" in printed.out
+    assert "\\u001b[2J" in printed.err
+    assert "\nCONFIRMED" not in printed.out
     assert "\x1b" not in printed.out + printed.err
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from testbed.judge.status import Status
 from testbed.plan.engines import DEFAULT, ENGINES
@@ -40,7 +41,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     """Everything that a decision needs, on one screen."""
 
     def say(text: str) -> None:
-        console.print(f"  {text}", highlight=False, markup=False)
+        console.print(f"  {text}")
 
     base, *others = comparison.groups
     for name, values in comparison.differing_facts:
@@ -53,12 +54,12 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     for group in others:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
         table.add_column("figure", no_wrap=True)
-        heads = [f"{one.name} (n={len(one.trusted)})".replace("[", r"\[") for one in (base, group)]
+        heads = [f"{one.name} (n={len(one.trusted)})" for one in (base, group)]
         for head in (*heads, "difference", "verdict"):
             table.add_column(head, justify="left" if head == "verdict" else "right", overflow="fold")
         for d in _on_screen(comparison.of_group(group.name)):
             colour = {"better": "green", "worse": "red"}.get(d.direction, "")
-            said = f"[{colour}]{d.direction}[/]" if colour else d.direction
+            said = Text(d.direction, colour)
             table.add_row(f"{d.case} {d.figure}".strip(), mean(d.base), mean(d.new), with_interval(d), said)
         console.print(table)
         if of_one := group.cases_of_one(base):
