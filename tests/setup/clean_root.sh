@@ -30,6 +30,9 @@ if ! docker image inspect "$image" >/dev/null 2>&1; then
     fi
     debootstrap --variant=minbase "${archive[@]}" >"$folder/log" 2>&1 ||
         { tail "$folder/log"; exit 1; }
+    if [[ -z ${how:-} ]]; then # as Debian's installer has it: the guest kernel's source is among the security updates
+        echo "deb http://deb.debian.org/debian-security $suite-security main" >>"$folder/root/etc/apt/sources.list"
+    fi
     tar -C "$folder/root" -c . | docker import - "$image" >/dev/null
     rm -rf "$folder"
 fi
