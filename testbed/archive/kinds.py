@@ -12,6 +12,7 @@ from typing import Literal, cast
 from testbed import confine
 from testbed.archive import page, provenance_check
 from testbed.archive.rederive import prepare, verify_run
+from testbed.archive.strays import strays
 from testbed.errors import BadInput, TestbedError
 from testbed.judge.history import provenance_of
 from testbed.judge.status import Status
@@ -68,9 +69,13 @@ def verify_folders(folders: Sequence[Path], *, rerun: bool = False, trust_code: 
         width = len(os.sched_getaffinity(0)) if rerun or len(runs) > FEW else 1
         size = 1 if rerun else max(1, -(-len(runs) // (SHARES * width)))
         shares = [runs[begin : begin + size] for begin in range(0, len(runs), size)]
-        for share, verified in side_by_side(shares, partial(_each, rerun=rerun, trust_code=trust_code), width=width):
-            found.update(zip(share, verified, strict=True))
-        return [_verified(folder, found, rerun) for folder in folders]
+        for share, judged in side_by_side(shares, partial(_each, rerun=rerun, trust_code=trust_code), width=width):
+            found.update(zip(share, judged, strict=True))
+        together = [_verified(folder, found, rerun) for folder in folders]
+    for folder, verified in zip(folders, together, strict=True):
+        for name in strays(folder):
+            verified.notes.add_message("verify.stray-file", f"{name}: no step makes it; nothing of it was checked")
+    return together
 
 
 FEW = 3

@@ -90,4 +90,5 @@ def compare(folder: Path, again: Path, verified: Verification, recorded: Mapping
 
 
 def _plots(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in (folder / PLOTS).glob("*")}
+    plots = folder / PLOTS
+    return {path.relative_to(plots).as_posix(): path.read_bytes() for path in plots.rglob("*") if path.is_file()}

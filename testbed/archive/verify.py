@@ -130,6 +130,8 @@ def _nothing_else(place: Path, listed: list[str], bundle: Verification) -> None:
     for name in _files(place):
         if name.startswith("runs/") and not any(name.startswith(f"{path}/") for path in listed):
             bundle.differences.add_message("bundle.of-no-result", f"{name}: is of no result in {DESCRIPTION}")
+        elif not name.startswith(("runs/", "source/")) and name not in (*NEEDED, "LICENSE"):
+            bundle.notes.add_message("verify.stray-file", f"{name}: no step makes it; nothing of it was checked")
 
 
 def _crate(place: Path, runs: list[dict[str, Any]], bundle: Verification) -> None:
