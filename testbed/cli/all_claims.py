@@ -110,6 +110,7 @@ def _run(claims: Claims, requests: Sequence[Request], beside: Sequence[Path], pr
         print(f"  {'report':<13} {shown(folder / 'report.html')}")
         decided.append((f"{request.engine}: " if len(requests) > 1 else "") + decided_of(found))
     verdict = verdict_of(status for status, *_ in made)
+    decided += [f"a selection: only {', '.join(requests[0].only)}"] if requests[0].only else []
     print(f"{verdict.upper()} all {' '.join(folder.name for folder in folders)}: {'; '.join(decided)}")
     code = OF_VERDICT[verdict]
     checks = [{"name": one.id, "status": one.part, "outcome": one.outcome, "reason": one.reason} for one in found]

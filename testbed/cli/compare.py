@@ -114,11 +114,13 @@ def cross_check(
     lines += [f"{entry.verdict:<9} {entry.scenario}" for entry in found]
     lines += [f"{name}: not carried: {why}" for name, why in refused.items()]
     verdict = verdict_of(entry.verdict for entry in found)
-    raise _ended([*lines, f"  report      {folder / 'report.html'}"], verdict, "cross-check", folder)
+    of = [f"{axis} {names}" for axis, names in (("rows", rows), ("columns", columns)) if names]
+    about = f" (a selection: {', '.join(of)})" if of else ""
+    raise _ended([*lines, f"  report      {folder / 'report.html'}"], verdict, "cross-check", folder, about)
 
 
-def _ended(lines: list[str], verdict: Status, verb: str, folder: Path) -> typer.Exit:
-    print(*lines, f"{verdict.upper()} {verb} {folder.name}", sep="\n")
+def _ended(lines: list[str], verdict: Status, verb: str, folder: Path, about: str = "") -> typer.Exit:
+    print(*lines, f"{verdict.upper()} {verb} {folder.name}{about}", sep="\n")
     return typer.Exit(OF_VERDICT[verdict])
 
 

@@ -59,6 +59,8 @@ def _tell(found: Sequence[Verification]) -> bool:
             for text in texts:
                 print(f"  {word:<11} {in_one_line(text)}" if word else f"  {in_one_line(text)}")
         word = "NOT CONFIRMED" if verified.differences else "CONFIRMED"
-        rest = f" (not checked: {len(verified.unchecked)})" if verified.unchecked else ""
-        print(in_one_line(f"{word} {verified.verdict.upper()} {verified.name}{rest}"))
+        rest = [verified.scope] if verified.scope else []
+        rest += [f"not checked: {len(verified.unchecked)}"] if verified.unchecked else []
+        about = f" ({'; '.join(rest)})" if rest else ""
+        print(in_one_line(f"{word} {verified.verdict.upper()} {verified.name}{about}"))
     return any(verified.differences for verified in found)

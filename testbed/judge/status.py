@@ -45,7 +45,8 @@ class Status(str, Enum):
     UNTRUSTED = "untrusted"
     """Links or machine were not good enough."""
     SKIPPED = "skipped"
-    """The part was not requested: it is about another policy, or no machine's engine can carry it. It never counts."""
+    """The part was not requested: it is about another policy, or rows and columns that were not selected, or no
+    machine's engine can carry it. It never counts."""
 
     __str__ = str.__str__
 
@@ -133,11 +134,16 @@ def of_direction(direction: str) -> Status:
     return {"worse": Status.FAIL, "mixed": Status.FAIL, "differs": Status.SKIPPED}.get(direction, Status.PASS)
 
 
-def summary_of(parts: Iterable[tuple[str, Status | Literal["xfail", "xpass"]]], what: str = "checks") -> str:
+def summary_of(
+    parts: Iterable[tuple[str, Status | Literal["xfail", "xpass"]]], what: str = "checks", apart: int | None = None
+) -> str:
     """``2 of 4 checks hold; “law” fails; “goodput” has too little data.``, from names and their parts, or
-    outcomes."""
+    outcomes. ``apart``: of a selection, how many need what is not in it."""
     counted = [(name, part) for name, part in parts if part != Status.SKIPPED]
+    what += "" if apart is None else " of the selection"
     said = [f"{sum(part == Status.PASS for _, part in counted)} of {len(counted)} {what} hold"]
+    if apart:
+        said.append(f"{apart} need{'s' if apart == 1 else ''} rows or columns that were not selected")
     said += [f"“{name}” {text}" for status, text in _DESCRIPTIONS.items() for name, part in counted if part == status]
     return "; ".join(said) + "."
 

@@ -61,6 +61,8 @@ class Verification:
     """Whether a file that all else is made of is missing or broken: the only difference says which."""
     parts: list[tuple[str, Path]] | None = None
     """Studies that it is made of, by name, and their folders; None where it is made of runs."""
+    scope: str = ""
+    """Note of a selection, for the last line."""
     has_page: bool = True
     """Whether its page can be drawn again."""
 

@@ -142,6 +142,12 @@ def test_what_is_not_asked_of_a_run_is_not_asked_of_the_claim(tmp_path: Path) ->
     assert (found.verdict, found.as_json()["asked"], found.n) == ("skipped", False, None)
 
 
+def test_a_selection_without_what_decides_leaves_the_claim_open(tmp_path: Path) -> None:
+    write(tmp_path, check(status="skipped", measured=None, code="table.not-selected"))
+    found = judged(tmp_path)
+    assert (found.verdict, found.as_json()["asked"], found.n) == ("insufficient-data", True, None)
+
+
 @pytest.mark.parametrize(
     ("facts", "word", "reason"),
     [

@@ -90,7 +90,9 @@ def test_a_table_of_a_cross_check_goes_on_in_its_folder(results, monkeypatch, ca
     assert [path.parent.parent for path in part.glob("cells/*/*/*/sim-*/plan.json")] == [run.parent]
     assert (folder / "cross-check.json").read_text() == document
     assert ask(monkeypatch, *command, "--resume", "latest") == 0
-    assert "1 of 1 runs are finished already, and kept" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert "1 of 1 runs are finished already, and kept" in said.err
+    assert said.out.endswith(" (a selection: rows 1, columns nkp24)\n")
 
 
 def test_a_table_is_a_part_of_its_cross_check(results, monkeypatch) -> None:

@@ -15,6 +15,8 @@ from testbed.message import Message
 
 SCHEMA: Literal[2] = 2
 """Schema of ``verdict.json``: since 2 its statuses are those of :class:`Status`."""
+SELECTED, NOT_SELECTED = "table.of-selection", "table.not-selected"
+"""Codes of a check over a selection of a table's rows and columns, and of one that needs others."""
 SEE = "the source's figures, docs/verdicts.md"
 """The note on expected failures at the end of a last line."""
 
@@ -22,13 +24,13 @@ SEE = "the source's figures, docs/verdicts.md"
 class CheckResult(BaseModel, extra="forbid", frozen=True):
     """One check's outcome.
 
-    ``measured``, ``expected`` and ``tolerance`` are numbers in the series' own unit, or short texts;
-    ``reason`` is one or more sentences for a reader who has seen nothing else, ``code`` what programs know it by ("" in
-    files without codes); ``figures`` are further numbers by name. ``inconclusive`` means that an interval over several
-    runs lies only partly inside the limits, ``insufficient-data`` that the run holds too little data to decide. In a
-    ``skipped`` check the policy is not the run's; an ``error`` says that something the check needs is missing or
-    broken. Of a check over several runs, ``missing``, ``unsupported`` and ``untrusted`` say that one of
-    them was.
+    ``measured``, ``expected`` and ``tolerance`` are numbers in the series' own unit, or short texts; ``reason`` is one
+    or more sentences for a reader who has seen nothing else, ``code`` what programs know it by ("" in files without
+    codes); ``figures`` are further numbers by name. ``inconclusive`` means that an interval over several runs lies only
+    partly inside the limits, ``insufficient-data`` that the run holds too little data to decide. In a ``skipped`` check
+    the policy is not the run's, or a table's rows or columns were not selected; an ``error`` says that something the
+    check needs is missing or broken. Of a check over several runs, ``missing``, ``unsupported`` and ``untrusted`` say
+    that one of them was.
 
     ``xfail`` is what is expected of a check that is known to fail, and ``outcome`` (``xfail``, ``xpass``, or ``fail``
     where it fails otherwise than expected) what came of it; results without an expected failure have neither.
@@ -196,10 +198,13 @@ class Verdict(BaseModel, frozen=True):
 
     @property
     def counts(self) -> str:
-        """``8 pass, 2 xfail: the source's figures, docs/verdicts.md``; "" where nothing is otherwise than its status
-        says."""
+        """``8 pass, 2 xfail: the source's figures, docs/verdicts.md``, and before it how much of a table a selection
+        is about; "" where nothing is otherwise than its status says."""
         counted = counts(check.outcome or check.status for check in self.checks)
-        return f"{counted}: {SEE}" if counted else ""
+        codes = [check.code for check in self.checks if check.judge != "selection"]
+        apart = codes.count(NOT_SELECTED)
+        said = [f"a selection: {len(codes) - apart} of {len(codes)} checks"] if apart or SELECTED in codes else []
+        return "; ".join([*said, f"{counted}: {SEE}"] if counted else said)
 
     @property
     def stopped(self) -> bool:

@@ -17,7 +17,7 @@ from testbed.documents import read_json, write_json
 from testbed.errors import BadInput
 from testbed.judge import expected_failures, status
 from testbed.judge.checks.registry import FACTS
-from testbed.judge.checks.result import CheckResult, Verdict
+from testbed.judge.checks.result import NOT_SELECTED, CheckResult, Verdict
 from testbed.judge.expected_failures import MEASURED, ExpectedFailure, Outcome, counts
 from testbed.judge.intervals import levels_in_words
 from testbed.judge.status import BEST_FIRST, Status, current
@@ -406,7 +406,8 @@ def _decide(
         status = Status.ERROR  # the run failed, which says nothing of the claim
     on_no_machine = status == Status.UNSUPPORTED and table is not None and engine_of(table).virtual_time
     if on_no_machine or result.status == Status.SKIPPED:
-        status = Status.SKIPPED
+        # The claim itself was requested: that its run is a selection without it leaves it open.
+        status = Status.INSUFFICIENT_DATA if result.code == NOT_SELECTED else Status.SKIPPED
     return status, reason, result, table
 
 

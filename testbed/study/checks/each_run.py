@@ -3,7 +3,7 @@
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, TypeGuard
+from typing import Annotated, Any, ClassVar, Literal, TypeGuard
 
 from pydantic import StringConstraints
 
@@ -24,6 +24,8 @@ FigureName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_.-]{0,63}$
 class OfFigure(Section):
     """Parameters of every check of a table."""
 
+    whole: ClassVar[frozenset[str]] = frozenset()
+    """Axes of which its rule takes all: it can't be judged over some."""
     name: CheckName
     figure: FigureName | None = None
     """The figure to judge; default: the table's first one."""

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
 from testbed.judge import intervals
 from testbed.judge.checks.parameters import CheckName
-from testbed.judge.checks.result import CheckResult, Trust, Verdict, rounded
+from testbed.judge.checks.result import NOT_SELECTED, SELECTED, CheckResult, Trust, Verdict, rounded
 from testbed.judge.expected_failures import ExpectedFailure
 from testbed.judge.figures import unit_of, with_unit
 from testbed.judge.intervals import Interval
-from testbed.judge.status import BEST_FIRST, Status, summary_of, verdict_of, worst
+from testbed.judge.status import BEST_FIRST, OPEN, Status, summary_of, verdict_of, worst
 from testbed.message import InvalidValue, Message, Messages
 from testbed.plan.engines import DEFAULT, named
 from testbed.scenario.quantities import Fraction
@@ -79,6 +79,7 @@ def _in_parts(limits: Limits, spread: Spread, of: float | None, words: Words, wh
 class OfTwo(OfFigure):
     """Compares ``column`` with ``over``."""
 
+    whole: ClassVar[frozenset[str]] = frozenset({"column"})
     column: str
     over: str
 
@@ -190,6 +191,7 @@ class KnownCheck(OfColumns):
 class RowRatioCheck(Section):
     """The ratio of row ``row`` to row ``over`` is ``min``..``max`` in each column."""
 
+    whole: ClassVar[frozenset[str]] = frozenset({"row"})
     name: CheckName
     judge: Literal["row_ratio"]
     figure: FigureName | None = None
@@ -219,6 +221,7 @@ class SlopeCheck(OfColumns):
     The line is fitted by least squares, with an intercept.
     """
 
+    whole: ClassVar[frozenset[str]] = frozenset({"row", "column"})
     judge: Literal["slope"]
     x: FigureName
     min: float
@@ -231,6 +234,7 @@ class RisesCheck(OfTwo):
     """The difference of ``column`` less ``over`` becomes larger from row to row, in the order of the table. Judged by
     the medians."""
 
+    whole: ClassVar[frozenset[str]] = frozenset({"row", "column"})
     judge: Literal["rises"]
 
 
@@ -249,20 +253,74 @@ def judge_table(
     partial: bool,
     engine: str = DEFAULT,
     expected: Mapping[str, ExpectedFailure] | None = None,
+    every_row: Sequence[str] | None = None,
 ) -> Verdict:
     """The verdict of a table. ``cells`` has every requested cell, also the missing ones. ``partial``: a quick one or a
-    selection, which may leave checks open. ``expected`` are expected failures, by check."""
+    selection, which may leave checks open. ``expected`` are expected failures, by check. ``every_row`` of the table is
+    given with a selection, which is judged as one."""
     known = expected or {}
-    results = [judge_one(check, summaries, cells, engine, known.get(check.name)) for check in checks]
+    results = [
+        _judge_selected(check, every_row, summaries, cells, engine, known.get(check.name))
+        if every_row is not None
+        else judge_one(check, summaries, cells, engine, known.get(check.name))
+        for check in checks
+    ]
+    if every_row is not None and all(result.part in (*OPEN, Status.SKIPPED) for result in results):
+        partial = False  # runs that hold their own checks say nothing of what the table is about
+        none = Message("table.nothing-decided", "None of the table's checks is decided by what was selected.")
+        results.append(CheckResult.of("the selection", "selection", Status.INSUFFICIENT_DATA, none))
     judged = {check.check for check in checks if isinstance(check, EachRunCheck) and check.rows is None}
     # Where a table judges every check of its runs over all of them, no run is judged again.
     if not judged or not all(set(cell.record.checks) <= judged for cell in cells):
-        results.insert(0, judge_runs(cells))
+        own = judge_runs(cells)
+        results.insert(0, own.saying(_OF_SELECTION.followed_by(own.said)) if every_row is not None else own)
     return verdict_over(results, cells, name, run, partial=partial)
+
+
+_OF_SELECTION = Message("table.of-selection", "Over the selection alone:")
+
+
+def _judge_selected(
+    check: TableCheck,
+    every_row: Sequence[str],
+    summaries: Rows,
+    cells: Cells,
+    engine: str,
+    expected: ExpectedFailure | None,
+) -> CheckResult:
+    """One check over the rows and columns that were selected: skipped without any of its own, or where its rule takes
+    all of them and one is missing."""
+    selected = {"row": [row.name for row in summaries], "column": list(next(iter(summaries[0].cells.values())))}
+    of_runs = isinstance(check, EachRunCheck)
+    wanted = {
+        "row": every_row if check.rows is None else check.rows,
+        "column": selected["column"] if isinstance(check, EachRunCheck) else check.columns,
+    }
+    absent = {axis: [name for name in names if name not in selected[axis]] for axis, names in wanted.items()}
+    needed = {
+        axis: names
+        for axis, names in absent.items()
+        if names and (axis in check.whole or len(names) == len(wanted[axis]))
+    }
+    if needed:
+        which = " and ".join(f"{axis}{'s' * (len(names) > 1)} {', '.join(names)}" for axis, names in needed.items())
+        said = Message("table.not-selected", f"Skipped: it needs what was not selected, {which}.")
+        return CheckResult.of(check.name, check.judge, Status.SKIPPED, said)
+    if absent["column"]:
+        there = [name for name in wanted["column"] if name in selected["column"]]
+        check = check.model_copy(update={"columns": there})
+    found = judge_one(check, summaries, cells, engine, expected)
+    if found.outcome == "xpass" and absent["column"]:  # what is known to fail may be in another column
+        found = judge_one(check, summaries, cells, engine)
+    if found.status == Status.SKIPPED or not (of_runs or any(absent.values())):
+        return found
+    return found.saying(_OF_SELECTION.followed_by(found.said))
 
 
 def verdict_over(results: Sequence[CheckResult], cells: Cells, name: str, run: str, *, partial: bool) -> Verdict:
     """The verdict over the checks' results, and the runs that they are about."""
+    codes = [result.code for result in results]
+    apart = codes.count(NOT_SELECTED) if {SELECTED, NOT_SELECTED} & set(codes) else None
     trust = Trust.of(
         Message("run.untrusted", f"{Place.of(cell)}, {cell.attempts} attempts: {cell.record.reason}")
         for cell in cells
@@ -273,7 +331,7 @@ def verdict_over(results: Sequence[CheckResult], cells: Cells, name: str, run: s
         scenario=name,
         run=run,
         verdict=verdict_of(parts, may_stay_open=partial),
-        summary=summary_of((result.name, result.word) for result in results),
+        summary=summary_of(((result.name, result.word) for result in results), apart=apart),
         checks=list(results),
         trust=trust,
         duration_s=None,

@@ -228,14 +228,15 @@ def begin(loaded: LoadedTable, request: TableRequest, programs: Programs, result
     bounds = _bounds(table.figures, cells)
     how = engine.describe(cells[0].plan, request.options)[0]
     spec = StudySpec("table", table.name, cells, selection.identity, how, sum(cell.transfer_s for cell in cells))
-    folder = spec.begin(results / table.name, request.resume, whole=selection.whole)
+    folder = spec.begin(results / table.name, request.resume, whole=selection.whole, as_selection=True)
     table_file.keep(loaded, folder)  # its checks, by which it is judged from here on
     form = variant_of(changed=loaded.changed, quick=request.quick)
     expected = expected_failures.read().of_run(table.name, engine.name, form)
 
     def finish(results: Mapping[str, CellResult]) -> Verdict:
         found = [in_table(result) for result in results.values()]
-        verdict = write(selection, bounds, folder, folder.name, found, expected)
+        earlier = "as_selection" not in request_of(folder)
+        verdict = write(selection, bounds, folder, folder.name, found, expected, as_selection=not earlier)
         if len(results) == len(cells):
             if endpoint := engine.database():
                 points.store(endpoint, read_json(folder / "table.json"), form, time.time_ns())
@@ -258,9 +259,12 @@ def write(
     run_id: str,
     results: Sequence[CellResult],
     expected: Mapping[str, expected_failures.ExpectedFailure],
+    *,
+    as_selection: bool = True,
 ) -> Verdict:
     """``table.json``, ``table.csv`` and, when all cells are there, ``verdict.json``: a table that is not complete has
-    figures, but no verdict. ``expected`` are expected failures, by check."""
+    figures, but no verdict. ``expected`` are expected failures, by check. ``as_selection``: whether one of its rows and
+    columns is judged as such, which earlier versions did not do."""
     table, request, columns = selection.loaded.table, selection.request, list(selection.columns)
     made = {found.cell: found for found in results}
     cells = [made.get(place.cell) or table_result.missing(place) for place in selection.places()]
@@ -288,7 +292,8 @@ def write(
     table_result.write_csv(summaries, columns, folder / "table.csv")
     partial = request.quick or not selection.whole
     judged = table.name, table.checks, run_id, summaries, cells
-    verdict = judge_table(*judged, partial=partial, engine=request.engine, expected=expected)
+    every_row = [row.name for row in table.rows] if as_selection and not selection.whole else None
+    verdict = judge_table(*judged, partial=partial, engine=request.engine, expected=expected, every_row=every_row)
     if len(made) == len(cells):
         write_json(folder / "verdict.json", verdict.to_json())
     return verdict
@@ -371,7 +376,7 @@ def requested(folder: Path) -> Selection:
     rows, columns = (",".join(names[key]) for key in ("rows", "columns"))
     request = TableRequest(int(names["repeat"]), rows, columns, engine=document["engine"], quick=document["quick"])
     selection = select(loaded, request, [name for name in names["columns"] if name not in own])
-    return replace(selection, whole=bool(names.get("whole", True)))
+    return replace(selection, whole=selection.whole and bool(names.get("whole", True)))
 
 
 DOCUMENTS: Documents = {
@@ -390,10 +395,17 @@ def write_again(request: VerifyRequest) -> Verification:
     made = (read_cell(place, folder / place.folder) or kept.get(place.cell) for place in selection.places())
     results = [cell for cell in made if cell]
     bounds = {row["name"]: row["bounds"] for row in document["rows"]}
-    again = write(selection, bounds, request.into, document["run"], results, recorded.expected)
+    judged = selection, bounds, request.into, document["run"], results, recorded.expected
+    again = write(*judged)
+    today = again
+    if not selection.whole and "as_selection" not in request_of(folder):
+        again = write(*judged, as_selection=False)
     write_json(request.into / "verdict.json", again.to_json())  # of one that is not complete, too
     form = variant(document, document["name"]) if recorded.expected else ""
-    found = Verification.of(again, differences=Messages(_cells(folder, selection)))
+    scope = "" if selection.whole else today.counts
+    found = Verification.of(again, differences=Messages(_cells(folder, selection)), scope=scope)
+    if again is not today:
+        found.notes.add_message("verify.selection", f"Today such a selection is {today.verdict}: {today.summary}")
     for cell in results:
         if cell.status == Status.UNSUPPORTED and not cell.record.run:
             found.unchecked.add_message(

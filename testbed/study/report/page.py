@@ -193,7 +193,10 @@ def write_claims(folder: Path) -> Path:
         title=f"claims {document['run']}",
         word=document["verdict"],
         heading="What the sources claim, and what was measured",
-        lead=[document["summary"]],
+        lead=[
+            document["summary"],
+            *([f"A selection: only {', '.join(only)}."] if (only := document.get("only")) else []),
+        ],
         all=document,
         engine_of=ENGINES,
         engines=titles,
