@@ -78,7 +78,7 @@ echo "Python environment: $((SECONDS - start)) s"
 inside .venv/bin/python -c '
 from testbed import machine
 from testbed.runtime.progress import Progress
-machine.make_ready(Progress(), "test")
+machine.make_ready(Progress(), frozenset(machine.Need))
 for finding in machine.probe_all():
     print("ok" if finding.ok else "no", finding.level, finding.name, finding.detail, sep="\t")
 '
