@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import resource
 import signal
 import subprocess
 import time
@@ -21,8 +20,9 @@ UNPRIVILEGED = RIGHTS
 MOST_MEMORY_BYTES = 1 << 30
 """The most memory of an agent."""
 LISTEN_S = 10.0
-LIMITS = ((resource.RLIMIT_DATA, MOST_MEMORY_BYTES), (resource.RLIMIT_CORE, 0))
-"""Limits of an agent that has none of a container's."""
+LIMITED = ("prlimit", f"--data={MOST_MEMORY_BYTES}", "--core=0", "--")
+"""Prefix of an agent's command that has none of a container's limits. It sets them before the agent is another user,
+whose processes not every root may limit."""
 
 
 def with_mounts(command: Sequence[str], bound: Mapping[Path, Path], *, read_only: bool = False) -> list[str]:
@@ -57,13 +57,15 @@ class Supervised:
 
         Where ``piped``, its stdout is left to whoever reads it, as text, and only stderr goes to the log.
         ``bound`` are files and folders that it sees at another place (existing target, of the same kind); where
-        ``limited``, it has no more than :data:`LIMITS`; where ``read_only``, it can write to bound paths alone.
+        ``limited``, it has the limits of :data:`LIMITED`; where ``read_only``, it can write to bound paths alone.
         """
         full = dies_with_us(command, *(UNPRIVILEGED if unprivileged else ()))
         if bound:
             full = with_mounts(full, bound, read_only=read_only)
         if namespace:
             full = in_namespace(namespace, full)
+        if limited:
+            full = [*LIMITED, *full]
         self.name, self.log = name, log
         with log.open("ab") as output:
             self.process: subprocess.Popen[Any] = subprocess.Popen(
@@ -74,10 +76,6 @@ class Supervised:
                 text=piped,
                 start_new_session=True,
             )
-        if limited:
-            for kind, most in LIMITS:
-                with contextlib.suppress(ProcessLookupError):  # it has ended
-                    resource.prlimit(self.process.pid, kind, (most, most))
 
     def await_ready(self, ready: Callable[[], bool], timeout_s: float) -> None:
         """Wait until the process is ready; raises :class:`RunFailed` where it ends or takes too long."""

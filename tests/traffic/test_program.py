@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -93,7 +94,8 @@ def test_one_that_lies_is_not_believed(plan_with: Callable[..., Any], carry_out:
     twice = (LAST, f'if ROLE == "receiver":\n    result["bytes"] *= 2\n{LAST}')
     verdict = carry_out(plan_with(changed, twice)).verdict()
     assert (verdict.verdict, verdict.checks[0].status) == ("untrusted", "fail")
-    assert "says that it got 524,288 bytes, and packets brought 262," in verdict.summary
+    (brought,) = re.findall(r"says that it got 524,288 bytes, and packets brought ([\d,]+)", verdict.summary)
+    assert 262_144 <= int(brought.replace(",", "")) < 270_000, "a packet may come twice"
     assert "has not the SHA-256 of the 524,288 bytes" in verdict.summary
 
 
