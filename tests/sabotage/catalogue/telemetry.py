@@ -126,5 +126,6 @@ ENTRIES = (
         "of-another-run",
         "the points of a run before",
         each(lambda line: re.sub(r"run=[^, ]+", "run=sim-000000000000", line)),
+        otherwise={"compare": "fail"},  # refused: runs of two seeds have the same telemetry then
     ),
 )
