@@ -58,7 +58,7 @@ class Run(ABC):
     def _broke_down(self, error: Exception) -> None:
         """Leave the verdict of a run that ended with an error."""
 
-    def _keep_the_question(self) -> None:
+    def _keep_plan_and_scenario(self) -> None:
         """Leave plan and scenario in the result folder."""
         write_json(self.folder / "plan.json", self.plan)
         keep(self.loaded, self.folder, self.plan["topology"].get("file"))

@@ -158,7 +158,7 @@ class VirtualRun(Run):
                     "NCP_TESTBED_RESULTS=FOLDER ./run.sh …",
                 ) from None
             (self.folder / "logs").mkdir()
-            self._keep_the_question()
+            self._keep_plan_and_scenario()
             yield self.folder
 
     def _run(self, own: Path) -> Verdict:

@@ -32,7 +32,7 @@ def unfold(
     the first session has.
 
     Raises:
-        BadInput: an event names a link or connection that there is none of, or what its link can't change.
+        BadInput: an event names an unknown link or connection, or a property that its link can't change.
     """
     by_name = {link["name"]: link for link in links}
     actions: list[Action] = []

@@ -41,14 +41,17 @@ class Capture(Supervised):
         expression: str = "tcp",
         at_once: bool = False,
     ) -> None:
-        """Return when frames are captured, until ``parts`` end at the latest; raises :class:`RunFailed`."""
+        """Start it; it ends with ``parts`` at the latest."""
         self.file = file
         where = ["-i", interface] if interface else ["-i", "any", "-y", "LINUX_SLL2"]
         command = ["tcpdump", *where, "-n", "--immediate-mode", *(["--packet-buffered"] if at_once else [])]
         command += ["-s", str(frame_bytes), "-B", str(BUFFER_KIB), "-Z", "root", "-w", str(file), expression]
         super().__init__(f"capture {name}", command, log, namespace=namespace)
         parts.callback(self.stop_if_it_runs)
-        self.await_ready(lambda: "listening on" in log.read_text(errors="replace"), START_S)
+
+    def await_frames(self) -> None:
+        """Wait until frames are captured; raises :class:`RunFailed`."""
+        self.await_ready(lambda: "listening on" in self.log.read_text(errors="replace"), START_S)
 
     def lost(self) -> int:
         """Frames that the kernel dropped before tcpdump, once it has ended; raises :class:`RunFailed` where it did
@@ -87,6 +90,8 @@ class LinkCaptures:
             if link["name"] in site.plan["traces"]["pcap"]
             for end in (link["a"], link["b"])
         }
+        for capture in self._captures.values():
+            capture.await_frames()
 
     def end(self) -> dict[str, int]:
         """Wait until the last frames are in the files, and end; returns the frames that each capture missed."""

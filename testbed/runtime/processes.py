@@ -20,6 +20,8 @@ UNPRIVILEGED = RIGHTS
 MOST_MEMORY_BYTES = 1 << 30
 """The most memory of an agent."""
 LISTEN_S = 10.0
+END_S = 2.0
+"""Time to end after SIGTERM."""
 LIMITED = ("prlimit", f"--data={MOST_MEMORY_BYTES}", "--core=0", "--")
 """Prefix of an agent's command that has none of a container's limits. It sets them before the agent is another user,
 whose processes not every root may limit."""
@@ -133,14 +135,16 @@ class Supervised:
         if not self.has_ended():
             self.stop()
 
-    def end(self, *, timeout_s: float = 2.0) -> None:
-        """End the process and all that it forked (socat forks for each connection), whatever it is doing: SIGTERM, then
-        SIGKILL, as a program of somebody else's may take no notice of the first. Safe to repeat."""
-        end_group(self.process, timeout_s)
+    def end(self) -> None:
+        """End the process and all that it forked (socat forks for each connection), whatever it is doing. Safe to
+        repeat."""
+        if not self.has_ended():
+            end_group(self.process, END_S)
 
 
 def end_group(process: subprocess.Popen[Any], timeout_s: float) -> None:
-    """SIGTERM to a process that leads a group, and to the group, then SIGKILL to those that are left of it."""
+    """SIGTERM to a process and the group that it leads, then SIGKILL to those that are left of it: a program of
+    somebody else's may take no notice of the first."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)

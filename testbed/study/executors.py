@@ -48,7 +48,7 @@ class Executor(Pool[Job, RunRecord]):
         return ""
 
     def check_complete(self, made: int) -> None:
-        """Raise where not all cells are made; called when so many are."""
+        """Raise where cells are left to others; ``made`` is the number of those that are made."""
 
 
 class PartMade(Exception):

@@ -63,7 +63,7 @@ class Begun:
 
 
 def should_retry(record: RunRecord, attempts: int, engine: Engine) -> bool:
-    """Whether a cell whose record counts is run again, after so many ``attempts`` by this command. A run that can't be
+    """Whether to repeat the run that a cell is judged by, after ``attempts`` of this command. A run that can't be
     trusted is made up to :data:`ATTEMPTS` times, unless it would be the same. One that broke down is repeated only
     when a study is resumed, as the reason may be gone."""
     if record.status == Status.UNTRUSTED:
@@ -72,16 +72,23 @@ def should_retry(record: RunRecord, attempts: int, engine: Engine) -> bool:
 
 
 def run_study(
-    spec: StudySpec, folder: Path, progress: Progress, *, resume_by: str = "", **more: Any
+    spec: StudySpec,
+    folder: Path,
+    progress: Progress,
+    *,
+    resume_by: str = "",
+    ledger: Path | None = None,
+    describe: Describe = lambda _result: "",
+    each: Each = lambda _result: None,
 ) -> dict[str, CellResult]:
     """All cells' results by their ids, in order, from its beginning to its end; where it is stopped, the user is shown
-    how to resume it by ``resume_by``, usually with ``--resume``. ``more`` is what :func:`run_cells` has."""
+    how to resume it by ``resume_by``, usually with ``--resume``. All else as :func:`run_cells` has it."""
     engine = spec.engine or spec.cells[0].engine.name
     progress.begun(spec.name, folder.name, engine, folder, len(spec.cells), spec.expected_s)
     how = f", {spec.how}" if spec.how else ""
     progress.say(f"{spec.name} {folder.name}: {len(spec.cells)} runs{how}, results in {folder}")
     try:
-        return run_cells(spec.cells, folder, progress, **more)
+        return run_cells(spec.cells, folder, progress, ledger=ledger, describe=describe, each=each)
     except PartMade:
         raise
     except BaseException:

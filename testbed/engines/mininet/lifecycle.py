@@ -98,7 +98,7 @@ class EmulatedRun(Run):
         with only_run as own, interruptible():
             for folder in (self.site.logs, self.site.spools, self.folder / "agents"):
                 folder.mkdir(parents=True)
-            self._keep_the_question()
+            self._keep_plan_and_scenario()
             yield own
 
     def _run(self, own: Path) -> Verdict:
@@ -218,7 +218,7 @@ class EmulatedRun(Run):
             qdiscs=qdiscs,
             host_load=load.spans,
             clock_step_s=step_s,
-            underlay_samples=remote.samples,
+            underlay_samples=remote.samples if remote.names else None,
             events=happened,
         )
         if self.endpoint is None:

@@ -121,7 +121,8 @@ def boot(
         try:
             _follow(process, job / "stderr", begun_s + limit_s, tell)
         finally:
-            end_group(process, END_S)
+            if process.poll() is None:
+                end_group(process, END_S)
             for link in job.glob("place*[0-9]"):
                 link.unlink()  # to this machine's folders: of no use where the result goes
         wall_s = time.monotonic() - begun_s

@@ -2,13 +2,14 @@
 
 Where three runs or more count, the interval of the median (or of the ratio of two) decides. A check passes where all
 of them lie inside its limits, fails where one lies outside, and is inconclusive where one lies partly inside. The
-reason says which level so many runs give it. Fewer runs are judged by their median, and runs in virtual time that are
-one observation by its value.
+reason names the level of the interval. Fewer runs are judged by their median, and runs in virtual time that are one
+observation by its value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial as partial_of
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -259,12 +260,8 @@ def judge_table(
     selection, which may leave checks open. ``expected`` are expected failures, by check. ``every_row`` of the table is
     given with a selection, which is judged as one."""
     known = expected or {}
-    results = [
-        _judge_selected(check, every_row, summaries, cells, engine, known.get(check.name))
-        if every_row is not None
-        else judge_one(check, summaries, cells, engine, known.get(check.name))
-        for check in checks
-    ]
+    judge = judge_one if every_row is None else partial_of(_judge_selected, every_row)
+    results = [judge(check, summaries, cells, engine, known.get(check.name)) for check in checks]
     if every_row is not None and all(result.part in (*OPEN, Status.SKIPPED) for result in results):
         partial = False  # runs that hold their own checks say nothing of what the table is about
         none = Message("table.nothing-decided", "None of the table's checks is decided by what was selected.")
@@ -281,8 +278,8 @@ _OF_SELECTION = Message("table.of-selection", "Over the selection alone:")
 
 
 def _judge_selected(
-    check: TableCheck,
     every_row: Sequence[str],
+    check: TableCheck,
     summaries: Rows,
     cells: Cells,
     engine: str,
@@ -291,11 +288,8 @@ def _judge_selected(
     """One check over the rows and columns that were selected: skipped without any of its own, or where its rule takes
     all of them and one is missing."""
     selected = {"row": [row.name for row in summaries], "column": list(next(iter(summaries[0].cells.values())))}
-    of_runs = isinstance(check, EachRunCheck)
-    wanted = {
-        "row": every_row if check.rows is None else check.rows,
-        "column": selected["column"] if isinstance(check, EachRunCheck) else check.columns,
-    }
+    every = {**selected, "row": every_row}
+    wanted = {axis: every[axis] if names is None else names for axis, names in _named_by(check).items()}
     absent = {axis: [name for name in names if name not in selected[axis]] for axis, names in wanted.items()}
     needed = {
         axis: names
@@ -312,7 +306,7 @@ def _judge_selected(
     found = judge_one(check, summaries, cells, engine, expected)
     if found.outcome == "xpass" and absent["column"]:  # what is known to fail may be in another column
         found = judge_one(check, summaries, cells, engine)
-    if found.status == Status.SKIPPED or not (of_runs or any(absent.values())):
+    if found.status == Status.SKIPPED or not (isinstance(check, EachRunCheck) or any(absent.values())):
         return found
     return found.saying(_OF_SELECTION.followed_by(found.said))
 
@@ -384,8 +378,13 @@ def judge_one(
 
 def cells_of(check: TableCheck, cells: Cells) -> list[CellResult]:
     """The cells that a check is about: those of its rows, in its columns."""
-    wanted = {"row": check.rows, "column": None if isinstance(check, EachRunCheck) else check.columns}
-    return [cell for cell in cells if all(names is None or cell.at[axis] in names for axis, names in wanted.items())]
+    named_by = _named_by(check).items()
+    return [cell for cell in cells if all(names is None or cell.at[axis] in names for axis, names in named_by)]
+
+
+def _named_by(check: TableCheck) -> dict[str, Sequence[str] | None]:
+    """The rows and columns that a check names; None: it is about all."""
+    return {"row": check.rows, "column": None if isinstance(check, EachRunCheck) else check.columns}
 
 
 def _judge_places(check: RowCheck | RowRatioCheck, rows: Rows, figure: str) -> CheckResult:

@@ -121,16 +121,15 @@ def given_twice(groups: Sequence[Group], home: Path) -> Message | None:
     for group in groups:
         for run in group.runs:
             folder = (home / run.folder).resolve()
-            keys = [("", str(folder))]
+            this, keys = f"{group.name}: {folder}", [("", str(folder))]
             telemetry = folder / "telemetry.lp"
             if run.facts is not None and telemetry.is_file():  # else it is elsewhere, and not read
                 of_group = group.name if is_exact(provenance_of(folder)) else ""
                 keys.append((of_group, hashlib.sha256(telemetry.read_bytes()).hexdigest()))
             for key in keys:
-                if key in seen:
-                    other, this = seen[key], f"{group.name}: {folder}"
+                if other := seen.get(key):
                     return Message("compare.run-twice", f"{other} and {this} are the same run; name each run once")
-                seen[key] = f"{group.name}: {folder}"
+                seen[key] = this
     return None
 
 

@@ -235,8 +235,8 @@ def begin(loaded: LoadedTable, request: TableRequest, programs: Programs, result
 
     def finish(results: Mapping[str, CellResult]) -> Verdict:
         found = [in_table(result) for result in results.values()]
-        earlier = "as_selection" not in request_of(folder)
-        verdict = write(selection, bounds, folder, folder.name, found, expected, as_selection=not earlier)
+        as_selection = "as_selection" in request_of(folder)  # a resumed table may be of an earlier version
+        verdict = write(selection, bounds, folder, folder.name, found, expected, as_selection=as_selection)
         if len(results) == len(cells):
             if endpoint := engine.database():
                 points.store(endpoint, read_json(folder / "table.json"), form, time.time_ns())

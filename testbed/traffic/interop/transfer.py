@@ -138,6 +138,7 @@ class Pairings(Ncp):
             for end in ENDS:
                 file, log = folder / f"{end}.pcap", folder / f"{end}-capture.log"
                 captures[end] = Capture(parts, end, namespaces[ends[end].host], file, log)
+                captures[end].await_frames()
             parts.callback(time.sleep, SETTLE_S)
             agents: list[ProcessAgent] = []
             try:

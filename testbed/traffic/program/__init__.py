@@ -122,6 +122,7 @@ class Program(Traffic):
             expression=captured.expression(session),
             at_once=role == "sender",
         )
+        running.captures[role].await_frames()
         folders = self.site.spools / name, self.site.folder / "programs" / name
         log = self.site.logs / f"{name}.log"
         end = running.ends[role] = End(self.site.plan, session, role, namespace, folders, log, self.testcase)

@@ -83,7 +83,7 @@ CASES = (
     Case("one-byte", "a single byte", {"links": 1, "transfer": "1B"}),
     Case("links", "1 MiB over two links", {"links": 2, "transfer": "1MiB"}, optional=True),
     Case("seconds", "sending for half a second", {"links": 1, "for": "500ms"}, optional=True),
-    Case("unknown", f"exit {EXIT_NOT_SUPPORTED} for a testcase that there is not", SHORT, testcase="no-such-testcase"),
+    Case("unknown", f"exit {EXIT_NOT_SUPPORTED} for an unknown testcase", SHORT, testcase="no-such-testcase"),
 )
 
 

@@ -13,7 +13,7 @@ from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan, Role, Session
 from testbed.runtime import live
 from testbed.runtime.ledger import RUN_VARIABLE
-from testbed.runtime.processes import AGENT_UID, UNPRIVILEGED, Supervised, last_words
+from testbed.runtime.processes import AGENT_UID, END_S, UNPRIVILEGED, Supervised, end_group, last_words
 from testbed.traffic.traffic import address_of
 
 CONTRACT = 1
@@ -168,6 +168,10 @@ class End(Supervised):
             said = last_words(self.log)
             raise RunFailed("program.ended", f"{self.who} ended with {code}{said}")
         return code == 0
+
+    def end(self) -> None:
+        """End it and all that it forked, also what it left behind."""
+        end_group(self.process, END_S)
 
     def await_receiving(self, timeout_s: float) -> None:
         """Return when it has said that it can be sent to; raises :class:`RunFailed`."""

@@ -106,6 +106,8 @@ class Tcp(Traffic):
                 found[role] = Capture(
                     watched, role, namespace, file, log, interface=interface, frame_bytes=HEADER_BYTES
                 )
+        for capture in found.values():
+            capture.await_frames()
         return found
 
     def _watch(self, client: Supervised, server: Supervised, failures: Sequence[Failure], step: Step) -> None:
