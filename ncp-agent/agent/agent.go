@@ -138,8 +138,8 @@ func transfer(ctx context.Context, o Options, links []string, control *control, 
 func established(ctx context.Context, d *endpoint.Driver) (time.Time, error) {
 	select {
 	case <-d.Established():
-	case err := <-d.Failure():
-		return time.Time{}, err
+	case <-d.Working().Done():
+		return time.Time{}, context.Cause(d.Working())
 	case <-ctx.Done():
 		return time.Time{}, fmt.Errorf("%w, before the session was established", context.Cause(ctx))
 	}
@@ -151,8 +151,8 @@ func established(ctx context.Context, d *endpoint.Driver) (time.Time, error) {
 func send(ctx context.Context, p *config.Plan, d *endpoint.Driver, control *control, sampler *sampler, result *metrics.Result) error {
 	select {
 	case <-control.start:
-	case err := <-d.Failure():
-		return err
+	case <-d.Working().Done():
+		return context.Cause(d.Working())
 	case <-ctx.Done():
 		return fmt.Errorf("%w, before the start", context.Cause(ctx))
 	}

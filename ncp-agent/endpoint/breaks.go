@@ -102,7 +102,7 @@ func (d *Driver) reopen(l *link) bool {
 	if again {
 		select {
 		case <-time.After(reopenPause):
-		case <-d.stop:
+		case <-d.life.Done():
 			return false
 		}
 	}

@@ -39,7 +39,9 @@ type Driver struct {
 	wg    sync.WaitGroup
 
 	life     context.Context // ends with Close
-	die      context.CancelFunc
+	end      context.CancelFunc
+	working  context.Context // ends with life, or with what fail is called with: the first socket that can't go on
+	fail     context.CancelCauseFunc
 	made     int           // sockets so far; under mu
 	patience time.Duration // how long the session may be without any; under mu
 
@@ -49,8 +51,6 @@ type Driver struct {
 	progress    chan struct{} // acknowledgements came in
 	established chan struct{} // closed when the handshake is done
 	closed      chan struct{} // closed when the session is
-	stop        chan struct{} // closed by shutdown
-	failure     chan error    // the first socket's failure
 }
 
 // Open opens the endpoints of a session and starts to drive it; it answers the
@@ -64,9 +64,9 @@ func Open(ctx context.Context, cfg session.Config, endpoints []Endpoint, waiting
 		session: s, start: time.Now(), patience: noConnection, armed: timing.Never,
 		timer: make(chan struct{}, 1), readable: make(chan struct{}, 1), writable: make(chan struct{}, 1),
 		progress: make(chan struct{}, 1), established: make(chan struct{}), closed: make(chan struct{}),
-		stop: make(chan struct{}), failure: make(chan error, 1),
 	}
-	d.life, d.die = context.WithCancel(context.WithoutCancel(ctx))
+	d.life, d.end = context.WithCancel(context.WithoutCancel(ctx))
+	d.working, d.fail = context.WithCancelCause(d.life)
 	for i, e := range endpoints {
 		packet := sizes{full: int(cfg.MTUBytes) + dataHeader, largest: int(cfg.MTUBytes) + headroom}
 		if err := d.openLink(ctx, i, e, packet, waiting); err != nil {
@@ -138,8 +138,8 @@ func (d *Driver) Established() <-chan struct{} { return d.established }
 // Closed is closed when either end has closed the session.
 func (d *Driver) Closed() <-chan struct{} { return d.closed }
 
-// Failure returns the error of a socket that can't go on.
-func (d *Driver) Failure() <-chan error { return d.failure }
+// Working returns a context that ends when a socket can't go on, with the reason as its cause, or with Close.
+func (d *Driver) Working() context.Context { return d.working }
 
 // Dial starts the handshake.
 func (d *Driver) Dial() {
@@ -216,18 +216,10 @@ func (d *Driver) wait(ctx context.Context, signal <-chan struct{}) error {
 	select {
 	case <-signal:
 		return nil
-	case err := <-d.failure:
-		d.fail(err) // for the next who looks
-		return err
+	case <-d.working.Done():
+		return context.Cause(d.working)
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	}
-}
-
-func (d *Driver) fail(err error) {
-	select {
-	case d.failure <- err:
-	default:
 	}
 }
 
@@ -244,8 +236,7 @@ func (d *Driver) Close(ctx context.Context) {
 	case <-ctx.Done():
 		grace = 0
 	}
-	close(d.stop)
-	d.die()
+	d.end()
 	for _, l := range d.links {
 		if s := d.socketOf(l); s != nil {
 			s.shut(grace)
@@ -256,7 +247,7 @@ func (d *Driver) Close(ctx context.Context) {
 }
 
 func (d *Driver) closeSockets() {
-	d.die()
+	d.end()
 	for _, l := range d.links {
 		l.opener.close()
 		if l.socket != nil {
@@ -331,17 +322,10 @@ func (d *Driver) runTimer() {
 		select {
 		case <-timer.C:
 		case <-d.timer:
-		case <-d.stop:
+		case <-d.life.Done():
 			return
 		}
 	}
 }
 
-func (d *Driver) stopping() bool {
-	select {
-	case <-d.stop:
-		return true
-	default:
-		return false
-	}
-}
+func (d *Driver) stopping() bool { return d.life.Err() != nil }

@@ -53,7 +53,7 @@ func (d *Driver) writeLoop(l *link) {
 			select {
 			case <-l.wake:
 				continue
-			case <-d.stop:
+			case <-d.life.Done():
 				return
 			}
 		}
@@ -162,7 +162,7 @@ func (d *Driver) deliver(l *link, packets [][]byte) {
 		d.mu.Unlock()
 		select {
 		case <-resume:
-		case <-d.stop:
+		case <-d.life.Done():
 		}
 		d.mu.Lock()
 		if d.stopping() {

@@ -288,8 +288,11 @@ func TestWithoutAnyConnection(t *testing.T) {
 		conn.SetLinger(0)
 		conn.Close()
 	}
-	if err := <-a.Failure(); !strings.HasPrefix(err.Error(), "no connection for 300ms: connection ") {
+	<-a.Working().Done()
+	if err := context.Cause(a.Working()); !strings.HasPrefix(err.Error(), "no connection for 300ms: connection ") {
 		t.Errorf("failure %v", err)
+	} else if _, again := a.Read(ctx, make([]byte, 1)); again != err {
+		t.Errorf("reading ends with %v, want the failure, however often it is looked at", again)
 	}
 	a.Close(ctx)
 	b.Close(ctx)
