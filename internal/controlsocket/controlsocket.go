@@ -14,6 +14,8 @@ import (
 	"os"
 	"strconv"
 	"time"
+
+	"ncp-testbed/internal/timing"
 )
 
 // The states of an agent in the answer to GET /state.
@@ -96,30 +98,35 @@ func Decode(r *http.Request, v any) error {
 // maxAhead is the most that something may be requested before its time.
 const maxAhead = 2 * time.Second
 
-// At returns the time in a request, or the zero time without one.
-func At(r *http.Request) (time.Time, error) {
+// At returns the time in a request, or 0 without one.
+func At(r *http.Request) (timing.Unix, error) {
 	text := r.URL.Query().Get("at_unix_ns")
 	if text == "" {
-		return time.Time{}, nil
+		return 0, nil
 	}
 	ns, err := strconv.ParseInt(text, 10, 64)
-	at := time.Unix(0, ns)
-	if err != nil || time.Until(at) > maxAhead {
-		return at, Refused(CodeInvalid, "at_unix_ns=%s, want a time that is not more than %v ahead", text, maxAhead)
+	at := timing.Unix(ns)
+	if err != nil || at <= 0 || at.Sub(timing.Now()) > maxAhead {
+		return at, Refused(CodeInvalid, "at_unix_ns: %q, want Unix time in nanoseconds that is at most %v ahead", text, maxAhead)
 	}
 	return at, nil
 }
 
 // SleepUntil returns at a time, or with a refusal if the client has gone before.
-func SleepUntil(ctx context.Context, at time.Time) error {
-	wait := time.Until(at)
+func SleepUntil(ctx context.Context, at timing.Unix) error {
+	wait := at.Sub(timing.Now())
 	if wait <= 0 {
 		return nil
 	}
 	select {
 	case <-ctx.Done():
-		return Refused(CodeConflict, "the client has gone: %w", ctx.Err())
+		return Gone(ctx)
 	case <-time.After(wait):
 		return nil
 	}
+}
+
+// Gone refuses what waits for a client whose request's context has ended.
+func Gone(ctx context.Context) error {
+	return Refused(CodeConflict, "the client has gone: %w", ctx.Err())
 }

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"time"
 
@@ -46,8 +47,8 @@ func (r *Relay) targets(link string, of linkmodel.Direction) ([]*direction, erro
 }
 
 // Set changes a link at a time, or at once if that has passed. It returns once it is done, with
-// the time of that.
-func (r *Relay) Set(link string, of linkmodel.Direction, set linkmodel.Change, when timing.Unix) (timing.Unix, error) {
+// the time of that, or when ctx ends: the change is made all the same.
+func (r *Relay) Set(ctx context.Context, link string, of linkmodel.Direction, set linkmodel.Change, when timing.Unix) (timing.Unix, error) {
 	targets, err := r.targets(link, of)
 	if err != nil {
 		return 0, err
@@ -82,6 +83,8 @@ func (r *Relay) Set(link string, of linkmodel.Direction, set linkmodel.Change, w
 		return last.AppliedUnixNS, nil
 	case <-r.loop.stopped:
 		return 0, errEnded
+	case <-ctx.Done():
+		return 0, controlsocket.Gone(ctx)
 	}
 }
 

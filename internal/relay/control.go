@@ -4,12 +4,10 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"strconv"
 
 	"ncp-testbed/internal/controlsocket"
 	"ncp-testbed/internal/linkmodel"
 	"ncp-testbed/internal/plan"
-	"ncp-testbed/internal/timing"
 )
 
 // MaxRequestBytes is ample for a trace in JSON.
@@ -40,16 +38,13 @@ func Control(r *Relay, m *Meter, directory string) http.Handler {
 		if err != nil {
 			return nil, controlsocket.Refused(controlsocket.CodeInvalid, "%w", err)
 		}
+		at, err := controlsocket.At(q)
+		if err != nil {
+			return nil, err
+		}
 		query := q.URL.Query()
 		link, direction := query.Get("link"), linkmodel.Direction(query.Get("direction"))
-		var at timing.Unix
-		if text := query.Get("at_unix_ns"); text != "" {
-			ns, err := strconv.ParseInt(text, 10, 64)
-			if at = timing.Unix(ns); err != nil || at <= 0 {
-				return nil, controlsocket.Refused(controlsocket.CodeInvalid, "at_unix_ns: %q, want Unix time in nanoseconds", text)
-			}
-		}
-		applied, err := r.Set(link, direction, change, at)
+		applied, err := r.Set(q.Context(), link, direction, change, at)
 		if err != nil {
 			return nil, err
 		}

@@ -1,15 +1,18 @@
 package relay_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"ncp-testbed/internal/relay"
 	"ncp-testbed/internal/test/testnet"
 )
 
@@ -54,10 +57,25 @@ func TestLiveControl(t *testing.T) {
 		{"/set?link=k&direction=ab", `{"loss": 7}`, 400, "loss: 7"},
 		{"/set?link=k&direction=ab&at_unix_ns=soon", `{"loss": 0}`, 400, "at_unix_ns:"},
 		{"/set?link=k&direction=ab&at_unix_ns=-1", `{"loss": 0}`, 400, "at_unix_ns:"},
+		{"/set?link=k&direction=ab&at_unix_ns=9000000000000000000", `{"loss": 0}`, 400, "at_unix_ns:"},
 	} {
 		if code, text := r.post(t, bad.path, bad.body); code != bad.code || !strings.Contains(text, bad.want) {
 			t.Errorf("%s %s: %d %s, want %d and %q", bad.path, bad.body, code, text, bad.code, bad.want)
 		}
+	}
+}
+
+// Who has gone is not waited for.
+func TestAChangesClientHasGone(t *testing.T) {
+	r := start(t, testnet.Link{Name: "k"})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	at := time.Now().Add(1900 * time.Millisecond)
+	path := fmt.Sprintf("/set?link=k&direction=ab&at_unix_ns=%d", at.UnixNano())
+	answer := httptest.NewRecorder()
+	relay.Control(r.relay, r.meter, r.Dir).ServeHTTP(answer, httptest.NewRequestWithContext(ctx, "POST", path, strings.NewReader(`{"loss": 0}`)))
+	if answer.Code != http.StatusConflict || !time.Now().Before(at) {
+		t.Errorf("%d %s, %v after its time", answer.Code, answer.Body, time.Since(at))
 	}
 }
 

@@ -14,10 +14,12 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"strconv"
@@ -115,22 +117,19 @@ func (m *Machine) setUpMiddles(r *http.Request) (any, error) {
 	return map[string]any{}, err
 }
 
-// hold returns the network namespace of a process, open: the one that is held already if it is the same, which may be
-// in use, else in its place.
+// hold returns the network namespace of a process, open. One that is held already stays, as it may be in use.
 func hold(held *os.File, pid int) (*os.File, error) {
 	found, err := os.Open(netconf.Namespace(pid))
 	if err != nil || held == nil {
-		return found, err
+		return cmp.Or(held, found), err
 	}
-	before, err := held.Stat()
-	if err != nil {
-		return held, errors.Join(err, found.Close())
-	}
+	defer found.Close()
+	before, unread := held.Stat()
 	now, err := found.Stat()
-	if err != nil || os.SameFile(before, now) {
-		return held, errors.Join(err, found.Close())
+	if err = errors.Join(err, unread); err == nil && !os.SameFile(before, now) {
+		err = controlsocket.Refused(controlsocket.CodeConflict, "process %d is in another network namespace than the one before it", pid)
 	}
-	return found, held.Close()
+	return held, err
 }
 
 func (m *Machine) setUp(r *http.Request) (any, error) {
@@ -202,9 +201,10 @@ type queue struct {
 
 func (m *Machine) queues(*http.Request) (any, error) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
+	namespaces := maps.Clone(m.namespaces) // others are answered while they are read
+	m.mu.Unlock()
 	all := []queue{}
-	for name, held := range m.namespaces {
+	for name, held := range namespaces {
 		found, err := queuesOf(name, path(held))
 		if err != nil {
 			return nil, fmt.Errorf("host %s: %w", name, err)
