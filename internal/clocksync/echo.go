@@ -106,8 +106,8 @@ func Measure(ctx context.Context, o Options, report func(Sample)) error {
 		return err
 	}
 	defer conn.Close()
-	answers := make(chan Sample, 1024)
-	go receive(conn, o, answers)
+	answers, failed := make(chan Sample, 1024), make(chan error, 1)
+	go func() { failed <- receive(conn, o, answers) }()
 	waiting := map[uint64]timing.Unix{}
 	var order []uint64
 	ready := map[uint64]Sample{}
@@ -153,6 +153,8 @@ func Measure(ctx context.Context, o Options, report func(Sample)) error {
 					ready[s.Number] = s
 				}
 				flush()
+			case err := <-failed:
+				return err
 			case <-ticker.C:
 				break collect
 			}
@@ -162,15 +164,16 @@ func Measure(ctx context.Context, o Options, report func(Sample)) error {
 	return nil
 }
 
-func receive(conn *net.UDPConn, o Options, answers chan<- Sample) {
+// receive passes answers on until the socket can't be read from any more, and returns why.
+func receive(conn *net.UDPConn, o Options, answers chan<- Sample) error {
 	packet, control := make([]byte, 1<<16), make([]byte, timestamping.ControlBytes)
 	for {
 		n, controlled, _, _, err := conn.ReadMsgUDPAddrPort(packet, control)
+		if sockets.TransientUDP(err) {
+			continue
+		}
 		if err != nil {
-			if errors.Is(err, net.ErrClosed) {
-				return
-			}
-			continue // that a packet before was refused
+			return err
 		}
 		back, stamped := timestamping.FromControl(control[:controlled])
 		if s, ok := decode(packet[:n], o.Key, back); ok && stamped {

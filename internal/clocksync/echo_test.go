@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"os"
 	"testing"
 	"time"
 
@@ -71,6 +72,28 @@ func TestWhatDoesNotFitIsNotSentInPieces(t *testing.T) {
 	o := Options{To: answering(t, 7), Key: 7, Packets: 1, Interval: time.Millisecond, Timeout: time.Second, MTU: 1 << 16}
 	if err := Measure(context.Background(), o, func(Sample) {}); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("%v, want %v", err, ErrTooLarge)
+	}
+}
+
+// A socket that can't be read from any more is an error, and not read for ever.
+func TestASocketThatFailsIsNoLoss(t *testing.T) {
+	conn, err := open("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetReadDeadline(time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- receive(conn, Options{}, nil) }()
+	select {
+	case err := <-failed:
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("it goes on reading")
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"ncp-testbed/internal/timestamping"
 )
 
 // End is an IPv4 address within a network namespace.
@@ -45,6 +47,25 @@ func receiveTimeout(fd int) error {
 		return fmt.Errorf("SO_RCVTIMEO: %w", err)
 	}
 	return nil
+}
+
+// receive calls take with each message of a socket until the channel is closed, or returns why it can't.
+func receive(fd int, until <-chan struct{}, take func(packet, control []byte, from unix.Sockaddr)) error {
+	packet, control := make([]byte, 1<<16), make([]byte, timestamping.ControlBytes)
+	for {
+		select {
+		case <-until:
+			return nil
+		default:
+		}
+		n, controlled, _, from, err := unix.Recvmsg(fd, packet, control, 0)
+		switch {
+		case err == nil:
+			take(packet[:n], control[:controlled], from)
+		case err != unix.EAGAIN && err != unix.EINTR: // nothing for a while
+			return fmt.Errorf("receive: %w", err)
+		}
+	}
 }
 
 func sockaddr(a netip.Addr, port int) *unix.SockaddrInet4 {

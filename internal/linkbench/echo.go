@@ -56,22 +56,11 @@ func Echo(o EchoOptions) (Echoes, error) {
 	arrivals := make([]timing.Unix, o.Count)
 	var mu sync.Mutex // guards arrivals and missing
 	missing := o.Count
-	stop, stopped := make(chan struct{}), make(chan struct{})
+	stop, stopped := make(chan struct{}), make(chan error, 1)
 	go func() {
-		defer close(stopped)
-		packet, control := make([]byte, 2048), make([]byte, timestamping.ControlBytes)
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			n, controlled, _, _, err := unix.Recvmsg(fd, packet, control, 0)
-			if err != nil {
-				continue // nothing for a while
-			}
-			sequence, ok := parseReply(packet[:n], id)
-			stamp, stamped := timestamping.FromControl(control[:controlled])
+		stopped <- receive(fd, stop, func(packet, control []byte, _ unix.Sockaddr) {
+			sequence, ok := parseReply(packet, id)
+			stamp, stamped := timestamping.FromControl(control)
 			if ok && stamped && sequence < o.Count {
 				mu.Lock()
 				if arrivals[sequence] == 0 {
@@ -80,7 +69,7 @@ func Echo(o EchoOptions) (Echoes, error) {
 				}
 				mu.Unlock()
 			}
-		}
+		})
 	}()
 
 	departures := map[uint32]timing.Unix{}
@@ -107,7 +96,9 @@ func Echo(o EchoOptions) (Echoes, error) {
 		}
 	}
 	close(stop)
-	<-stopped
+	if err := <-stopped; err != nil {
+		return Echoes{}, err
+	}
 	timestamping.ReadTX(fd, departures)
 	found := Echoes{Sent: o.Count}
 	for i, at := range arrivals {

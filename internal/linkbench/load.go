@@ -2,6 +2,7 @@ package linkbench
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net/netip"
 	"runtime"
@@ -104,10 +105,10 @@ func Load(links []plan.Link, o LoadOptions) (Loaded, error) {
 	begun := time.Now()
 	var sending, sampling sync.WaitGroup
 	done := make(chan struct{})
-	failed := make([]error, 2)
+	var failed [2][2]error
 	for e, g := range generators {
-		sampling.Go(func() { samplers[e].run(done) })
-		sending.Go(func() { failed[e] = g.run(o.PPS, o.Duration) })
+		sampling.Go(func() { failed[1][e] = samplers[e].run(done) })
+		sending.Go(func() { failed[0][e] = g.run(o.PPS, o.Duration) })
 	}
 	sending.Wait()
 	seconds := time.Since(begun).Seconds()
@@ -118,10 +119,8 @@ func Load(links []plan.Link, o LoadOptions) (Loaded, error) {
 	time.Sleep(timing.Milliseconds(longest) + 200*time.Millisecond)
 	close(done)
 	sampling.Wait()
-	for _, err := range failed {
-		if err != nil {
-			return Loaded{}, err
-		}
+	if err := errors.Join(slices.Concat(failed[0][:], failed[1][:])...); err != nil {
+		return Loaded{}, err
 	}
 	after, err := readBoth(counters)
 	if err != nil {
@@ -278,19 +277,12 @@ func newSampler(links []plan.Link, end int) (*sampler, error) {
 	return s, unix.Bind(s.fd, &unix.SockaddrInet4{Port: loadPort})
 }
 
-func (s *sampler) run(done <-chan struct{}) {
-	packet, control := make([]byte, 64), make([]byte, timestamping.ControlBytes)
-	for {
-		select {
-		case <-done:
-			return
-		default:
+func (s *sampler) run(done <-chan struct{}) error {
+	return receive(s.fd, done, func(packet, control []byte, from unix.Sockaddr) {
+		if sender, ok := from.(*unix.SockaddrInet4); ok {
+			s.add(packet, control, sender.Addr)
 		}
-		n, controlled, _, from, err := unix.Recvmsg(s.fd, packet, control, 0)
-		if sender, ok := from.(*unix.SockaddrInet4); err == nil && ok {
-			s.add(packet[:n], control[:controlled], sender.Addr)
-		}
-	}
+	})
 }
 
 // add times a packet that belongs to the load and has a timestamp.

@@ -1,11 +1,14 @@
 package linkbench
 
 import (
+	"errors"
 	"math"
 	"net/netip"
 	"os"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"ncp-testbed/internal/timing"
 )
@@ -120,6 +123,18 @@ func TestSpacingKeepsItsMean(t *testing.T) {
 	}
 	if took := s.next.Sub(begun); took < 9800*time.Millisecond || took > 10200*time.Millisecond {
 		t.Errorf("10,000 packets in %v, want about 10 s", took)
+	}
+}
+
+// A socket that can't be read from any more is an error, and not a link that loses everything.
+func TestASocketThatFailsIsNoLoss(t *testing.T) {
+	fd, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if err := receive(fd, nil, nil); !errors.Is(err, unix.ENOTSOCK) {
+		t.Errorf("%v, want %v", err, unix.ENOTSOCK)
 	}
 }
 

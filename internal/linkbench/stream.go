@@ -1,6 +1,7 @@
 package linkbench
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -47,8 +48,7 @@ const (
 	// burst is over then.
 	settled        = 100 * time.Millisecond
 	settledPackets = 8
-	// paceBatch is what a paced sender of a stream with a duration sleeps at least, to send what is due by then at once.
-	// Of a number of packets each is sent when it is due.
+	// paceBatch is what a paced sender sleeps at least, to send what is due by then at once.
 	paceBatch = 500 * time.Microsecond
 )
 
@@ -86,24 +86,13 @@ func Send(o StreamOptions) (Stream, error) {
 	time.Sleep(timestamping.Settling)
 	var mu sync.Mutex
 	var arrived arrivals
-	stop, stopped := make(chan struct{}), make(chan struct{})
+	stop, stopped := make(chan struct{}), make(chan error, 1)
 	go func() {
-		defer close(stopped)
-		packet, control := make([]byte, 1<<16), make([]byte, timestamping.ControlBytes)
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			_, n, _, _, err := unix.Recvmsg(to, packet, control, 0)
-			if err != nil {
-				continue // nothing for a while
-			}
+		stopped <- receive(to, stop, func(_, control []byte, _ unix.Sockaddr) {
 			mu.Lock()
-			arrived.add(control[:n])
+			arrived.add(control)
 			mu.Unlock()
-		}
+		})
 	}()
 	sent, err := sendAll(from, &o)
 	if err == nil {
@@ -117,8 +106,7 @@ func Send(o StreamOptions) (Stream, error) {
 		}
 	}
 	close(stop)
-	<-stopped
-	if err != nil {
+	if err = errors.Join(err, <-stopped); err != nil {
 		return Stream{}, err
 	}
 	return Stream{Sent: sent, Received: arrived.count, Windows: windows(arrived.stamps, o.Window)}, nil
@@ -163,7 +151,7 @@ func sendAll(fd int, o *StreamOptions) (int, error) {
 		}
 		if o.PPS > 0 {
 			if due := time.Duration(float64(sent) / o.PPS * 1e9); due > elapsed {
-				time.Sleep(max(due-elapsed, min(paceBatch, o.Duration)))
+				time.Sleep(max(due-elapsed, paceBatch))
 				continue
 			}
 		}

@@ -35,6 +35,7 @@ type endpoint struct {
 
 	mu       sync.Mutex
 	arrivals [steps][]arrival
+	failed   error // why nothing is received any more
 }
 
 // openEndpoint binds to an end's address and interface, within its host's namespace.
@@ -84,6 +85,9 @@ func (e *endpoint) receive() {
 	for {
 		n, controlled, _, _, err := e.conn.ReadMsgUDPAddrPort(payload, control)
 		if err != nil {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.failed = err
 			return
 		}
 		e.file(payload[:n], control[:controlled])
@@ -106,13 +110,13 @@ func (e *endpoint) file(payload, control []byte) {
 func (e *endpoint) received(step byte) ([]arrival, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.Clone(e.arrivals[step]), nil
+	return slices.Clone(e.arrivals[step]), e.failed
 }
 
 func (e *endpoint) receivedCount(step byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return len(e.arrivals[step]), nil
+	return len(e.arrivals[step]), e.failed
 }
 
 // Batch is packets of one step that an end sends, each at its time, or as fast as the socket takes them; those that are

@@ -2,8 +2,10 @@ package probe
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -62,6 +64,30 @@ func TestADeadControlConnectionIsNoDeadLink(t *testing.T) {
 				t.Errorf("%+v, want an error", m)
 			}
 		})
+	}
+}
+
+// An end whose socket can't be read from any more is an error, too.
+func TestASocketThatFailsIsNoDeadLink(t *testing.T) {
+	local, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer local.Close()
+	if err := local.SetReadDeadline(time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	e := &endpoint{conn: local}
+	e.receive()
+	d := &direction{
+		link: &plan.Link{Name: "k"}, middle: &linkmodel.Properties{}, from: e, to: e, frameBytes: 1000,
+		destination: local.LocalAddr().(*net.UDPAddr).AddrPort(),
+	}
+	if err := d.hello(t.Context()); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%v, want the socket's error", err)
+	}
+	if m, err := d.measurement(); err == nil {
+		t.Errorf("%+v, want an error", m)
 	}
 }
 
