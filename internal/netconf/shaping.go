@@ -53,7 +53,7 @@ func (s *Shaping) change(index int) error {
 func (s *Shaping) class(index int) *tc.Object {
 	bytesPerSecond := max(1, s.RateBPS/8)
 	rate := tc.RateSpec{Linklayer: linkLayerEthernet, Rate: uint32(min(bytesPerSecond, math.MaxUint32))}
-	ticks := uint32(uint64(s.BurstBytes) * 1e9 / bytesPerSecond / nsPerTick)
+	ticks := uint32(min(uint64(s.BurstBytes)*1e9/bytesPerSecond/nsPerTick, math.MaxUint32))
 	return object(index, rootHandle, classHandle, tc.Attribute{Kind: "htb", Htb: &tc.Htb{
 		Parms:  &tc.HtbOpt{Rate: rate, Ceil: rate, Buffer: ticks, Cbuffer: ticks, Quantum: s.Quantum},
 		Rate64: &bytesPerSecond, Ceil64: &bytesPerSecond,

@@ -1,6 +1,7 @@
 package netconf
 
 import (
+	"math"
 	"net"
 	"strings"
 	"testing"
@@ -34,5 +35,13 @@ func TestRatesOf64Bits(t *testing.T) {
 		if shown := n.In(t, n.Fabric, "tc", "class", "show", "dev", "l1a"); !strings.Contains(shown, c.want) {
 			t.Errorf("%q, want %s", shown, c.want)
 		}
+	}
+}
+
+// A bucket that takes longer to fill than the kernel can say has the longest time, and not what is left of it beyond.
+func TestABucketsTimeIsNotWrapped(t *testing.T) {
+	s := &Shaping{RateBPS: 1000, BurstBytes: 1 << 20}
+	if ticks := s.class(1).Attribute.Htb.Parms.Buffer; ticks != math.MaxUint32 {
+		t.Errorf("%d ticks, want %d", ticks, uint32(math.MaxUint32))
 	}
 }
