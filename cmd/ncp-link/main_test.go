@@ -8,11 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"ncp-testbed/internal/netns"
 	"ncp-testbed/internal/probe"
 	"ncp-testbed/internal/relay"
 	"ncp-testbed/internal/test/testnet"
@@ -138,6 +140,35 @@ func TestRelayAndProbeAsPrograms(t *testing.T) {
 	}
 	if _, err := os.Stat(socket); !os.IsNotExist(err) {
 		t.Errorf("the control socket is still there: %v", err)
+	}
+}
+
+// Wherever a relay fails before it forwards, it leaves nothing open.
+func TestARelayThatFailsLeavesNothing(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // which closes files that nobody has any more
+	n := testnet.New(t, testnet.Link{Name: "k"})
+	fails := func(more ...string) (left int) {
+		code := 0
+		err := netns.Within(testnet.Path(n.Fabric), func() error {
+			code = run(append([]string{"relay", "--plan", n.Plan, "--dir", n.Dir, "--until-told"}, more...))
+			return nil
+		})
+		if err != nil || code == 0 {
+			t.Errorf("%v, exit %d, want a failure", err, code)
+		}
+		open, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(open)
+	}
+	control := []string{"--control", "/nonexistent/socket"}
+	if before, after := fails(control...), fails(control...); after != before {
+		t.Errorf("without its control socket: %d more descriptors are open", after-before)
+	}
+	n.In(t, n.Fabric, "ip", "link", "delete", "l1a")
+	if before, after := fails(), fails(); after != before {
+		t.Errorf("without its links: %d more descriptors are open", after-before)
 	}
 }
 

@@ -92,10 +92,8 @@ func forward(
 	if err != nil {
 		return cli.BadInput(fmt.Errorf("--dir: %w", err))
 	}
-	if err := relay.Await(ended, p.Links, wait); err != nil {
-		return cli.Failed(err)
-	}
-	r, err := relay.Open(p.Links, prepared, warn)
+	defer spool.Close() // where it fails before it forwards
+	r, err := relay.Open(ended, p.Links, prepared, wait, warn)
 	if err != nil {
 		return cli.Failed(err)
 	}

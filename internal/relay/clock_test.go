@@ -105,7 +105,7 @@ func TestHeldUpRelaySendsNothingEarly(t *testing.T) {
 	}
 	var r *Relay
 	within(t, n.Fabric, func() (err error) {
-		r, err = Open(p.Links, Prepared{}, t.Logf)
+		r, err = Open(t.Context(), p.Links, Prepared{}, 0, t.Logf)
 		return err
 	})
 	punctual := r.loop.clock

@@ -43,7 +43,7 @@ func start(t *testing.T, links ...testnet.Link) *running {
 		t.Fatal(err)
 	}
 	inNamespace(t, r.Fabric, func() error {
-		r.relay, err = relay.Open(p.Links, relay.Prepared{}, t.Logf)
+		r.relay, err = relay.Open(t.Context(), p.Links, relay.Prepared{}, 0, t.Logf)
 		return err
 	})
 	spool, err := telemetry.OpenSpool(r.spool)

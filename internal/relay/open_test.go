@@ -51,7 +51,7 @@ func failAtEachPlace(t *testing.T, links []plan.Link) {
 		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(before - 1 + more), Max: limit.Max}); err != nil {
 			t.Error(err)
 		}
-		r, err := relay.Open(links, relay.Prepared{}, warn)
+		r, err := relay.Open(t.Context(), links, relay.Prepared{}, 0, warn)
 		if restored := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); restored != nil {
 			t.Error(restored)
 		}

@@ -28,13 +28,13 @@ type Relay struct {
 // awaitPause is between two looks for the interfaces.
 const awaitPause = 20 * time.Millisecond
 
-// Await returns when the middle interfaces of all links are there, and with an error that names one which is not after
-// a time.
-func Await(ctx context.Context, links []plan.Link, patience time.Duration) error {
+// await returns the middle interfaces of all links when they are there, or an error that names one which is not after a
+// time.
+func await(ctx context.Context, links []plan.Link, patience time.Duration) ([]*net.Interface, error) {
 	for deadline := time.Now().Add(patience); ; time.Sleep(awaitPause) {
-		_, err := middles(links)
+		devices, err := middles(links)
 		if err == nil || ctx.Err() != nil || time.Now().After(deadline) {
-			return err
+			return devices, err
 		}
 	}
 }
@@ -49,9 +49,12 @@ func Prepare() (Prepared, error) {
 	return Prepared{r}, err
 }
 
-// Open binds to the middle interfaces of all links, in the current network namespace, with what is prepared if it is.
-// Frames that arrive from now on are kept until Run forwards them. warn is called, once each, with what should not be.
-func Open(links []plan.Link, prepared Prepared, warn func(format string, arguments ...any)) (_ *Relay, err error) {
+// Open binds to the middle interfaces of all links, in the current network namespace, with what is prepared if it is:
+// from when they are there, for which it waits so long. Frames that arrive from now on are kept until Run forwards them.
+// warn is called, once each, with what should not be.
+func Open(
+	ctx context.Context, links []plan.Link, prepared Prepared, wait time.Duration, warn func(format string, arguments ...any),
+) (_ *Relay, err error) {
 	l, err := newLoop(warn)
 	if err != nil {
 		return nil, err
@@ -63,7 +66,7 @@ func Open(links []plan.Link, prepared Prepared, warn func(format string, argumen
 			r.Close()
 		}
 	}()
-	devices, err := middles(links)
+	devices, err := await(ctx, links, wait)
 	if err != nil {
 		return nil, err
 	}
