@@ -21,9 +21,9 @@ STEP_SAMPLES = 3
 
 
 class HostLoad(threading.Thread):
-    """Appends a ``host`` point to a spool every interval: CPU busy and stolen (fractions of all cores' time
-    over the interval) and the number of runnable tasks (``/proc/loadavg``); every second a ``collector`` point
-    with its own cost.
+    """Appends a ``host`` point to a spool every interval, at whole steps of the clock as all components do: CPU busy
+    and stolen (fractions of all cores' time over the interval) and the number of runnable tasks (``/proc/loadavg``);
+    every second a ``collector`` point with its own cost.
     """
 
     def __init__(self, spool: Path, run: str, scenario: str, interval_s: float) -> None:
@@ -47,13 +47,14 @@ class HostLoad(threading.Thread):
             self.failure = f"the host's load: {error.strerror} ({self._spool})"
 
     def _sample(self) -> None:
-        before = psutil.cpu_times()
+        before, step_s = psutil.cpu_times(), self._interval_s
         begun_s = told_s = time.monotonic()
         told_cpu_s = late_s = 0.0
         with self._spool.open("ab", buffering=0) as spool:
-            while not self._ended.wait(self._interval_s):
+            # To the next step, or the one after it where that is near, so that no sample covers next to nothing.
+            while not self._ended.wait(wait_s := 1.5 * step_s - (time.time() + step_s / 2) % step_s):
                 now_s = time.monotonic()
-                late_s = max(late_s, now_s - begun_s - self._duration_s - self._interval_s)
+                late_s = max(late_s, now_s - begun_s - self._duration_s - wait_s)
                 now_ns, after = time.time_ns(), psutil.cpu_times()
                 self.clocks.append(now_ns / 1e9 - now_s)
                 total = sum(after[:8]) - sum(before[:8])  # user … steal; guest time is part of user

@@ -16,3 +16,22 @@ func TestStepsAreTheSameForAll(t *testing.T) {
 		}
 	}
 }
+
+// Whenever sampling begins, samples fall on steps, but for the one at the end.
+func TestAtStepsSamplesAtSteps(t *testing.T) {
+	const interval = 200 * time.Millisecond
+	time.Sleep(time.Until(NextStep(time.Now(), interval).Add(interval / 2)))
+	stop, at := make(chan struct{}), []time.Time{}
+	AtSteps(interval, stop, func() {
+		if at = append(at, time.Now()); len(at) == 5 {
+			close(stop)
+		}
+	})
+	earliest := interval
+	for _, one := range at[:5] {
+		earliest = min(earliest, one.Sub(one.Truncate(interval)))
+	}
+	if earliest > interval/8 {
+		t.Errorf("no sample of %v is near a step of %v", at, interval)
+	}
+}

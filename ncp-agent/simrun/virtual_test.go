@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -55,6 +56,48 @@ func withTraces(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return file
+}
+
+// Whichever of its files can't be made, a run closes those that it has.
+func TestARunThatFailsLeavesNothingOpen(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // which closes files that nobody has any more
+	open := func() int {
+		found, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(found)
+	}
+	traced := withTraces(t)
+	for _, name := range []string{"traces/s1-sender.sqlog", "traces/s1-receiver.sqlog", "traces/fast-h1.pcap", "traces/slow-h2.pcap", "sim.json"} {
+		dir, before := t.TempDir(), open()
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Run(traced, dir)
+		if after := open(); err == nil || after != before {
+			t.Errorf("%s: %v, %d more descriptors are open", name, err, after-before)
+		}
+	}
+}
+
+// Who reads the facts of an earlier run has them whole: a new file takes their place.
+func TestFactsTakeThePlaceOfEarlierOnes(t *testing.T) {
+	dir := t.TempDir()
+	earlier := filepath.Join(dir, "earlier.json")
+	err := os.WriteFile(earlier, []byte("before"), 0o644)
+	if err == nil {
+		err = os.Link(earlier, filepath.Join(dir, "sim.json"))
+	}
+	if err == nil {
+		_, err = Run(planFile, dir)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(earlier); string(text) != "before" {
+		t.Errorf("%q (%v), want what was there", text, err)
+	}
 }
 
 func TestEventsAndResults(t *testing.T) {

@@ -1,5 +1,6 @@
 """Calibration and trust: what is off is said, with figures."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,19 @@ def test_a_clock_that_is_set_shows(before: list[float], after: list[float], step
 def test_a_sample_that_is_held_up_is_no_step(late_s: list[float]) -> None:
     """As long as of any three in a row one comes in time."""
     assert clock_step_s([1.7e9 + (0.0 if n % STEP_SAMPLES == 0 else late) for n, late in enumerate(late_s)]) == 0.0
+
+
+def test_the_hosts_samples_fall_on_steps_of_the_clock_as_all_others_do(tmp_path: Path) -> None:
+    interval_s, spool = 0.2, tmp_path / "host.lp"
+    time.sleep(interval_s * 1.5 - time.time() % interval_s)
+    host_load = HostLoad(spool, "run", "scenario", interval_s)
+    host_load.start()
+    time.sleep(6.5 * interval_s)
+    host_load.stop()
+    times_s = [int(line.rsplit(" ", 1)[1]) / 1e9 for line in spool.read_text().splitlines() if line.startswith("host,")]
+    assert len(times_s) >= 4
+    assert min(at_s % interval_s for at_s in times_s) < interval_s / 8, times_s
+    assert host_load.spans[0][0] > interval_s * 0.4, "what is left until the first step"
 
 
 def test_a_full_disk_ends_the_hosts_samples_and_is_told_of() -> None:
