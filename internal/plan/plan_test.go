@@ -50,6 +50,17 @@ func TestLinkShapedAtTheHostsHasNoRateInTheMiddle(t *testing.T) {
 	}
 }
 
+// Likewise where the hosts' rate is in frames per second.
+func TestFramesPerSecondOfTheHostsAreNotInTheMiddle(t *testing.T) {
+	p, err := read(t, strings.Replace(link(""), `"rate_bps": 8790016`, `"frames_pps": 1024`, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := &p.Links[0]; l.Emulated[0].Limited() || l.Emulated[1].Limited() || l.EndToEnd(0).FramesPPS != 1024 {
+		t.Errorf("middle %+v, end to end %+v, want 1024 frames/s of the whole alone", l.Emulated, l.EndToEnd(0))
+	}
+}
+
 func TestLinkShapedInTheMiddle(t *testing.T) {
 	p, err := read(t, link(`, "queue": {"mode": "codel", "packets": 103}, "delay_ms": 50.0, "ba": {"delay_ms": 5, "frames_pps": 10}`))
 	if err != nil {
