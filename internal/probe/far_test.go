@@ -67,6 +67,31 @@ func TestADeadControlConnectionIsNoDeadLink(t *testing.T) {
 	}
 }
 
+// However many ends a machine has that no longer answers, it is waited for once.
+func TestASilentMachineIsWaitedForOnce(t *testing.T) {
+	silent := http.NewServeMux()
+	silent.HandleFunc("/probe/open", func(w http.ResponseWriter, _ *http.Request) { controlsocket.Answer(w, nil) })
+	silent.HandleFunc("/probe/", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	socket := filepath.Join(t.TempDir(), "far.sock")
+	server, err := controlsocket.Serve(socket, silent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	far := Machine{Socket: socket, AnswerTime: time.Second}
+	p := &plan.Plan{}
+	for range 10 {
+		p.Links = append(p.Links, plan.Link{A: plan.End{Host: "h1", Address: "198.18.0.1"}, B: plan.End{Host: "h2", Address: "198.18.0.2"}})
+	}
+	begun := time.Now()
+	if _, err := Run(t.Context(), p, Options{Far: map[string]Machine{"h1": far, "h2": far}}); err == nil {
+		t.Error("a machine that does not answer was measured")
+	}
+	if took := time.Since(begun); took > 10*far.AnswerTime {
+		t.Errorf("it took %v with answers after %v", took, far.AnswerTime)
+	}
+}
+
 // An end whose socket can't be read from any more is an error, too.
 func TestASocketThatFailsIsNoDeadLink(t *testing.T) {
 	local, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})

@@ -104,9 +104,11 @@ func Run(ctx context.Context, p *plan.Plan, o Options) ([]Measurement, error) {
 func open(p *plan.Plan, o Options) (all []*direction, closeAll func(), err error) {
 	var endpoints []end
 	closeAll = func() {
-		for _, e := range endpoints {
-			e.close()
+		var all sync.WaitGroup
+		for _, e := range endpoints { // at once: a machine may not answer any more
+			all.Go(e.close)
 		}
+		all.Wait()
 	}
 	for i := range p.Links {
 		link := &p.Links[i]
