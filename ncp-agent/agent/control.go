@@ -48,8 +48,8 @@ func serveControl(path, role, name string, links []string) (*control, error) {
 		status: Status{State: controlsocket.Waiting, Role: role, Session: name, Warnings: []string{}},
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /state", c.handleState)
-	mux.HandleFunc("POST /start", c.handleStart)
+	mux.HandleFunc("GET /state", controlsocket.Answered(c.handleState))
+	mux.HandleFunc("POST /start", controlsocket.Answered(c.handleStart))
 	mux.HandleFunc("POST /pause-read", controlsocket.Answered(c.pauseRead))
 	var err error
 	c.server, err = controlsocket.Serve(path, mux)
@@ -76,7 +76,7 @@ func (c *control) started(at time.Time) {
 	c.status.StartedUnixNS = timing.Of(at)
 }
 
-func (c *control) handleState(w http.ResponseWriter, _ *http.Request) {
+func (c *control) handleState(*http.Request) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.driver != nil {
@@ -87,23 +87,21 @@ func (c *control) handleState(w http.ResponseWriter, _ *http.Request) {
 			c.status.Bytes = c.stats.AckedBytes
 		}
 	}
-	controlsocket.Answer(w, c.status)
+	return c.status, nil
 }
 
-func (c *control) handleStart(w http.ResponseWriter, _ *http.Request) {
+func (c *control) handleStart(*http.Request) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.status.Role != Sender {
-		controlsocket.Refuse(w, controlsocket.Refused(controlsocket.CodeConflict, "a receiver starts by itself"))
-		return
+		return nil, controlsocket.Refused(controlsocket.CodeConflict, "a receiver starts by itself")
 	}
 	if c.status.State != controlsocket.Ready {
-		controlsocket.Refuse(w, controlsocket.Refused(controlsocket.CodeConflict, "the agent is %s, not %s", c.status.State, controlsocket.Ready))
-		return
+		return nil, controlsocket.Refused(controlsocket.CodeConflict, "the agent is %s, not %s", c.status.State, controlsocket.Ready)
 	}
 	c.status.State = controlsocket.Running
 	close(c.start)
-	controlsocket.Answer(w, struct{}{})
+	return struct{}{}, nil
 }
 
 // pauseRead answers POST /pause-read?connection=2&ms=1000, at once or at at_unix_ns=N, when it is done. Reading

@@ -38,8 +38,8 @@ func serveControl(path string, p *config.Plan) (*control, error) {
 		status: Status{State: controlsocket.Waiting, Node: p.Node.Host, Role: p.Node.Role, Session: p.Session, Warnings: []string{}},
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /state", c.handleState)
-	mux.HandleFunc("POST /start", c.handleStart)
+	mux.HandleFunc("GET /state", controlsocket.Answered(c.handleState))
+	mux.HandleFunc("POST /start", controlsocket.Answered(c.handleStart))
 	var err error
 	c.server, err = controlsocket.Serve(path, mux)
 	return c, err
@@ -65,27 +65,25 @@ func (c *control) started(at timing.Unix) {
 	c.status.StartedUnixNS = at
 }
 
-func (c *control) handleState(w http.ResponseWriter, _ *http.Request) {
+func (c *control) handleState(*http.Request) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.progress != nil {
 		c.status.Bytes, c.status.Segments = c.progress()
 	}
-	controlsocket.Answer(w, c.status)
+	return c.status, nil
 }
 
-func (c *control) handleStart(w http.ResponseWriter, _ *http.Request) {
+func (c *control) handleStart(*http.Request) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.status.Role != config.Consumer {
-		controlsocket.Refuse(w, controlsocket.Refused(controlsocket.CodeConflict, "a %s starts by itself", c.status.Role))
-		return
+		return nil, controlsocket.Refused(controlsocket.CodeConflict, "a %s starts by itself", c.status.Role)
 	}
 	if c.status.State != controlsocket.Ready {
-		controlsocket.Refuse(w, controlsocket.Refused(controlsocket.CodeConflict, "the agent is %s, not %s", c.status.State, controlsocket.Ready))
-		return
+		return nil, controlsocket.Refused(controlsocket.CodeConflict, "the agent is %s, not %s", c.status.State, controlsocket.Ready)
 	}
 	c.status.State = controlsocket.Running
 	close(c.start)
-	controlsocket.Answer(w, struct{}{})
+	return struct{}{}, nil
 }
