@@ -66,9 +66,12 @@ func Run(ctx context.Context, list *watch.List, directory string, log io.Writer)
 			collectors = append(collectors, &collector{name: k.name, interval: interval, sampler: s})
 		}
 	}
-	for _, c := range collectors {
+	for i, c := range collectors {
 		spool, err := telemetry.OpenSpool(filepath.Join(directory, c.name+".lp"))
 		if err != nil {
+			for _, opened := range collectors[:i] {
+				err = errors.Join(err, opened.spool.Close())
+			}
 			return nil, err
 		}
 		c.spool, c.log = spool, log

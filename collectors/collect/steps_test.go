@@ -3,10 +3,13 @@ package collect
 import (
 	"context"
 	"io"
+	"os"
 	"path/filepath"
+	"runtime/debug"
 	"testing"
 	"time"
 
+	"ncp-testbed/collectors/watch"
 	"ncp-testbed/internal/telemetry"
 )
 
@@ -46,5 +49,20 @@ func TestSamplesFallOnSteps(t *testing.T) {
 	}
 	if earliest > interval/8 {
 		t.Errorf("no sample of %v is near a step of %v", n.at, interval)
+	}
+}
+
+// Collectors of which one can't have its spool leave none open.
+func TestCollectorsThatFailLeaveNothingOpen(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // which closes files that nobody has any more
+	directory := t.TempDir()
+	if err := os.Mkdir(filepath.Join(directory, "sockets.lp"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	list := &watch.List{IntervalMS: 100, TCPIntervalMS: 50, Sockets: []watch.Socket{{Host: "h1", Protocol: "udp"}}}
+	before, _ := os.ReadDir("/proc/self/fd")
+	_, err := Run(t.Context(), list, directory, io.Discard)
+	if after, _ := os.ReadDir("/proc/self/fd"); err == nil || len(after) != len(before) {
+		t.Errorf("%v, %d more descriptors are open", err, len(after)-len(before))
 	}
 }
