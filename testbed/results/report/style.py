@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from html import escape
 from typing import Any
 
 import matplotlib as mpl
@@ -187,4 +188,5 @@ def for_page(svg: str, name: str, description: str) -> str:
     for side in ("width", "height"):  # in points they would fix the size; the viewBox keeps the proportions
         body = re.sub(rf'(<svg[^>]*?) {side}="[^"]*"', r"\1", body, count=1)
     kind = 'class="wide" ' if wide else ""
-    return body.replace("<svg", f'<svg {kind}role="img" aria-label="{description}"', 1)
+    label = escape(description, quote=False).replace('"', "&quot;")
+    return body.replace("<svg", f'<svg {kind}role="img" aria-label="{label}"', 1)
