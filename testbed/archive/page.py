@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
-
 from testbed.archive import provenance_check
+from testbed.archive.drawing import unlike
+from testbed.archive.markup import foreign
 from testbed.judge.verify import text_differences
+from testbed.message import Message
 from testbed.study.verify import Verification
 
 PAGE, PLOTS = "report.html", "plots"
@@ -57,38 +58,41 @@ def beside(folder: Path, place: Path) -> None:
 
 
 def compare(folder: Path, again: Path, verified: Verification, recorded: Mapping[str, Any]) -> None:
-    """Plots and their points byte by byte, and the page's text. Drawn by another matplotlib, only the points are
-    compared; neither is a page by other code, which would say the same in other words, nor are plots that such code did
-    not draw."""
-    by = str(recorded.get("packages", {}).get("matplotlib", ""))
-    other = by not in ("", mpl.__version__)
-    before, after = (_plots(place) for place in (folder, again))
-    for name in sorted({*before, *after}):
-        if before.get(name) == after.get(name):
-            continue
-        if other and name in before and name in after and name.endswith(".svg"):
+    """Plots and page as data and words, and all beside them byte by byte. Other code may say and draw the same in other
+    ways, and less: that is not checked. Data at other places, and markup that no page has, are a difference."""
+    before, after = (_texts(place) for place in (folder, again))
+    for file in sorted({*before, *after}):
+        there, made = before.get(file), after.get(file)
+        if file == PAGE and there is None:
+            verified.differences.add_message("file.not-there", f"{PAGE}: is not there")
+        elif there is None and not provenance_check.of_this_code(recorded):
             verified.unchecked.add_message(
-                "plot.by-another-matplotlib", f"{PLOTS}/{name}: drawn by matplotlib {by}, {mpl.__version__} here"
+                "plot.not-of-its-time", f"{file}: other code, that of {provenance_check.told_of(recorded)}, drew none"
             )
-        elif name not in before and not provenance_check.of_this_code(recorded):
-            verified.unchecked.add_message(
-                "plot.not-of-its-time",
-                f"{PLOTS}/{name}: other code, that of {provenance_check.told_of(recorded)}, drew none",
-            )
-        else:
-            verified.differences.add_message("plot.differs", f"{PLOTS}/{name}: is not what the data give")
-    if not other and after:
-        drawn = sum(name.endswith(".svg") for name in after)
+        elif there is not None and made is not None and file.endswith((".svg", ".html")):
+            _compare_text(file, there, made, verified, recorded)
+        elif there != made:
+            verified.differences.add_message("plot.differs", f"{file}: is not what the data give")
+    if drawn := sum(file.endswith(".svg") for file in after):
         verified.notes.add_message("plots.drawn-again", f"{drawn} plots were drawn again")
-    if not (folder / PAGE).is_file():
-        verified.differences.add_message("file.not-there", f"{PAGE}: is not there")
-        return
-    there, made = ((place / PAGE).read_text(encoding="utf-8", errors="replace") for place in (folder, again))
-    if other:
-        there, made = DRAWING.sub("", there), DRAWING.sub("", made)
-    provenance_check.compare_words(PAGE, list(text_differences(PAGE, there, made, most=1)), recorded, verified)
 
 
-def _plots(folder: Path) -> dict[str, bytes]:
-    plots = folder / PLOTS
-    return {path.relative_to(plots).as_posix(): path.read_bytes() for path in plots.rglob("*") if path.is_file()}
+def _texts(folder: Path) -> dict[str, str]:
+    files = [folder / PAGE, *(folder / PLOTS).rglob("*")]
+    texts = {path: path.read_bytes().decode(errors="surrogateescape") for path in files if path.is_file()}
+    return {path.relative_to(folder).as_posix(): text for path, text in texts.items()}
+
+
+def _compare_text(file: str, there: str, made: str, verified: Verification, recorded: Mapping[str, Any]) -> None:
+    """Compares the drawings in a file, and what is around them."""
+    if there != made and (found := next(foreign(there), None)):
+        verified.differences.add_message("page.markup", f"{file}: no page or plot of this project has {found!r}")
+    pairs = zip(DRAWING.findall(there), DRAWING.findall(made), strict=False)
+    others = [unlike(*pair) for pair in pairs if pair[0] != pair[1]]
+    words: list[Message] = [*text_differences(file, DRAWING.sub("<svg>", there), DRAWING.sub("<svg>", made), most=1)]
+    if any(others):
+        differs = Message("plot.differs", f"{file}: is not what the data give")
+        (verified.differences if any("points" in found for found in others) else words).append(differs)
+    elif others and not words:
+        verified.notes.add_message("plot.same-points", f"{file}: another matplotlib drew it, of the same points")
+    provenance_check.compare_words(file, words, recorded, verified)
