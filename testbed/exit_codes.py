@@ -11,6 +11,8 @@ class Exit(IntEnum):
     FAIL = 1
     BAD_INPUT = 2
     UNTRUSTED = 3
+    INCOMPLETE = 3
+    """The code of ``verify`` where nothing differs, and something could not be checked."""
     CANNOT_RUN = 4
     INTERRUPTED = 130
     """128 + SIGINT, as shells have it; also after SIGTERM and SIGHUP."""

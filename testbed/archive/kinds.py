@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 from testbed import confine
-from testbed.archive import page, provenance_check
+from testbed.archive import origin, page, provenance_check
 from testbed.archive.rederive import prepare, verify_run
 from testbed.archive.strays import strays
 from testbed.errors import BadInput, TestbedError
@@ -102,10 +102,10 @@ def _one(run: Path, *, rerun: bool, trust_code: bool) -> Verification:
 
 def _of_its_time(verified: Verification, folder: Path) -> Verification:
     """Differences of a result that may be older than the checkout: other words, or further entries, are no difference
-    then. Numbers, statuses and verdicts are. A text without a code is not compared."""
+    then, and unchecked. Numbers, statuses and verdicts are."""
     if provenance_check.of_this_code(_provenance(folder)):
         return verified
-    differing = [one for one in verified.differences if not (isinstance(one, Difference) and one.is_new_code)]
+    differing = verified.differences
     said = [one for one in differing if isinstance(one, Difference) and (one.is_wording or one.is_new)]
     if said:
         verified.unchecked.add_message(
@@ -134,10 +134,18 @@ def _verified(folder: Path, runs: Runs, rerun: bool) -> Verification:
 
 def _take_runs(verified: Verification, folder: Path, runs: Runs) -> None:
     """Verifications of the single runs in a folder; it may keep none."""
-    there, notes = list(runs_in(folder)), verified.notes
+    there, notes, is_table = list(runs_in(folder)), verified.notes, kind_of(folder) == "table"
     again = [run for run in there if run in runs]
     for run in again:
-        verified.take(runs[run], str(run.relative_to(folder)))
+        found = runs[run]
+        if is_table and provenance_check.is_cell(run):  # its scenario is compared with the table
+            found = replace(
+                found,
+                differences=Messages(one for one in found.differences if one.code not in origin.OF_A_SCENARIO),
+                unchecked=Messages(one for one in found.unchecked if one.code not in origin.OF_A_SCENARIO),
+                scope=[],
+            )
+        verified.take(found, str(run.relative_to(folder)))
     if there:
         notes.add_message("verify.runs-judged-again", f"{len(again)} runs were judged again, all else from them")
     if broken := len(there) - len(again):
@@ -157,7 +165,9 @@ def _study(folder: Path, runs: Runs, rerun: bool) -> Verification:
         else:
             _take_studies(verified, verified.parts, runs, rerun)
         if kind_of(folder) == "table":
-            provenance_check.check_table(folder, recorded, verified)
+            origin.check_table(folder, recorded, verified)
+        elif kind_of(folder) == "sweep":
+            origin.check_sweep(folder, recorded, verified)
         if verified.has_page and (into / page.PAGE).is_file():
             page.compare(folder, into, verified, recorded)
         elif verified.has_page:

@@ -3,8 +3,8 @@
 import ast
 import io
 import re
+import subprocess
 import tarfile
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -13,26 +13,25 @@ from typing import Any
 
 from testbed import confine, engines, paths, traffic
 from testbed.documents import read_json
-from testbed.engines import Programs, provenance, virtual_run
+from testbed.engines import Engine, Programs, provenance, virtual_run
 from testbed.errors import BadInput, TestbedError
 from testbed.judge.history import answer, commit_of, here, provenance_of
 from testbed.judge.verify import differences
 from testbed.machine import build
 from testbed.message import Message
-from testbed.plan.engines import engine_of
+from testbed.plan.engines import SWEEP, engine_of
 from testbed.plan.model import Plan
 from testbed.plan.read import as_in
 from testbed.planning.resolve import Choices, resolve
 from testbed.planning.sessions import PolicyFacts
+from testbed.runtime.progress import QuietProgress
 from testbed.scenario import extended
-from testbed.scenario.files import LINKS
 from testbed.scenario.kept import PROGRAM, TOPOLOGY
 from testbed.scenario.load import LoadedScenario, document_of, load, parse, plain, validated
 from testbed.scenario.model import Scenario
-from testbed.study.kinds.table import differences_from
-from testbed.study.kinds.table_file import COLUMN
 from testbed.study.ledger import kind_of as kind_of_study
 from testbed.study.own_scenario import own_file, with_kept_topology
+from testbed.study.programs import programs
 from testbed.study.verify import Verification
 from topologies.link import FILES
 
@@ -103,11 +102,6 @@ def scenario_again(folder: Path, plan: Plan) -> list[LoadedScenario]:
 def plan_again(folder: Path, plan: Plan, verified: Verification) -> tuple[Plan, LoadedScenario] | None:
     """The plan by the scenario in the folder, its overrides and choices, compared with the recorded one field by field;
     None where it can't be rederived, which ``verified`` reports."""
-    if plan.get("program"):
-        verified.unchecked.add_message(
-            "plan.own-program", "plan.json: what is sent is a program of the user's own, which is not with the results"
-        )
-        return None
     if (folder / PROGRAM).is_file():
         _check_program(folder, verified)
     try:
@@ -116,9 +110,16 @@ def plan_again(folder: Path, plan: Plan, verified: Verification) -> tuple[Plan, 
         choices = Choices(*chosen)
         policies = _policies(plan, provenance_of(folder), verified)
         requested = scenario_again(folder, plan)
-        if plan["topology"].get("file") and not any(map(_may_make_topology, requested)):
+        if requested[0].scenario.traffic == "program" and plan.get("program"):
             verified.unchecked.add_message(
-                "plan.own-topology", "plan.json: the topology is a program of the user's own, which is not executed"
+                "plan.own-program",
+                "plan.json: what is sent is a program of the user's own, which is not with the results",
+            )
+            return None
+        if requested[0].scenario.topology.file and plan["topology"].get("file") and not _may_make_topology(requested):
+            verified.unchecked.add_message(
+                "plan.own-topology",
+                "plan.json: the topology is a program of the user's own, which only --trust-code executes",
             )
             return None
         made = [(_resolved(loaded, policies, choices, plan), loaded) for loaded in requested]
@@ -140,10 +141,10 @@ def plan_again(folder: Path, plan: Plan, verified: Verification) -> tuple[Plan, 
     return made[least]
 
 
-def _may_make_topology(loaded: LoadedScenario) -> bool:
-    """Whether its topology is a program that may be executed."""
-    file = loaded.scenario.topology.file
-    return file is not None and confine.may_execute(loaded.path.parent / file)
+def _may_make_topology(requested: Sequence[LoadedScenario]) -> bool:
+    """Whether the topology of any is a program that may be executed."""
+    files = ((loaded.path, loaded.scenario.topology.file) for loaded in requested)
+    return any(file is not None and confine.may_execute(path.parent / file) for path, file in files)
 
 
 def _check_program(folder: Path, verified: Verification) -> None:
@@ -151,7 +152,7 @@ def _check_program(folder: Path, verified: Verification) -> None:
     program, text = folder / PROGRAM, folder / "scenario.yaml"
     if not confine.may_execute(program):
         verified.unchecked.add_message(
-            "scenario.of-a-program", f"scenario.yaml: {PROGRAM} gave it, which is not carried out to check it"
+            "scenario.of-a-program", f"scenario.yaml: {PROGRAM} gave it, which only --trust-code executes"
         )
         return
     try:
@@ -164,7 +165,7 @@ def _check_program(folder: Path, verified: Verification) -> None:
 
 
 def _resolved(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, plan: Plan) -> Plan:
-    if loaded.scenario.topology.file is not None and not _may_make_topology(loaded):  # whatever the plan says
+    if loaded.scenario.topology.file is not None and not _may_make_topology([loaded]):  # whatever the plan says
         raise BadInput(
             "verify.topology-is-a-program", "its topology is a program, which the plan has not, and is not executed"
         )
@@ -179,19 +180,17 @@ def _resolved(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, p
 
 
 def _policies(plan: Plan, recorded: Mapping[str, Any], verified: Verification) -> PolicyFacts:
-    """Facts of the policies: from this checkout's program, and where that is not possible from the plan itself, which
-    ``verified`` reports."""
+    """Facts of the policies: from the program of this checkout, or of the commit whose agent it is; where that is not
+    possible from the plan itself, which ``verified`` reports."""
     named = {name for check in plan["checks"] for name in check.get("policy", ())}
     by_plan: PolicyFacts = {name: {"name": name} for name in named}
     by_plan |= {session["policy"]: session["policy_facts"] for session in plan["sessions"]}
-    if recorded.get("of_commit"):
-        why = Message("policies.of-another-commit", f"the agent was built from commit {recorded.get('commit')!s:.12}")
-    else:
-        try:
-            return policies_here()
-        except (TestbedError, OSError) as error:
-            why = Message("policies.no-program", f"no program could be built to ask: {error}")
-    verified.unchecked.append(why.at("plan.json: policy_facts"))
+    try:
+        return programs_of(recorded, engines.named(SWEEP)).policies if recorded.get("of_commit") else policies_here()
+    except (TestbedError, OSError, subprocess.CalledProcessError) as error:
+        verified.unchecked.add_message(
+            "policies.no-program", f"plan.json: policy_facts: no program could be built to ask: {error}"
+        )
     return by_plan
 
 
@@ -219,15 +218,29 @@ def _named_files(plan: Mapping[str, Any]) -> dict[str, Any]:
     return {**plan, "links": links, "topology": topology}
 
 
-def check_commit(folder: Path, plan: Plan, recorded: Mapping[str, Any], verified: Verification) -> None:
-    """Whether the recorded commit may be the one that the result was made by: its sources give the run its name (in
-    the simulator), and the scenario in the folder is the commit's. ``plan`` is as it is recorded."""
-    commit = commit_of(recorded)
-    if why := _why_not_checkable(commit, recorded):
-        verified.unchecked.append(why)
-        return
-    _check_scenario(folder, plan, commit, verified)
-    if not engine_of(plan).kernel and not recorded.get("of_commit"):
+def check_commit(plan: Plan, recorded: Mapping[str, Any], verified: Verification) -> None:
+    """Whether the recorded commit may be the one that the result was made by: in the simulator its sources, or those of
+    this checkout where it had changes or is not known, give the run its name. ``plan`` is as it is recorded."""
+    commit, why = known_commit(recorded), _why_not_known(recorded)
+    if engine_of(plan).kernel:
+        if why and why.code != "commit.had-changes":
+            verified.unchecked.append(why)
+    elif recorded.get("of_commit"):
+        try:
+            name = name_by(programs_of(recorded, engines.of(plan)), plan)
+        except (TestbedError, OSError, subprocess.CalledProcessError) as error:
+            verified.unchecked.add_message("commit.no-agent", f"commit: its agent can't be built: {error}")
+            return
+        if name != plan["run"]:
+            verified.unchecked.add_message(
+                "commit.other-agent",
+                f"commit: run {plan['run']} is recorded, {name} by plan and agent of {commit:.12} as it is built here; "
+                "--rerun compares their data",
+            )
+    elif why is not None:
+        if name_by(Programs({}, {}), plan) != plan["run"]:
+            verified.unchecked.append(why)
+    else:
         sources = _sources_at(commit, engines.of(plan).sources)
         if sources is None or not _names_as_here(commit):
             verified.unchecked.add_message(
@@ -238,6 +251,20 @@ def check_commit(folder: Path, plan: Plan, recorded: Mapping[str, Any], verified
                 "commit.other-name",
                 f"commit: run {plan['run']} is recorded, {name} by plan and sources of {commit:.12}",
             )
+
+
+def programs_of(recorded: Mapping[str, Any], engine: Engine) -> Programs:
+    """The programs that a run in virtual time is repeated with: this checkout's, with the end points of another commit
+    where a result says that they are of one. Raises TestbedError where they can't be built.
+
+    A commit that no branch of this checkout has may be anybody's, and is not built.
+    """
+    if not recorded.get("of_commit"):
+        return engine.build(QuietProgress())
+    commit = known_commit(recorded)
+    if not commit or not answer("branch", "--contains", commit):
+        raise BadInput("commit.of-no-branch", f"{told_of(recorded)} is on no branch of this checkout")
+    return programs(commit, engine, QuietProgress())
 
 
 def name_by(programs: Programs, plan: Plan) -> str:
@@ -259,7 +286,7 @@ PARTS_OF_THE_RULE = {"NOT_OF_THE_QUESTION", "SOURCES", "run_id", "texts", "_file
 def _names_as_here(commit: str) -> bool:
     """Whether a commit names runs by this checkout's rule."""
     return all(
-        _rule_in((paths.CHECKOUT / places[0]).read_bytes()) == _rule_in(_text_at(commit, *places)[1] or b"")
+        _rule_in((paths.CHECKOUT / places[0]).read_bytes()) == _rule_in(text_at(commit, *places)[1] or b"")
         for places in RULE_OF_NAMES
     )
 
@@ -276,73 +303,28 @@ def _rule_in(source: bytes) -> dict[str, str]:
     return found
 
 
-def _why_not_checkable(commit: str, recorded: Mapping[str, Any]) -> Message | None:
-    if not commit and not recorded.get("commit"):
+def known_commit(recorded: Mapping[str, Any]) -> str:
+    """The commit that a result names, where this checkout has it; else ""."""
+    commit = commit_of(recorded)
+    return commit if commit and answer("cat-file", "-e", f"{commit}^{{commit}}") is not None else ""
+
+
+def _why_not_known(recorded: Mapping[str, Any]) -> Message | None:
+    """The reason why a result may be of other sources than those of the commit that it names, or None."""
+    commit = recorded.get("commit")
+    if not commit:
         return Message("commit.not-recorded", "commit: none is recorded")
-    if recorded.get("uncommitted_changes"):
+    if not known_commit(recorded):
+        return Message("commit.not-known", f"commit: {commit!s:.12} is not known to this checkout")
+    if recorded.get("uncommitted_changes") is not False:
         return Message("commit.had-changes", f"commit: {commit:.12} had changes that were not committed")
-    if not commit or answer("cat-file", "-e", f"{commit}^{{commit}}") is None:
-        return Message("commit.not-known", f"commit: {recorded.get('commit')!s:.12} is not known to this checkout")
     return None
 
 
-def _check_scenario(folder: Path, plan: Plan, commit: str, verified: Verification) -> None:
-    """Compares the scenario with that of the commit; of a table's cell, the table is compared."""
-    name, file = str(plan["scenario"]), folder / "scenario.yaml"
-    if is_cell(folder) or not file.is_file():
-        return
-    place, there = _text_at(commit, *_places_of(name))
-    if there is None:
-        verified.unchecked.add_message(
-            "commit.no-such-scenario", f"commit: {commit:.12} has no {place}: it is the user's own, or a table's"
-        )
-    elif there != file.read_bytes():
-        title = str(parse(Path(place), there.decode(), "a scenario").get("title", ""))
-        if b"\nextends:" in there:
-            verified.unchecked.add_message(
-                "commit.extends", f"commit: {place} extends another scenario; the folder has the whole of it"
-            )
-        elif str(plan["title"]).startswith(f"{title}: "):
-            verified.unchecked.add_message("commit.of-a-cell", f"commit: the scenario is a cell's of a table of {name}")
-        else:
-            verified.differences.add_message(
-                "scenario.not-the-commit-s", f"scenario.yaml: is not the {place} of the recorded commit {commit:.12}"
-            )
-
-
-def _places_of(scenario: str) -> tuple[str, ...]:
-    return f"scenarios/{scenario}.yaml", f"scenarios/{LINKS}/{scenario}.yaml"
-
-
-def _text_at(commit: str, *places: str) -> tuple[str, bytes | None]:
+def text_at(commit: str, *places: str) -> tuple[str, bytes | None]:
     """The first of these places that a commit has, and the text there; the first one and None if it has none."""
     found = ((place, text) for place in places if (text := answer("show", f"{commit}:{place}")) is not None)
     return next(found, (places[0], None))
-
-
-def check_table(folder: Path, recorded: Mapping[str, Any], verified: Verification) -> None:
-    """Whether a table is the one that the recorded commit has, with the overrides that are recorded."""
-    commit = commit_of(recorded)
-    if why := _why_not_checkable(commit, recorded):
-        verified.unchecked.append(why)
-        return
-    document = read_json(folder / "table.json")
-    name = str(document["name"])
-    places = _places_of(name) if document["columns"] == [COLUMN] else (f"scenarios/tables/{name}.yaml",)
-    place, there = _text_at(commit, *places)
-    if there is None:
-        verified.unchecked.add_message("commit.no-such-table", f"commit: {commit:.12} has no {place}: the user's")
-        return
-    with tempfile.TemporaryDirectory(prefix="ncp-verify-") as scratch:
-        file = Path(scratch, f"{name}.yaml")
-        file.write_bytes(there)
-        found: list[Message]
-        try:
-            with confine.to(Path(scratch), folder):
-                found = [*differences_from(str(file), folder)]
-        except BadInput as error:
-            found = [error.said]
-    verified.differences.extend(one.at(f"commit {commit:.12}, {place}") for one in found)
 
 
 def is_cell(folder: Path) -> bool:
@@ -380,7 +362,7 @@ PLACES_OF_THE_SCHEMA = ("testbed/engines/provenance.py", "testbed/runner/provena
 @cache
 def _schema_at(commit: str) -> int:
     """The schema of result folders that a commit's sources write; 1 where that is not known."""
-    text = _text_at(commit, *PLACES_OF_THE_SCHEMA)[1] if commit else None
+    text = text_at(commit, *PLACES_OF_THE_SCHEMA)[1] if commit else None
     found = re.search(rb"^SCHEMA = (\d+)$", text or b"", re.MULTILINE)
     return int(found[1]) if found else 1
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from testbed import engines
-from testbed.archive import page, provenance_check
+from testbed.archive import origin, page, provenance_check
 from testbed.documents import read_json
 from testbed.engines import Engine, Programs, Run, provenance
 from testbed.engines.mininet import calibration, timeline
-from testbed.errors import BadInput, RunFailed, TestbedError
+from testbed.errors import BadInput, CannotRun, RunFailed, TestbedError
 from testbed.judge.checks.derived import derived_lines, history_lines, write_windows_csv
 from testbed.judge.checks.evidence import agent_results
 from testbed.judge.checks.result import Trust, Verdict
@@ -20,7 +20,6 @@ from testbed.judge.history import here, provenance_of
 from testbed.judge.trust import of_measurements, underlay
 from testbed.judge.trust.machine import HOST_LOAD, read_spans
 from testbed.judge.verify import differences, read_verdict, recorded_database_points, text_differences, unlisted, verify
-from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
@@ -90,8 +89,8 @@ class _MadeAgain:
             should = provenance.of_plan(self.plan) | provenance.of_program(self.folder)
             self.verified.differences.extend(differences("provenance.json: run", recorded["run"], should))
         self.made = provenance_check.plan_again(self.folder, self.plan, self.verified)
-        as_recorded = cast(Plan, read_json(self.folder / PLAN))
-        provenance_check.check_commit(self.folder, as_recorded, recorded, self.verified)
+        provenance_check.check_commit(cast(Plan, read_json(self.folder / PLAN)), recorded, self.verified)
+        origin.check_scenario(self.folder, self.plan, recorded, self.verified)
 
     def _expected(self) -> None:
         """Expected failures: of this code as this checkout lists them, of other code they can't be checked."""
@@ -129,6 +128,13 @@ class _MadeAgain:
         """Trust by links, relay, qdiscs and host; as recorded where the folder is too old to have them."""
         if not self.kernel:
             return Trust(trusted=True)  # nothing can be late where there is no clock
+        if not engine_of(self.plan).virtual_time:
+            self.verified.notes.add_message(
+                "rerun.real-packets",
+                "real packets are never the same twice, so no re-run shows who made the telemetry: it was held against "
+                "the links' measurements, relay counters, host load and itself; the rest is a matter of signatures "
+                "(bundle --sign)",
+            )
         if readings is not None:
             off = calibration.off_limits(list(readings), self.plan["limits"])
             self.verified.differences.extend(reason.at(calibration.PROBE) for reason in off)
@@ -225,15 +231,20 @@ class _MadeAgain:
 def _rerun(run_again: _MadeAgain) -> None:
     """Repeat the run and compare."""
     plan, recorded, verified = run_again.plan, run_again.provenance, run_again.verified
-    if why := _why_not(plan, recorded):
-        verified.unchecked.append(why.at("rerun"))
-        return
+    if not engine_of(plan).virtual_time:
+        return  # no run is the same to the byte, which has been said
     if run_again.made is None:
         verified.unchecked.add_message("rerun.no-plan", "rerun: there is no plan to run")
         return
     again, loaded = run_again.made
     engine, quiet = engines.of(again), QuietProgress()
-    programs = engine.build(quiet)
+    try:
+        programs = provenance_check.programs_of(recorded, engine)
+        if not engine.deterministic():
+            raise CannotRun("rerun.no-kernel", "the guest kernel is not built here (./run.sh doctor --build)")
+    except (TestbedError, OSError) as error:
+        verified.unchecked.add_message("rerun.not-here", f"rerun: can't be run: {error}")
+        return
     with tempfile.TemporaryDirectory(prefix="ncp-rerun-") as place:
         run = engine.run(again, loaded, programs, quiet, Path(place))
         try:
@@ -252,26 +263,23 @@ def _rerun(run_again: _MadeAgain) -> None:
         _tell_commit(run.plan, engine, programs, recorded, verified)
 
 
-def _why_not(plan: Plan, recorded: dict[str, Any]) -> Message | None:
-    """The reason not to repeat a run, or None."""
-    if not engine_of(plan).virtual_time:
-        return Message(
-            "rerun.real-packets", "on real packets no run is the same to the byte; there are signatures (bundle --sign)"
-        )
-    if recorded.get("of_commit"):
-        return Message(
-            "rerun.agent-of-another-commit", f"its agent is of another commit, {provenance_check.told_of(recorded)}"
-        )
-    if not recorded.get("engine", {}).get("repeatable", not engine_of(plan).kernel):
-        return Message("rerun.not-repeatable", "not repeatable: its guest ran in real time, or a program in it span")
-    if not engines.of(plan).deterministic():
-        return Message("rerun.no-kernel", "the guest kernel is not built here (./run.sh doctor --build)")
-    return None
-
-
 def _tell(both: Repetition, run: Run, engine: Engine, recorded: dict[str, Any], verified: Verification) -> None:
     ours = provenance_check.told_of(here())
     before, after = both.runs
+    verified.notes.extend(unlike.at("rerun") for unlike in engine.unlike(recorded))
+    if not both.differing:
+        verified.notes.add_message(
+            "rerun.same-bytes",
+            f"repeated by {ours}: all {len(both.runs[0])} files are the same bytes ({both.digest:.16})",
+        )
+        return
+    if engine.facts.kernel and not recorded.get("engine", {}).get("repeatable"):
+        verified.unchecked.add_message(
+            "rerun.not-repeatable",
+            f"rerun: {both.differing[0]} and {len(both.differing) - 1} more are not the same bytes, and need not be: "
+            "its guest ran in real time, or a program in it span",
+        )
+        return
     for name in both.differing:
         if name not in before:
             verified.differences.add_message("rerun.not-there", f"rerun: {name}: is not there")
@@ -279,19 +287,13 @@ def _tell(both: Repetition, run: Run, engine: Engine, recorded: dict[str, Any], 
             verified.differences.add_message("rerun.not-made", f"rerun: {name}: is not made")
         else:
             verified.differences.add_message("rerun.other-bytes", f"rerun: {name}: is not the same bytes")
-    verified.notes.extend(unlike.at("rerun") for unlike in engine.unlike(recorded))
     if not run.repeatable:
         verified.differences.add_message("rerun.program-span", "rerun: a program span: this run is not repeatable")
-    if both.differing and not provenance_check.made_here(recorded):
+    if not provenance_check.made_here(recorded):
         verified.differences.add_message(
             "rerun.other-checkout",
             f"rerun: refused as a proof: the result was made by {provenance_check.told_of(recorded)}, this checkout "
             f"is {ours}; make it again in a checkout of that commit",
-        )
-    if not both.differing:
-        verified.notes.add_message(
-            "rerun.same-bytes",
-            f"repeated by {ours}: all {len(both.runs[0])} files are the same bytes ({both.digest:.16})",
         )
 
 
@@ -302,7 +304,12 @@ def _tell_commit(
     verified.unchecked[:] = [one for one in verified.unchecked if not one.code.startswith("commit.")]
     name = provenance_check.name_by(programs, plan)
     by_name = not engine.facts.kernel  # a simulation's commit has been judged by the name that it gives
-    if name == plan["run"] and not by_name and not provenance_check.may_be_ours(recorded, engine.sources):
+    of_commit = recorded.get("of_commit")  # which is the agent's alone
+    if (
+        name == plan["run"]
+        and not (by_name or of_commit)
+        and not provenance_check.may_be_ours(recorded, engine.sources)
+    ):
         verified.differences.add_message(
             "commit.other-sources",
             f"commit: {provenance_check.told_of(recorded)} is recorded, and the run was made by this checkout's "

@@ -11,12 +11,11 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from testbed.archive import provenance_check, signature
-from testbed.archive.kinds import runs_in, verify_folders
+from testbed.archive.kinds import verify_folders
 from testbed.archive.pack import CRATE, DESCRIPTION, SCHEMA, entry, sha256
 from testbed.archive.signature import MANIFEST, SIGNATURE
 from testbed.documents import read_json
 from testbed.errors import BadInput, of_the_machine
-from testbed.judge.history import provenance_of
 from testbed.judge.verify import differences
 from testbed.message import Messages
 from testbed.study.verify import Verification
@@ -138,7 +137,7 @@ def _crate(place: Path, runs: list[dict[str, Any]], bundle: Verification) -> Non
     """Compare the bundle's description for other tools with a new one."""
     from testbed.archive.crate import metadata
 
-    parts = [provenance_of(run) for run in runs_in(place)]
+    parts = [read_json(path) for path in place.glob("runs/**/provenance.json")]
     if not parts or not all(provenance_check.of_this_code(part) for part in parts):
         bundle.unchecked.add_message("crate.by-other-code", f"{CRATE}: it was written by other code")
         return

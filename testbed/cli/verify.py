@@ -28,7 +28,8 @@ def verify(
 ) -> None:
     """Make everything again that follows from results' raw data, and compare it with what they hold.
 
-    Ends with 0 if everything is confirmed, whatever the verdicts say, and with 1 if something is not.
+    Ends with 0 if everything is confirmed, whatever the verdicts say, with 1 if something differs, and with 3 if
+    something could not be checked.
     """
     from testbed.archive.kinds import verify_folders
     from testbed.archive.verify import is_bundle, unpacked, verify_bundle
@@ -40,16 +41,20 @@ def verify(
             raise BadInput("verify.not-a-result", f"{result}: neither a result folder nor a bundle")
     if signers and folders:
         raise BadInput("verify.signers-of-a-folder", f"--signers: {folders[0]} is a folder; only bundles are signed")
-    differs = _tell(verify_folders(folders, rerun=rerun, trust_code=trust_code)) if folders else False
+    found = _told(verify_folders(folders, rerun=rerun, trust_code=trust_code)) if folders else set()
     for bundle in bundles:
         with unpacked(bundle) as place:
-            differs = _tell(verify_bundle(place, rerun=rerun, trust_code=trust_code, signers=signers)) or differs
-    raise typer.Exit(Exit.FAIL if differs else Exit.PASS)
+            found |= _told(verify_bundle(place, rerun=rerun, trust_code=trust_code, signers=signers))
+    raise typer.Exit(next((code for word, code in CODES.items() if word in found), Exit.PASS))
 
 
-def _tell(found: Sequence[Verification]) -> bool:
-    """Print what came out; whether anything differs."""
-    for verified in found:
+CODES = {"NOT CONFIRMED": Exit.FAIL, "INCOMPLETE": Exit.INCOMPLETE}
+"""Exit codes by the worst word of a last line."""
+
+
+def _told(results: Sequence[Verification]) -> set[str]:
+    """Print what came out; the words of the last lines."""
+    for verified in results:
         for word, texts in (
             ("", verified.checks),
             ("differs", verified.differences),
@@ -58,9 +63,10 @@ def _tell(found: Sequence[Verification]) -> bool:
         ):
             for text in texts:
                 print(f"  {word:<11} {in_one_line(text)}" if word else f"  {in_one_line(text)}")
-        word = "NOT CONFIRMED" if verified.differences else "CONFIRMED"
-        rest = [verified.scope] if verified.scope else []
-        rest += [f"not checked: {len(verified.unchecked)}"] if verified.unchecked else []
-        about = f" ({'; '.join(rest)})" if rest else ""
+        word, about = verified.word, f" ({'; '.join(verified.scope)})" if verified.scope else ""
+        if word == "INCOMPLETE":
+            first, *more = verified.unchecked
+            others = f" (and {len(more)} more)" if more else ""
+            word = f"INCOMPLETE: not checked: {first!s:.120}{others}; all else is confirmed:"
         print(in_one_line(f"{word} {verified.verdict.upper()} {verified.name}{about}"))
-    return any(verified.differences for verified in found)
+    return {verified.word for verified in results}

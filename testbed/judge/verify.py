@@ -46,13 +46,8 @@ class Difference(Message):
 
     @property
     def is_new(self) -> bool:
-        """Whether the record does not tell it at all."""
-        return self.code == "difference.not-recorded"
-
-    @property
-    def is_new_code(self) -> bool:
-        """Whether the record has a text without a code."""
-        return self.key in CODES and not self.details.get("recorded")
+        """Whether the record does not tell it at all, or has a text without its code."""
+        return self.code == "difference.not-recorded" or (self.key in CODES and not self.details.get("recorded"))
 
 
 def verify(result_dir: Path, reader: Reader | None = None, trust: Trust | None = None) -> Verdict:

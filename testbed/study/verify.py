@@ -49,7 +49,8 @@ class VerifyRequest(NamedTuple):
 @dataclass(frozen=True)
 class Verification:
     """A verified result folder. ``differences`` are from its contents; ``unchecked`` has the parts that can't be
-    rederived, and why: they are not confirmed; ``notes`` say what was done; ``checks`` is a line each, for people."""
+    rederived, and why: with any of them it is incomplete; ``notes`` say what was done; ``checks`` is a line each, for
+    people."""
 
     name: str
     verdict: str
@@ -61,8 +62,8 @@ class Verification:
     """Whether a file that all else is made of is missing or broken: the only difference says which."""
     parts: list[tuple[str, Path]] | None = None
     """Studies that it is made of, by name, and their folders; None where it is made of runs."""
-    scope: str = ""
-    """Note of a selection, for the last line."""
+    scope: list[str] = field(default_factory=list)
+    """Notes for the last line of what it is about: a selection, something of the user's own."""
     has_page: bool = True
     """Whether its page can be drawn again."""
 
@@ -72,10 +73,16 @@ class Verification:
         checks = [f"{check.word:<11} {check.name}: {check.reason}" for check in verdict.checks]
         return cls(f"{verdict.scenario} {verdict.run}", verdict.verdict, checks=checks, **found)
 
+    @property
+    def word(self) -> str:
+        """``CONFIRMED``, ``NOT CONFIRMED`` or, where it is confirmed but for something unchecked, ``INCOMPLETE``."""
+        return "NOT CONFIRMED" if self.differences else "INCOMPLETE" if self.unchecked else "CONFIRMED"
+
     def take(self, other: Verification, where: str = "") -> None:
         """Add the verification of a part; ``where`` names the part."""
         self.differences.extend(found.at(where) if where else found for found in other.differences)
         self.unchecked.extend(found.at(where) if where else found for found in other.unchecked)
+        self.scope.extend(note for note in other.scope if note not in self.scope)
 
 
 def verify(request: VerifyRequest) -> Verification:

@@ -1,7 +1,6 @@
 """Results that earlier code made stay readable: kind, verdict, no difference, and exactly what can't be checked."""
 
 import copy
-import json
 import shutil
 from pathlib import Path
 from typing import get_args
@@ -15,11 +14,11 @@ from testbed.errors import BadInput
 from testbed.judge.checks import derived
 from testbed.judge.history import git
 from testbed.message import Message
-from tests.bundle import old_bundles
+from tests.bundle import made, old_bundles
 from tests.bundle.made import verify_folder
 from tests.bundle.old_bundles import COMMAND, complaints, expected, found_today, opened
 from tests.raises import raises
-from tests.said import Saying
+from tests.said import Saying, codes
 
 MADE_BY = "bf9c9d2cd8758abd06ec859c49a9b032dd2c61cc"
 """The commit that made all but the oldest one."""
@@ -96,14 +95,15 @@ def test_its_pages_can_be_drawn(name: str, tmp_path: Path) -> None:
 
 def test_its_commit_is_asked(tmp_path: Path) -> None:
     bundle, path = RUN
-    earlier = git("log", "-2", "--format=%H", MADE_BY, "--", "scenarios/startup.yaml").stdout.decode().split()[1]
     with opened(FILES[bundle]) as place:
         run = shutil.copytree(place / path, tmp_path / Path(path).name)
     assert verify_folder(run).differences == []
-    recorded = read_json(run / "provenance.json")
-    (run / "provenance.json").write_text(json.dumps({**recorded, "commit": earlier}))
+    kept = run / "scenario.yaml"
+    kept.write_text(kept.read_text().replace("tolerance: 0.03", "tolerance: 0.3"))
     found = verify_folder(run).differences
-    assert Saying("scenario.not-the-commit-s", file="scenarios/startup.yaml", commit=earlier[:12]) in found
+    assert Saying("scenario.not-the-commit-s", file="scenarios/startup.yaml", commit=MADE_BY[:12]) in found
+    made.edit(run / "provenance.json", commit="0" * 40)
+    assert "scenario.of-unknown-origin" in codes(verify_folder(run).unchecked)
 
 
 def test_a_change_of_what_is_derived_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from testbed import paths
-from testbed.archive import provenance_check
+from testbed.archive import origin, provenance_check
 from testbed.engines import virtual_run
 from testbed.engines.sim import run as sim
 from testbed.judge.history import git
@@ -22,7 +22,7 @@ from tests.said import Saying, codes, places
 
 HEAD = git("rev-parse", "HEAD").stdout.decode().strip()
 AT_HEAD = {"commit": HEAD, "uncommitted_changes": False}
-PLAN: Any = {"scenario": "startup", "title": "Any", "engine": "mininet", "run": "r"}
+PLAN: Any = {"scenario": "startup", "title": "Any", "engine": "mininet", "run": "r", "sessions": [{}]}
 
 pytestmark = pytest.mark.skipif(not HEAD, reason="this checkout has no history")
 
@@ -35,7 +35,8 @@ def scenario_at_head(folder: Path) -> Path:
 
 def checked(folder: Path, recorded: dict[str, Any]) -> Verification:
     verified = Verification("", "")
-    provenance_check.check_commit(folder, PLAN, recorded, verified)
+    provenance_check.check_commit(PLAN, recorded, verified)
+    origin.check_scenario(folder, PLAN, recorded, verified)
     return verified
 
 
@@ -53,14 +54,18 @@ def test_the_commits_scenario_is_the_folders(tmp_path: Path) -> None:
         ({}, "commit.not-recorded"),
         ({"commit": "0" * 40, "uncommitted_changes": False}, "commit.not-known"),
         ({"commit": "--help", "uncommitted_changes": False}, "commit.not-known"),
-        ({"commit": HEAD, "uncommitted_changes": True}, "commit.had-changes"),
+        ({"commit": HEAD, "uncommitted_changes": True}, ""),
     ],
 )
 def test_what_can_not_be_checked_is_told(tmp_path: Path, recorded: dict[str, Any], code: str) -> None:
-    scenario_at_head(tmp_path)
+    file = scenario_at_head(tmp_path)
     verified = checked(tmp_path, recorded)
     assert verified.differences == []
-    assert codes(verified.unchecked) == [code]
+    assert codes(verified.unchecked) == [code] * bool(code)
+    file.write_text(file.read_text().replace("48MiB", "24MiB"))
+    verified = checked(tmp_path, recorded)
+    assert verified.differences == []
+    assert "scenario.of-unknown-origin" in codes(verified.unchecked)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +106,7 @@ def test_a_commit_that_names_runs_by_another_rule_is_not_checked_by_this_one(
     other: Any = {**by_commit, "run": "sim-0"}
     for plan, found in ((named, 0), (other, 1)):
         verified = Verification("", "")
-        provenance_check.check_commit(tmp_path, plan, at_commit, verified)
+        provenance_check.check_commit(plan, at_commit, verified)
         assert len(verified.differences) == (0 if lacks else found), verified.differences
         other_rule = [said for said in verified.unchecked if said.code == "commit.other-rule"]
         assert other_rule == ([Saying("commit.other-rule", commit=made[:12])] if lacks else [])
@@ -168,10 +173,10 @@ def test_the_commits_table_is_the_folders(tmp_path: Path, name: str, is_scenario
         pytest.skip(f"not committed as it is: {place}")
     folder = table_folder(tmp_path / "table", name, is_scenario=is_scenario)
     verified = Verification("", "")
-    provenance_check.check_table(folder, AT_HEAD, verified)
+    origin.check_table(folder, AT_HEAD, verified)
     assert verified == Verification("", "")
     shutil.copytree(folder, tmp_path / "other")
     kept = tmp_path / "other" / "table.yaml"
     kept.write_text(kept.read_text().replace("1024", "1025", 1))
-    provenance_check.check_table(tmp_path / "other", AT_HEAD, verified)
+    origin.check_table(tmp_path / "other", AT_HEAD, verified)
     assert any(f"{place}: table.yaml" in found for found in places(verified.differences)), verified.differences

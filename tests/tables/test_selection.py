@@ -196,7 +196,7 @@ def verified(folder: Path, into: Path) -> Verification:
 
 def test_a_selection_is_confirmed_as_one(selected: Path, tmp_path: Path) -> None:
     found = verified(selected, tmp_path / "again")
-    assert (found.differences, found.scope) == ([], "a selection: 2 of 3 checks")
+    assert [*found.differences, *found.scope] == ["a selection: 2 of 3 checks"]
 
 
 def test_a_selection_of_earlier_versions_is_confirmed_and_today_s_words_are_told(
@@ -215,7 +215,7 @@ def test_a_selection_of_earlier_versions_is_confirmed_and_today_s_words_are_told
             "insufficient-data",
         ]
         found = verified(selected, tmp_path / "again")
-        assert (found.differences, found.scope) == ([], "a selection: 2 of 3 checks")
+        assert [*found.differences, *found.scope] == ["a selection: 2 of 3 checks"]
         assert "2 of 2 checks of the selection hold" in str(found.notes[0])
         study.write_text(json.dumps(document | {"whole": True}))  # a whole that it is not
         assert verified(selected, tmp_path / "forged").scope

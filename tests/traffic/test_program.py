@@ -418,6 +418,7 @@ def test_the_pages_table_has_both_beside_each_other(tmp_path: Path) -> None:
 
 def test_verify_says_that_the_program_is_not_with_the_results(tmp_path: Path, plan_with: Callable[..., Any]) -> None:
     verified = Verification("mine", "pass")
+    (tmp_path / "scenario.yaml").write_text(SCENARIO)
     assert plan_again(tmp_path, plan_with(), verified) is None
     assert [*verified.unchecked] == [Saying("plan.own-program")]
     assert not verified.differences

@@ -217,9 +217,9 @@ def write_again(request: VerifyRequest) -> Verification:
             except BadInput as error:
                 unchecked.add_message("rerun.no-plans", f"rerun: the runs can't be planned again: {error.said}")
         else:
-            unchecked.add_message(
+            notes.add_message(
                 "sweep.figures-as-kept",
-                "a sweep keeps figures, not telemetry: they are taken as they are; --rerun makes them again",
+                "a sweep's figures are its raw data, as it keeps no telemetry; --rerun makes them again",
             )
         return Verification.of(write(loaded, into, results), notes=notes, unchecked=unchecked)
 

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 from testbed import engines, paths, traffic
 from testbed.documents import entry_of, read_json, write_json
 from testbed.engines import Engine, Options, Programs
-from testbed.errors import BadInput, refuse_unknown
+from testbed.errors import BadInput, TestbedError, refuse_unknown
 from testbed.judge import expected_failures
 from testbed.judge.checks import planned
 from testbed.judge.checks.result import Verdict
@@ -21,10 +21,10 @@ from testbed.judge.verify import Difference, differences, read_verdict, unlisted
 from testbed.machine import Need
 from testbed.message import Messages
 from testbed.plan.duration import expected_transfer_s
-from testbed.plan.engines import DEFAULT
+from testbed.plan.engines import DEFAULT, SWEEP
 from testbed.plan.model import Plan, Variant
 from testbed.planning.resolve import Choices
-from testbed.runtime.progress import Progress
+from testbed.runtime.progress import Progress, QuietProgress
 from testbed.scenario import load as scenarios
 from testbed.scenario.files import read
 from testbed.scenario.quick import variant_of
@@ -402,18 +402,29 @@ def write_again(request: VerifyRequest) -> Verification:
         again = write(*judged, as_selection=False)
     write_json(request.into / "verdict.json", again.to_json())  # of one that is not complete, too
     form = variant(document, document["name"]) if recorded.expected else ""
-    scope = "" if selection.whole else today.counts
+    scope = [] if selection.whole else [f"{today.counts}"]
     found = Verification.of(again, differences=Messages(_cells(folder, selection)), scope=scope)
     if again is not today:
         found.notes.add_message("verify.selection", f"Today such a selection is {today.verdict}: {today.summary}")
     for cell in results:
-        if cell.status == Status.UNSUPPORTED and not cell.record.run:
+        if cell.status == Status.UNSUPPORTED and not cell.record.run and not _on_no_machine(selection, Place.of(cell)):
             found.unchecked.add_message(
                 "run.unsupported-here", f"{Place.of(cell)}: no run is in the folder: {cell.record.reason}"
             )
     as_listed = unlisted(document["name"], document["engine"], form, recorded)
     (found.differences if request.same_code else found.unchecked).extend(as_listed)
     return found
+
+
+def _on_no_machine(selection: Selection, place: Place) -> bool:
+    """Whether the engine itself, in virtual time, does not support a cell."""
+    if not engines.named(selection.request.engine).facts.virtual_time:
+        return False
+    try:
+        programs = engines.named(SWEEP).prepare_plans(QuietProgress())
+        return bool(selection.cells(programs, [place])[0].unsupported)
+    except (TestbedError, OSError):
+        return False
 
 
 def _cells(folder: Path, selection: Selection) -> Iterator[Difference]:
