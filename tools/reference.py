@@ -14,6 +14,7 @@ from testbed import paths
 from testbed.cli import app
 from testbed.documents import read_json
 from testbed.judge import figures
+from testbed.judge.trust import fields as fields_of_trust
 from testbed.series.catalogue import CATALOGUE
 from testbed.series.series import Series
 from testbed.study.kinds.claims import Request
@@ -214,6 +215,32 @@ def _row(series: Series) -> tuple[str, str, str, str, str]:
     return f"`{series.name}`", series.title, series.unit, where, series.group_by
 
 
+HELD = """\
+A number is believed where another source says the same: packets on the wire, a link's counters, the other end, the
+plan, or what the fields of one sample add up to. Each field of [telemetry](contracts.md#telemetry) is held against one
+in every run of NCP. A run in which they contradict each other is UNTRUSTED, whatever its checks say. Margins are
+derived, beside the rules ([`counts.py`](../testbed/judge/trust/counts.py),
+[`telemetry.py`](../testbed/judge/trust/telemetry.py), [`links.py`](../testbed/judge/trust/links.py)): from the error of
+clocks, the varying length of frames, or chance. [Saboteurs](caught-lying.md#fields) show that a wrong field is seen."""
+
+
+def held() -> str:
+    """Fields of telemetry, each with what it is held against, from ``testbed/judge/trust/fields.py``."""
+    rows = [
+        (
+            f"`{f.measurement}`",
+            f.role,
+            f"`{f.name}`",
+            f.against,
+            ", ".join(f"`{code}`" for code in f.codes) or "not held",
+        )
+        for f in fields_of_trust.FIELDS
+    ]
+    rows += [(f"`{name}`", "", "all", why, "not held") for name, why in fields_of_trust.NOT_JUDGED.items()]
+    head = ("measurement", "role", "field", "held against", "otherwise")
+    return generated("What each number is held against", HELD, table(head, rows))
+
+
 SOURCES = """\
 Most claims of the five sources hold. These don't in their source's own set-up, with the cause that was found. How they
 are decided, and how often each engine agreed: [claims](claims.md), [reference results](../data/reference/README.md).
@@ -287,7 +314,7 @@ def _artifact_row(claims: Claims, name: str, claim: Claim) -> tuple[str, ...]:
     )
 
 
-PAGES = {f"{page.__name__}.md": page for page in (artifact, checks, fields, options, series, sources)}
+PAGES = {f"{page.__name__}.md": page for page in (artifact, checks, fields, held, options, series, sources)}
 """Each page and what makes it."""
 
 

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"hash/crc32"
 	"io"
 )
 
@@ -46,6 +47,24 @@ func (s *Stream) Next() []byte {
 
 // SHA256 returns the digest, in hexadecimal, of what Next has given so far.
 func (s *Stream) SHA256() string { return hex.EncodeToString(s.sum.Sum(nil)) }
+
+// Received digests a stream as it comes: its SHA-256, and a checksum that no
+// sender makes, so that who hands on the sender's digest is found out.
+type Received struct {
+	hash.Hash
+	crc32 uint32
+}
+
+// NewReceived begins with nothing.
+func NewReceived() *Received { return &Received{Hash: sha256.New()} }
+
+func (r *Received) Write(part []byte) (int, error) {
+	r.crc32 = crc32.Update(r.crc32, crc32.IEEETable, part)
+	return r.Hash.Write(part)
+}
+
+// CRC32 returns the checksum (IEEE 802.3) of what was written so far.
+func (r *Received) CRC32() *uint32 { return &r.crc32 }
 
 // Reader reads what is left of the stream.
 func (s *Stream) Reader() io.Reader { return &reader{stream: s} }

@@ -53,6 +53,17 @@ func TestSeedAndSessionMatter(t *testing.T) {
 	}
 }
 
+// What was received is digested in two ways, whatever parts it comes in.
+func TestReceivedHasBothDigests(t *testing.T) {
+	r := NewReceived()
+	for _, part := range []string{"1234", "", "56789"} {
+		r.Write([]byte(part))
+	}
+	if sum := sha256.Sum256([]byte("123456789")); !bytes.Equal(r.Sum(nil), sum[:]) || *r.CRC32() != 0xcbf43926 {
+		t.Errorf("SHA-256 %x, CRC-32 %x", r.Sum(nil), *r.CRC32())
+	}
+}
+
 func BenchmarkNext(b *testing.B) {
 	s := New(1, "s1", 1<<62)
 	b.SetBytes(chunk)

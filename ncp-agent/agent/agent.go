@@ -4,7 +4,6 @@ package agent
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -187,7 +186,8 @@ func receive(ctx context.Context, p *config.Plan, d *endpoint.Driver, control *c
 		return err
 	}
 	control.set(controlsocket.Running, "", nil)
-	sum := sha256.New()
+	sum := payload.NewReceived()
+	result.CRC32 = sum.CRC32()
 	received := int64(0)
 	buf := make([]byte, 256<<10)
 	for received < p.Session.TransferBytes && err == nil {

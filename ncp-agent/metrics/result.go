@@ -15,8 +15,9 @@ type Result struct {
 	Role            string             `json:"role"`
 	Session         string             `json:"session"`
 	Policy          string             `json:"policy"`
-	Bytes           int64              `json:"bytes"`  // sent and acknowledged, or received
-	SHA256          string             `json:"sha256"` // of these bytes; a sender's of the whole stream
+	Bytes           int64              `json:"bytes"`           // sent and acknowledged, or received
+	SHA256          string             `json:"sha256"`          // of these bytes; a sender's of the whole stream
+	CRC32           *uint32            `json:"crc32,omitempty"` // of what was received; a sender has none
 	StartedUnixNS   timing.Unix        `json:"started_unix_ns"`
 	FinishedUnixNS  timing.Unix        `json:"finished_unix_ns"`
 	DurationS       float64            `json:"duration_s"`

@@ -4,11 +4,9 @@
 package simrun
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"os"
 	"path/filepath"
 	"time"
@@ -39,7 +37,7 @@ type simulation struct {
 	plans   []*config.Plan // for each of its sessions
 	run     sim.Run
 	streams []*payload.Stream
-	sums    []hash.Hash
+	sums    []*payload.Received
 }
 
 // Run reads the plan and leaves the results in dir. An error is one of the
@@ -111,7 +109,7 @@ func read(file string) (*simulation, error) {
 	}
 	s.run.Transfers = transfers(s.plans)
 	for i := range p.Sessions {
-		stream, sum := payload.New(p.Seed, p.Sessions[i].Name, p.Sessions[i].TransferBytes), sha256.New()
+		stream, sum := payload.New(p.Seed, p.Sessions[i].Name, p.Sessions[i].TransferBytes), payload.NewReceived()
 		s.streams, s.sums = append(s.streams, stream), append(s.sums, sum)
 		s.run.Transfers[i].Source = stream.Next
 		s.run.Transfers[i].Sink = func(part []byte) { sum.Write(part) }
@@ -156,6 +154,7 @@ func (s *simulation) finish(result *sim.Result, r *recording, dir string) (unfin
 		sent := &metrics.Result{Role: metrics.Sender, SHA256: s.streams[i].SHA256()}
 		fill(sent, p, started, t.AckedAt, int64(t.Sender.AckedBytes), &t.Sender, r.ends[i][0])
 		received := &metrics.Result{Role: metrics.Receiver, SHA256: hex.EncodeToString(s.sums[i].Sum(nil))}
+		received.CRC32 = s.sums[i].CRC32()
 		fill(received, p, t.Receiver.EstablishedAt, t.ReceivedAt, t.Received, &t.Receiver, r.ends[i][1])
 		for _, end := range []*metrics.Result{sent, received} {
 			name := fmt.Sprintf("%s-%s.json", p.Session.Name, end.Role)

@@ -102,6 +102,7 @@ def small_session(name: str = "s1", **changes: Any) -> Any:
         "start_s": 0.0,
         "policy": "nkp24",
         "policy_facts": {},
+        "transport": "udp",
         "transfer_bytes": 10_000_000,
         "send_window_bytes": 4_000_000,
         "mtu_bytes": 1000,

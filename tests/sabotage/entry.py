@@ -19,6 +19,7 @@ CLASSES = (
     "calibration",
     "trust",
     "telemetry",
+    "fields",
     "timeline",
     "counting",
     "published numbers",

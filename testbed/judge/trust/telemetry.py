@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import Evidence, Timed
+from testbed.judge.trust import counts, payload
 from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.intervals import both_ways
 from testbed.plan.model import Plan, Session
 from testbed.plan.traffic_types import traffic_of
+from testbed.series import named
 from topologies.impairments import keys_that
 from topologies.link import Link
 
@@ -31,9 +33,12 @@ MOST_CLOSE = 0.02
 """The part of the samples that may be, where a machine was busy."""
 SHARE_OFF = 0.001
 """Largest distance of a share from its window over the sum of all; telemetry keeps more digits than that."""
-ANOTHER_UNIT = 10.0
-"""Windows that sum to so many times the session's window are in another unit. Less is a question of the policy, which
-its checks ask."""
+SHARES = {
+    "window_share": "window_packets",
+    "delivered_share": "delivered_pps",
+    "acknowledged_share": "acknowledged_pps",
+}
+"""Series of shares, and what they are shares of."""
 RATE_OFF = 0.05
 """Largest distance, in the median, of a rate from its counter, in parts of the largest rate."""
 RTT_OFF = 0.02
@@ -76,7 +81,8 @@ def violations(evidence: Evidence) -> list[Message]:
         except LookupError as error:
             said = Message("telemetry.unknown", f"plan or results say nothing of {error}")
             found.append(said.at(f"session {name}"))
-    return [*_of_others(evidence), *found, *_events(evidence)]
+    carried = counts.of_links(evidence) if sent.windows else ()
+    return [*_of_others(evidence), *found, *carried, *_events(evidence)]
 
 
 def _of_others(evidence: Evidence) -> Iterator[Message]:
@@ -136,7 +142,13 @@ def _of_session(evidence: Evidence, session: Session) -> Iterator[Message]:
     if "connections" not in session or "carrier" in session or "send_window_bytes" not in session or end_s is None:
         return  # checks report one that came to no end
     yield from _windows(evidence, session)
+    yield from counts.violations(evidence, session)
+    yield from payload.violations(evidence, session)
     links = {link["name"]: link for link in evidence.plan["links"]}
+    known = {str(connection["index"]) for connection in session["connections"]}
+    for series in SERIES:
+        for index in sorted(evidence.reader.read(named(series), {"session": name}).keys() - known):
+            yield Message("telemetry.unplanned", f"has samples of a connection {index} that is not planned, {series}")
     samples = {series: evidence.samples(series, name) for series in SERIES}
     reports = {role: _reported(evidence, session, role) for role in ("sender", "receiver")}
     for connection in session["connections"]:
@@ -176,37 +188,32 @@ def _times(evidence: Evidence, samples: Timed, end_s: float) -> Iterator[Message
 
 
 def _windows(evidence: Evidence, session: Session) -> Iterator[Message]:
-    """Shares are the windows over their sum; windows that the policy normalises have the session's window as sum."""
-    windows, shares = (_together(evidence.samples(s, session["name"])) for s in ("window_packets", "window_share"))
-    if windows is None or shares is None or windows.shape != shares.shape:
-        return
-    total = windows.sum(axis=0)
-    off = float(np.nanmax(np.abs(shares - windows / np.where(total > 0, total, np.nan))))
-    if off > SHARE_OFF:
-        yield Message("telemetry.share-off", f"a window's share is {off:.3f} off the window over the sum of all")
-    whole, largest = planned.session_window_packets(session), float(np.median(total))
-    if session["policy_facts"].get("normalised") and largest > ANOTHER_UNIT * whole:
+    """Shares are parts of the sum of all; windows that the policy normalises have the session's window as sum."""
+    for share, part in SHARES.items():
+        (t_s, parts), (shared_s, shares) = (_together(evidence.samples(s, session["name"])) for s in (part, share))
+        # Of nothing there is no share.
+        parts = parts[:, np.isin(t_s, shared_s)]
+        if parts.shape != shares.shape or not shares.size:
+            continue
+        total = parts.sum(axis=0)
+        off = float(np.nanmax(np.abs(shares - parts / np.where(total > 0, total, np.nan)), initial=0.0))
+        if off > SHARE_OFF:
+            yield Message("telemetry.share-off", f"a {share} is {off:.3f} off its part of the sum of all")
+    _, windows = _together(evidence.samples("window_packets", session["name"]))
+    whole, largest = planned.session_window_packets(session), float(windows.sum(axis=0).max(initial=0.0))
+    # A window that would fall below the least is put on it (ncp-agent/policy/nkp24.go).
+    most = whole + session["policy_facts"].get("min_packets", 1) * len(session["connections"])
+    if session["policy_facts"].get("normalised") and largest > most:
         yield Message(
-            "telemetry.windows-in-another-unit",
+            "telemetry.windows-over-the-sessions",
             f"its windows sum to {largest:,.0f} packets, and it may send {whole:,.0f}",
         )
 
 
 def _rates(_: Plan, of_one: _Connection) -> Iterator[Message]:
     """Whether the acknowledged packets per second agree with the rise of their counter."""
-    rate, count = of_one.samples["acknowledged_pps"], of_one.samples["acked"]
-    if count.t_s.size != rate.t_s.size or rate.t_s.size < 20:
-        return
-    # An agent counts from its youngest sample that is a second old. Where packets come in bursts another sample,
-    # a microsecond short of it, would say something else.
-    t_ns = np.rint(count.t_s * 1e9).astype(np.int64)
-    before = np.searchsorted(t_ns, t_ns - 1_000_000_000, side="right") - 1
-    old, before = before >= 0, before[before >= 0]
-    if not old.any():
-        return
-    rose = (count.values[old] - count.values[before]) / (count.t_s[old] - count.t_s[before])
-    off = float(np.median(np.abs(rose - rate.values[old])))
-    if off > RATE_OFF * max(1.0, float(rose.max())):
+    off, largest = counts.rate_off(of_one.samples["acknowledged_pps"], of_one.samples["acked"])
+    if off > RATE_OFF * largest:
         yield Message("telemetry.rate-off-its-counter", f"its rate is {off:.0f} packets/s off its own counter")
 
 
@@ -286,9 +293,9 @@ def _events(evidence: Evidence) -> Iterator[Message]:
             yield Message("timeline.unasked", f"timeline: “{text}” was done at {done_s:.3f} s, not as planned")
 
 
-def _together(samples: Mapping[str, Timed]) -> Array | None:
-    """One row per connection, of samples that were taken at the same times; None where they were not."""
+def _together(samples: Mapping[str, Timed]) -> tuple[Array, Array]:
+    """The times of samples that were taken together, and a row per connection; none where they were not."""
     series: Sequence[Timed] = list(samples.values())
-    if not series or any(s.t_s.size != series[0].t_s.size or not np.array_equal(s.t_s, series[0].t_s) for s in series):
-        return None
-    return np.array([s.values for s in series], dtype=np.float64)
+    if not series or any(not np.array_equal(s.t_s, series[0].t_s) for s in series):
+        return np.array([]), np.zeros((0, 0))
+    return series[0].t_s, np.array([s.values for s in series], dtype=np.float64)

@@ -1,6 +1,17 @@
 """All saboteurs."""
 
-from tests.sabotage.catalogue import counting, forged, links, machine, payload, policies, published, telemetry, timeline
+from tests.sabotage.catalogue import (
+    counting,
+    fields,
+    forged,
+    links,
+    machine,
+    payload,
+    policies,
+    published,
+    telemetry,
+    timeline,
+)
 from tests.sabotage.entry import Entry
 
 CONTROL = Entry("control", "control", "nothing: all is as it should be", expected="pass")
@@ -11,6 +22,7 @@ ENTRIES: tuple[Entry, ...] = (
     *links.ENTRIES,
     *machine.ENTRIES,
     *telemetry.ENTRIES,
+    *fields.ENTRIES,
     *timeline.ENTRIES,
     *counting.ENTRIES,
     *published.ENTRIES,
