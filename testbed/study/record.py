@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from testbed.documents import read_json
 from testbed.engines import provenance
 from testbed.judge.checks.evidence import agent_results
 from testbed.judge.figures import figures_of
@@ -47,6 +48,8 @@ class RunRecord(BaseModel):
     """Wall time of the attempt."""
     exact: bool = False
     """Whether it was in virtual time, so that the same question has the same answer every time."""
+    chance: bool = False
+    """Whether it lost packets by chance: which ones follows from its seed."""
     host: str = ""
     """The host of a cluster that made it in real time: its own speed and load may show in the figures."""
     rules: str = ""
@@ -84,6 +87,7 @@ def read_record(run: Path, study: Path, cell: str) -> RunRecord | None:
         checks={check.name: check.model_dump(include=OF_A_CHECK) for check in verdict.checks},
         seconds=round(seconds, 6) if seconds else None,
         exact=exact,
+        chance=_lost_by_chance(run, results),
         host="" if exact else made.get("worker", ""),
         rules=provenance.code(),
     )
@@ -91,6 +95,12 @@ def read_record(run: Path, study: Path, cell: str) -> RunRecord | None:
         of_any = record.model_dump(include={"run", "cell", "folder", "code", "rules"})
         return RunRecord(**of_any, status=Status.UNSUPPORTED, reason=str(verdict.broken))
     return record
+
+
+def _lost_by_chance(run: Path, results: Sequence[Mapping[str, Any]]) -> bool:
+    ends = [each for result in results for each in result.get("connections", []) if isinstance(each, Mapping)]
+    lost = sum(each.get("sent", 0) for each in ends) > sum(each.get("received", 0) for each in ends)
+    return lost and any(0 < link.get("loss", 0) < 1 for link in read_json(run / "plan.json")["links"])
 
 
 def finished(folder: Path) -> list[Path]:
@@ -164,6 +174,11 @@ def observations(results: Sequence[CellResult]) -> list[CellResult]:
     """Independent observations: runs of a cell in virtual time with the same measurements are one observation, however
     many they are. Chance has no part in them, so that each further run is the same."""
     return [found for runs in by_setting(results).values() for found in (runs[:1] if _are_one(runs) else runs)]
+
+
+def seed_ignored(runs: Sequence[CellResult]) -> bool:
+    """Whether several runs of a cell that lost packets by chance are one: then their seeds have no part in it."""
+    return len(runs) > 1 and runs[0].record.chance and _are_one(runs)
 
 
 def _are_one(runs: Sequence[CellResult]) -> bool:

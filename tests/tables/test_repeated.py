@@ -12,6 +12,7 @@ from testbed.errors import BadInput
 from testbed.judge import expected_failures
 from testbed.judge.status import Status
 from testbed.study.checks.each_run import EachRunCheck, judge_each_run
+from testbed.study.checks.table import judge_runs
 from testbed.study.kinds import table as table_run
 from testbed.study.kinds.table import TableRequest, select, variant
 from testbed.study.kinds.table_file import first_run, repeated, scenario_of
@@ -130,6 +131,17 @@ def test_alike_runs_in_virtual_time_are_one_observation(measured: list[float], s
     alike = Saying("runs.one-observation", runs=6)
     assert all_codes(result.said)[:1] == ["runs.hold"]
     assert (alike in result.said.further) == (observations == 1)
+
+
+def test_seeds_that_all_lose_the_same_packets_are_ignored() -> None:
+    alike = [changed(run, exact=True, chance=True) for run in runs(*[("pass", 0.01)] * 3)]
+    result = judge_each_run(CHECK, alike)
+    assert result.status == "untrusted"
+    assert "runs.seed-ignored" in all_codes(result.said)
+    assert judge_runs(alike).status == "untrusted"
+    others = [changed(run, exact=True, chance=True) for run in runs(("pass", 0.01), ("pass", 0.02), ("pass", 0.02))]
+    assert judge_each_run(CHECK, others).status == judge_runs(others).status == "pass"
+    assert judge_runs(alike[:1]).status == "pass"
 
 
 def test_a_run_that_failed_in_another_check_is_judged_by_what_this_one_says() -> None:

@@ -1,8 +1,8 @@
 """Whether what an NCP session counts is what its other end, its links and its own sums say.
 
 A program that counts wrongly says so in every field that it derives from the count. So each field is held against a
-number that another program made, or another part of the same: what the peer got, what the links carried, what the plan
-asks for, or what the fields of one sample have to add up to (:mod:`~testbed.judge.trust.fields` has them all).
+number that another program made, or another part of the same. That is what the peer got, what the links carried, what
+the plan asks for, or what the fields of one sample add up to. :mod:`~testbed.judge.trust.fields` has them all.
 """
 
 import math
@@ -29,8 +29,7 @@ UPSTREAM = ("previous", "nkp24")
 """Policies by whose rules a packet stays in flight until it is acknowledged, on whichever connection; others take it
 for lost before, and what the peer's application has read for acknowledged."""
 CLOCK_OFF = 0.001
-"""Largest error of a span by the wall clock, which the kernel slews by at most 500 ppm (adjtimex(2)), against one by
-the clock that never steps; two ends."""
+"""Largest error of a span by the wall clock, in parts: the kernel slews it by at most 500 ppm, at either end."""
 FIRST_RTO_MS, MOST_RTO_MS = 5000.0, 10_000.0
 """ncp-go's (docs/protocol.md)."""
 LEAST_RTO_MS = 200.0
@@ -115,13 +114,13 @@ class Ends:
         return {key: Timed(t_s[t_s <= end_s], values[t_s <= end_s]) for key, (t_s, values) in times.items()}
 
     def way_ms(self, path: Sequence[Link]) -> tuple[float, float]:
-        """How long a small packet takes back over a path with nothing else on it, at least and at most."""
+        """Time of a small packet back over a path with nothing else on it, at least and at most."""
         ways = [link_intervals(link, self.plan["timeline"], "ba").__next__().link for link in path]
         least = sum(float(link["delay_ms"]) for link in ways)
         return least, least + sum(_frame_ms(link) for link in ways)
 
     def most_wait_ms(self, link: Link) -> float:
-        """How long a packet and its acknowledgement take over a link, with its queue full, at most in the run."""
+        """Time of a packet and its acknowledgement over a link with its queue full, at most in the run."""
         ever = [each.link for each in both_ways(link, self.plan["timeline"])]
         packets = [link["queue"].get("packets") or math.inf for link in ever]
         frames = max(packets) + 2  # and one that is being sent, each way
@@ -129,7 +128,7 @@ class Ends:
 
     @property
     def told_within_s(self) -> float | None:
-        """How soon a sender knows what its receiver has read; None where acknowledgements may be lost or late."""
+        """Seconds until a sender knows what its receiver has read; None where acknowledgements may be lost or late."""
         if not self.undisturbed or self.ever((*LOSING, *VARYING)):
             return None
         back_ms = max(
@@ -228,7 +227,7 @@ def _last(ends: Ends) -> Iterator[Message]:
 
 
 def _in_flight(ends: Ends) -> Iterator[Message]:
-    """What was sent and is not acknowledged is in flight: on a connection to the packets that another sent again."""
+    """Whether what was sent and is not acknowledged is in flight; on one connection, up to what another sent again."""
     if (of := ends.sums) is None or not ends.whole:
         return
     sent, resent, acked, lost = (of[key].sum(axis=0) for key in ("sent", "resent", "acked", "lost"))
@@ -255,7 +254,7 @@ def _in_flight(ends: Ends) -> Iterator[Message]:
 
 
 def rate_off(rate: Timed, count: Timed, factor: float = 1.0) -> tuple[float, float]:
-    """How far a rate of the last second is off the rise of its counter, in the median, and the largest rise; nothing
+    """Distance of a rate of the last second from the rise of its counter, in the median, and the largest rise; nothing
     where there are too few samples to tell.
 
     An agent counts from its youngest sample that is a second old. Where packets come in bursts another sample, a
@@ -301,7 +300,7 @@ def _acked_bytes(ends: Ends) -> Iterator[Message]:
 
 
 def delivered_by(rates: Timed, started_s: float) -> Array:
-    """How many packets had been delivered at each sample, from the rates of the last second and of what there is
+    """Packets that had been delivered by each sample, from the rates of the last second and of what there is
     before one has passed. A step is a whole number of packets, to the error of the clock."""
     t_ns = np.rint(rates.t_s * 1e9).astype(np.int64)
     before = np.searchsorted(t_ns, t_ns - 1_000_000_000, side="right") - 1
@@ -313,7 +312,7 @@ def delivered_by(rates: Timed, started_s: float) -> Array:
 
 
 def _reorder(ends: Ends) -> Iterator[Message]:
-    """What the receiver's connections delivered has been read by its application, or waits for what is before it."""
+    """Whether what the receiver's connections delivered has been read, or waits for earlier data."""
     start_ns, waiting = ends.evidence.start_ns(ends.name), ends.of_receiver("reorder_bytes")
     started_s = (int(ends.receiver.get("started_unix_ns", 0)) - start_ns) / 1e9
     rates, read = ends.of_receiver("delivered_pps"), ends.of_receiver("received_bytes").get(ends.name)
@@ -337,8 +336,10 @@ def _reorder(ends: Ends) -> Iterator[Message]:
 
 
 def _window_used(ends: Ends) -> Iterator[Message]:
-    """Of the session's window is in use what was written and has not been read: what was sent less what the receiver
-    read by then, which it tells with each acknowledgement, and what waits to be sent."""
+    """Whether as much of the session's window is in use as was sent and not read, and what waits to be sent.
+
+    The receiver tells what it has read with each acknowledgement.
+    """
     used, read = (ends.of_session(series) for series in ("send_window_used", "received_bytes"))
     window = float(ends.session["send_window_bytes"])
     if used.values.size and float(used.values.max()) > window:
@@ -376,7 +377,7 @@ def _handshake(ends: Ends) -> Iterator[Message]:
     when it is there."""
     started = [result.get("started_unix_ns") for result in (ends.receiver, ends.sender)]
     if None in started or ends.plan.get("place"):
-        return  # clocks of other machines are not known as well
+        return  # clocks of other machines are less exact
     limits, kernel = ends.plan["limits"], engine_of(ends.plan).kernel
     took_ms = (int(ends.sender["started_unix_ns"]) - int(ends.receiver["started_unix_ns"])) / 1e6
     ways_ms = [ends.way_ms(path) for path in ends.paths]
@@ -537,7 +538,7 @@ def _of_interface(evidence: Evidence, link: Link, sent: Sequence[Timed], first_n
 
 
 def _waits(link: Link) -> float:
-    """How many packets may wait before the place where a link loses them."""
+    """Packets that may wait before the place where a link loses them."""
     return (
         float(link["queue"].get("packets") or 0)
         + float(link["rate_bps"]) * float(link["delay_ms"]) / 8000 / link["frame_bytes"]

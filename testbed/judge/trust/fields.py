@@ -15,7 +15,7 @@ class Field(NamedTuple):
     against: str
     """The other source and the rule, or why there is none."""
     codes: tuple[str, ...] = ()
-    """What a contradiction is called; none where the field is not held against anything."""
+    """Codes of its contradictions; none where the field is not held against anything."""
 
 
 def _fields(measurement: str, role: str, **held: tuple[str, ...]) -> tuple[Field, ...]:

@@ -1,4 +1,4 @@
-"""What an NCP session was to carry, made by neither of its ends.
+"""Digests of the bytes that an NCP session was to carry, made by neither of its ends.
 
 A sender draws its bytes from the plan's seed (``internal/payload``), and tells their SHA-256. A receiver tells that of
 what it got, which it might have copied, and a checksum that no sender makes. Both are made here once more.
@@ -34,7 +34,7 @@ def digests(seed: int, session: str, size: int) -> tuple[str, int]:
 
 def violations(evidence: Evidence, session: Session) -> Iterator[Message]:
     """A sender's digest that is not that of the plan's bytes, or a receiver's that is, though it got others. Receivers
-    of earlier releases and other implementations tell no CRC-32; then nothing is asked."""
+    of earlier releases and other implementations tell no CRC-32, and are not judged."""
     sent, got = (evidence.result_of(session["name"], role) or {} for role in ("sender", "receiver"))
     if "crc32" not in got or {sent.get("bytes"), got.get("bytes")} != {session["transfer_bytes"]}:
         return  # `payload_intact` tells of other numbers of bytes

@@ -16,7 +16,7 @@ from testbed.judge.status import BEST_FIRST, Status, worst
 from testbed.message import Message, Messages
 from testbed.results.report import words
 from testbed.scenario.section import Section
-from testbed.study.record import CellResult, observations
+from testbed.study.record import CellResult, observations, seed_ignored
 
 FigureName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_.-]{0,63}$")]
 
@@ -99,7 +99,13 @@ def judge_each_run(
                 f"Median {median} [{words.figure(interval.low)}, {words.figure(interval.high)}], a "
                 f"{intervals.levels_in_words([interval.level])} interval.",
             )
-    if len(told_apart) == 1 < len(judged):
+    if seed_ignored(judged):
+        others[Status.UNTRUSTED] = len(judged)
+        said.add_message(
+            "runs.seed-ignored",
+            f"{len(judged)} runs with seeds of their own lost packets by chance, and all the same: seed ignored.",
+        )
+    elif len(told_apart) == 1 < len(judged):
         said.add_message(
             "runs.one-observation",
             f"{len(judged)} runs, one observation: nothing is left to chance, its value decides.",

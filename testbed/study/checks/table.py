@@ -29,7 +29,7 @@ from testbed.scenario.section import Section
 from testbed.series.line import Line
 from testbed.study.checks.each_run import EachRunCheck, FigureName, OfFigure, judge_each_run
 from testbed.study.kinds.table_result import Place, RowSummary, Spread
-from testbed.study.record import CellResult
+from testbed.study.record import CellResult, by_setting, seed_ignored
 
 MOST_TOLD = 20
 """Most runs that do not hold to name."""
@@ -535,5 +535,11 @@ def judge_runs(
         said.add_message("run.apart", f"{place}: {cell.record.reason}")
     if more > 0:
         said.add_message("runs.and-more", f"And {more} more.")
-    status: Status = worst(cell.standing for cell in requested) if requested else Status.UNSUPPORTED
+    ignored = [place for place, runs in by_setting(requested).items() if seed_ignored(runs)]
+    for row, column in ignored:
+        said.add_message(
+            "run.seed-ignored", f"Row {row} {column}: its runs lost packets by chance, and all the same: seed ignored."
+        )
+    parts = [*(cell.standing for cell in requested), *([Status.UNTRUSTED] if ignored else [])]
+    status: Status = worst(parts) if parts else Status.UNSUPPORTED
     return CheckResult.of(name, judge, status, said.joined(), measured=held, expected=len(requested))

@@ -23,6 +23,7 @@ ENTRIES = (
         "policies",
         "windows grow, and are not scaled back to their sum",
         (Swap(_NKP24, "p.total*(w/sum)", "w+0*sum"),),
+        expected="untrusted",
     ),
     Entry(
         "half-the-sum",
@@ -127,6 +128,7 @@ ENTRIES = (
         "a receiver that tells twice the goodput that it had",
         (Swap("ncp-agent/metrics/result.go", "float64(bytes) * 8 / d", "2 * float64(bytes) * 8 / d"),),
         scenario="two-paths",
+        expected="untrusted",
     ),
     Entry(
         "never-more-than-eight",
