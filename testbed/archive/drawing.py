@@ -79,14 +79,17 @@ def _are_near(one: Any, two: Any, most_pt: float) -> bool:
     """Whether two curves are within ``most_pt`` of each other everywhere, whichever points each is drawn by."""
     if one.shape == two.shape and (np.abs(one - two) <= most_pt).all():
         return True
-    ends = (one, two), (two, one)
-    return 0 < len(one) <= 4 * len(two) + 64 and all(  # no drawing has many more points than another of the same data
-        _off(point, line) <= most_pt for points, line in ends for point in points
-    )
+    # No drawing has many more points than another of the same data.
+    return 0 < len(one) <= 4 * len(two) + 64 and all(_is_along(*pair, most_pt) for pair in ((one, two), (two, one)))
 
 
-def _off(point: Any, line: Any) -> float:
-    """The distance of a point from a line."""
-    begin, along = line[:-1], np.diff(line, axis=0)
-    part = ((point - begin) * along).sum(axis=1) / np.maximum((along**2).sum(axis=1), 1e-12)
-    return float(np.hypot(*(begin + np.clip(part, 0, 1)[:, None] * along - point).T).min(initial=np.inf))
+def _is_along(one: Any, two: Any, most_pt: float) -> bool:
+    """Whether one curve is nowhere farther from the other: at its points, and between them."""
+    between = one[:-1] + np.linspace(0, 1, 9)[1:-1, None, None] * np.diff(one, axis=0)
+    begin, along = two[:-1], np.diff(two, axis=0)
+    for point in (*one, *between.reshape(-1, 2)):
+        part = ((point - begin) * along).sum(axis=1) / np.maximum((along**2).sum(axis=1), 1e-12)
+        away = begin + np.clip(part, 0, 1)[:, None] * along - point
+        if not np.hypot(*away.T).min(initial=np.inf) <= most_pt:
+            return False
+    return True

@@ -128,6 +128,15 @@ def by_more_points(drawing: str) -> str:
     return drawing[: curve.start(1)] + text + drawing[curve.end(1) :]
 
 
+def in_another_order(drawing: str) -> str:
+    """The same points of a curve, of which every second one is drawn after all others."""
+    curve = CURVE.search(drawing)
+    assert curve is not None
+    points = [line[2:] for line in curve[1].splitlines()]
+    text = "M " + "\nL ".join([points[0], *points[1::2], *points[2::2]]) + "\n"
+    return drawing[: curve.start(1)] + text + drawing[curve.end(1) :]
+
+
 def by_another(drawing: str) -> str:
     """As another matplotlib may have drawn it."""
     return by_more_points(rounded(other_hashes(drawing)))
@@ -325,6 +334,8 @@ FORGED: dict[str, Change] = {
     "a curve that ends early": lambda drawing: CURVE.sub(
         lambda curve: curve[0].replace(curve[1], "\n".join(curve[1].splitlines()[:-3]) + "\n"), drawing, count=1
     ),
+    "a curve that goes to and fro": in_another_order,
+    "a curve that breaks off": lambda drawing: drawing.replace(" \nL ", " \nL L ", 3),
     "a limit": lambda drawing: re.sub(r'(<rect [^>]*height=")[\d.]+', r"\g<1>90", drawing),
     "no such mark": lambda drawing: re.sub(r'xlink:href="#\w+', 'xlink:href="#none', drawing, count=1),
     "a mark elsewhere": lambda drawing: re.sub(r'(<use [^>]* x=")[\d.]+', r"\g<1>99", drawing, count=1),
