@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from typing import Any
 from xml.etree import ElementTree
-from xml.etree.ElementTree import Element
 
 import numpy as np
 
@@ -54,15 +53,15 @@ def _read(drawing: str) -> Iterator[tuple[Any, list[tuple[str, Any, Any]]]]:
         if kind := "layout" if tag == "g" else kinds[element]:  # a definition is compared where it is used
             places += [(kind, (points - axes[0]) / axes[1], axes[1]) for points in drawn]
         said = sorted((key, "" if key in _PLACES and element is not root else value) for key, value in element.items())
-        texts = element.text or "", (element.tail or "").strip()
-        yield (tag, _HASH.sub("", name), said, texts, len(element), commands), places
+        mark = tag, _HASH.sub("", name), said, element.text, (element.tail or "").strip(), len(element), commands
+        yield mark, places
 
 
 def _numbers(text: str) -> Any:
     return np.array(_NUMBER.findall(text), dtype=np.float64).reshape(-1, 2)
 
 
-def _paths(element: Element, named: Mapping[str, Element]) -> Iterator[tuple[str, Any]]:
+def _paths(element: ElementTree.Element, named: Mapping[str, ElementTree.Element]) -> Iterator[tuple[str, Any]]:
     """The commands and the points of each path that an element draws, or that limits it."""
     get, target, clip = element.get, element.get(_HREF), element.get("clip-path")
     used = (named[target[1:]], _numbers(f"{get('x')} {get('y')}")) if target else (element, 0.0)
@@ -89,7 +88,6 @@ def _is_along(one: Any, two: Any, most_pt: float) -> bool:
     begin, along = two[:-1], np.diff(two, axis=0)
     for point in (*one, *between.reshape(-1, 2)):
         part = ((point - begin) * along).sum(axis=1) / np.maximum((along**2).sum(axis=1), 1e-12)
-        away = begin + np.clip(part, 0, 1)[:, None] * along - point
-        if not np.hypot(*away.T).min(initial=np.inf) <= most_pt:
+        if not np.hypot(*(begin + np.clip(part, 0, 1)[:, None] * along - point).T).min(initial=np.inf) <= most_pt:
             return False
     return True

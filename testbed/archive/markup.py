@@ -5,12 +5,11 @@ however lenient, can see another tag in it.
 """
 
 import re
-from collections.abc import Iterator
 
 _STYLE = r"(?:(?!url\((?!#)|@import|image(?:-set)?\(|src|expression|behavior|binding|script|//)[^<&\\%s])*"
 """CSS without what loads or executes something, or could hide that."""
 _OURS = re.compile(
-    "</?(?:html|head|meta|title|body|header|main|section|div|p|h[1-3]|ul|li|table|thead|tbody|tr|th|td|figure|"
+    "(?ai)</?(?:html|head|meta|title|body|header|main|section|div|p|h[1-3]|ul|li|table|thead|tbody|tr|th|td|figure|"
     "figcaption|details|summary|pre|code|span|strong|b|a|br|svg|g|path|use|text|tspan|rect|polyline|defs|clipPath|"
     r"metadata|rdf:RDF|cc:Work|cc:Agent|dc:(?:type|title|format|creator))(?:\s+(?:"
     "(?:lang|name|content|class|id|colspan|rowspan|scope|data-label|role|aria-label|version|viewBox|width|height|x|y|"
@@ -21,11 +20,11 @@ _OURS = re.compile(
     rf'<style(?: type="text/css")?>{_STYLE % ""}</style>|</style>|<!doctype html>|'
     r"<!-- (?:[^<>-]|-[^<>-])* -->|"  # matplotlib writes a formula as a comment, and draws it
     r'<\?xml version="1\.0" encoding="utf-8" standalone="no"\?>|'
-    r'<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1\.1//EN"\s+"http://www\.w3\.org/Graphics/SVG/1\.1/DTD/svg11\.dtd">',
-    re.ASCII | re.IGNORECASE,
+    r'<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1\.1//EN"\s+"http://www\.w3\.org/Graphics/SVG/1\.1/DTD/svg11\.dtd">'
 )
 
 
-def foreign(text: str) -> Iterator[str]:
-    """The begin of everything in a page or a drawing that is not as all of ours is, whichever version wrote it."""
-    return (text[at.start() : at.start() + 80] for at in re.finditer("<", text) if not _OURS.match(text, at.start()))
+def foreign(text: str) -> str | None:
+    """The begin of the first thing in a page or a drawing that is not as all of ours is, whichever version wrote it."""
+    begins = (found.start() for found in re.finditer("<", text))
+    return next((text[begin : begin + 80] for begin in begins if not _OURS.match(text, begin)), None)

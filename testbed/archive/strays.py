@@ -38,10 +38,12 @@ def strays(folder: Path) -> Iterator[str]:
     files = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     homes = {Path(), *(path.parent for path in files if path.name in marks and path.parts[0] in PARTS)}
     for path in files:
-        inside = path.relative_to(next(parent for parent in path.parents if parent in homes))
-        first, *rest = inside.parts
+        home = next(parent for parent in path.parents if parent in homes)
+        first, *rest = path.relative_to(home).parts
         known = OF_PARTS if first in PARTS and rest else DOCUMENTS
-        if not (rest and first in FOLDERS) and (
-            (rest and first not in PARTS) or not any(fnmatchcase(path.name, name) for name in known)
+        # Of repetitions there is no page.
+        if (first in ("report.html", "plots") and (folder / home / "hashes.json").is_file()) or (
+            not (rest and first in FOLDERS)
+            and ((rest and first not in PARTS) or not any(fnmatchcase(path.name, name) for name in known))
         ):
             yield path.as_posix()

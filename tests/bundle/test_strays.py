@@ -57,3 +57,11 @@ def test_of_a_study(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     assert list(strays(tmp_path)) == sorted(foreign)
+
+
+def test_of_repetitions_which_have_no_page(tmp_path: Path) -> None:
+    for name in ("hashes.json", "report.html", "plots/windows.svg", "cells/startup/1/run/plan.json"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "cells/startup/1/run/report.html").touch()
+    assert list(strays(tmp_path)) == ["plots/windows.svg", "report.html"]
