@@ -19,10 +19,11 @@ const (
 )
 
 // ReceiveBufferBytes is what an end requests for each UDP socket: a reader that is late by 50 ms at 1 Gbit/s finds 6 MB,
-// and the kernel counts about twice that. GrantedReceiveBytes is what Linux makes of it, where the process may.
+// and the kernel counts about twice that. PausedReaderPackets is how many full packets of the usual MTU its socket then
+// holds while nobody reads: Linux grants twice the request, where the process may, and counts 2304 bytes for each.
 const (
 	ReceiveBufferBytes  = 8 << 20
-	GrantedReceiveBytes = 2 * ReceiveBufferBytes
+	PausedReaderPackets = 2 * ReceiveBufferBytes / 2304
 )
 
 // Plan is a plan and one of its sessions.

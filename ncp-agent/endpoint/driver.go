@@ -36,6 +36,7 @@ type Driver struct {
 
 	start time.Time // time 0 of the session
 	links []*link
+	turns *session.Turns // of the links; under mu
 	wg    sync.WaitGroup
 
 	life     context.Context // ends with Close
@@ -67,13 +68,16 @@ func Open(ctx context.Context, cfg session.Config, endpoints []Endpoint, waiting
 	}
 	d.life, d.end = context.WithCancel(context.WithoutCancel(ctx))
 	d.working, d.fail = context.WithCancelCause(d.life)
+	var queues []int
 	for i, e := range endpoints {
+		queues = append(queues, e.SendBufferPackets)
 		packet := sizes{full: int(cfg.MTUBytes) + dataHeader, largest: int(cfg.MTUBytes) + headroom}
 		if err := d.openLink(ctx, i, e, packet, waiting); err != nil {
 			d.closeSockets()
 			return nil, fmt.Errorf("connection %d, %s: %w", i+1, cfg.ClientIDs[i], err)
 		}
 	}
+	d.turns = session.NewTurns(queues)
 	d.wg.Add(1 + 2*len(d.links))
 	go d.runTimer()
 	for _, l := range d.links {
@@ -90,7 +94,7 @@ func (d *Driver) openLink(ctx context.Context, index int, e Endpoint, packet siz
 	if err != nil {
 		return err
 	}
-	l := newLink(index, o, packet.largest, e.SendBufferPackets)
+	l := newLink(index, o, packet.largest)
 	d.links = append(d.links, l)
 	if o.waits() {
 		d.session.Break(d.now(), index)
@@ -259,12 +263,13 @@ func (d *Driver) closeSockets() {
 // notify wakes the goroutines that a change concerns. The lock is held.
 func (d *Driver) notify() {
 	now := d.now()
-	for _, l := range d.links {
-		if l.idle && d.session.Ready(now, l.index) {
+	for _, index := range d.turns.Order() {
+		if l := d.links[index]; l.idle && d.session.Ready(now, index) {
 			l.idle = false
-			wake(l.wake)
+			d.turns.Ask(index)
 		}
 	}
+	d.wakeNext()
 	if d.session.Deadline() < d.armed {
 		wake(d.timer)
 	}

@@ -3,11 +3,13 @@ package endpoint
 import (
 	"fmt"
 	"time"
+
+	"ncp-testbed/ncp-agent/session"
 )
 
 // maxBatch is the most packets of one sendmmsg or recvmmsg. Full ones of the
 // default MTU are one run of segments.
-const maxBatch = 60
+const maxBatch = session.MaxBatch
 
 // link is one connection's socket and its two goroutines' state.
 type link struct {
@@ -21,34 +23,25 @@ type link struct {
 	left   bool          // ended by a peer that had the session's close
 	resume chan struct{} // while reading is paused: closed at its end or by another pause
 
-	wake     chan struct{}
-	out      [][]byte // buffers of the writer
-	outLimit int      // most packets taken at once
+	wake chan struct{} // it is its turn
+	out  [][]byte      // buffers of the writer
 }
 
-func newLink(index int, o opener, packetBytes, sendBufferPackets int) *link {
-	l := &link{index: index, opener: o, wake: make(chan struct{}, 1), outLimit: maxBatch}
-	if sendBufferPackets > 0 {
-		// What waits for a full socket is lost to the other connections:
-		// keep it small beside the buffer.
-		l.outLimit = min(maxBatch, max(1, sendBufferPackets/8))
-	}
-	l.out = make([][]byte, l.outLimit)
+func newLink(index int, o opener, packetBytes int) *link {
+	l := &link{index: index, opener: o, wake: make(chan struct{}, 1), out: make([][]byte, maxBatch)}
 	for i := range l.out {
 		l.out[i] = make([]byte, 0, packetBytes)
 	}
 	return l
 }
 
-// writeLoop sends what the session has for a connection. It takes one packet
-// at a time while the socket is full, and up to twice as many as before each
-// time that the socket has taken all.
+// writeLoop sends what the session has for a connection, a batch each time that
+// it is the connection's turn.
 func (d *Driver) writeLoop(l *link) {
 	defer d.wg.Done()
 	defer d.closeWrite(l)
-	take := 1
 	for {
-		s, n := d.collect(l, take)
+		s, n := d.collect(l)
 		if n == 0 {
 			select {
 			case <-l.wake:
@@ -57,46 +50,53 @@ func (d *Driver) writeLoop(l *link) {
 				return
 			}
 		}
-		full, err := d.transmit(l, s, l.out[:n])
+		err := d.transmit(l, s, l.out[:n])
 		switch {
 		case err != nil && d.stopping():
 			return
 		case err != nil && l.opener.stream():
 			d.broke(l, s, fmt.Errorf("writing: %w", err))
-			take = 1
-		case err != nil || full:
-			take = 1
-		default:
-			take = min(2*take, l.outLimit)
 		}
 	}
 }
 
-// collect takes up to n packets from the session, and the socket that they
-// are for.
-func (d *Driver) collect(l *link, n int) (s socket, taken int) {
+// collect takes a batch of packets from the session, and the socket that they
+// are for; none while it is another connection's turn.
+func (d *Driver) collect(l *link) (s socket, taken int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.now()
-	for l.socket != nil && taken < n {
+	d.turns.Ask(l.index)
+	if next, _ := d.turns.Next(); next != l.index {
+		return nil, 0
+	}
+	for n := d.turns.Packets(); l.socket != nil && taken < n; taken++ {
 		packet, ok := d.session.NextPacket(now, l.index, l.out[taken][:0])
 		if !ok {
 			break
 		}
 		l.out[taken] = packet
-		taken++
 	}
+	d.turns.End(taken)
 	l.idle = taken == 0
 	if taken > 0 {
 		d.notify()
+	} else {
+		d.wakeNext()
 	}
 	return l.socket, taken
 }
 
-// transmit sends packets and reports to the session what became of them. Full says
-// that the socket did not take them at once.
-func (d *Driver) transmit(l *link, s socket, packets [][]byte) (full bool, err error) {
-	refused := 0
+// wakeNext wakes the connection whose turn it is. The lock is held.
+func (d *Driver) wakeNext() {
+	if next, ok := d.turns.Next(); ok {
+		wake(d.links[next].wake)
+	}
+}
+
+// transmit sends a turn's packets and reports to the session what became of them.
+func (d *Driver) transmit(l *link, s socket, packets [][]byte) error {
+	refused, full := 0, false
 	for len(packets) > 0 {
 		n, err := s.write(packets)
 		if err != nil && s.transient(err) && refused < 3 {
@@ -109,15 +109,17 @@ func (d *Driver) transmit(l *link, s socket, packets [][]byte) (full bool, err e
 				d.session.WriteError(d.now(), l.index)
 				d.notify()
 			}
+			d.turns.Sent(l.index, false)
 			d.mu.Unlock()
-			return true, err
+			return err
 		}
 		d.session.Sent(d.now(), l.index, n)
-		d.mu.Unlock()
 		packets = packets[n:]
-		full = full || len(packets) > 0
+		full = full || len(packets) > 0 // it did not take them at once
+		d.turns.Sent(l.index, !full)
+		d.mu.Unlock()
 	}
-	return full, nil
+	return nil
 }
 
 // readLoop hands the session what arrives on a connection, and opens the

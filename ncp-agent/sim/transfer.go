@@ -20,7 +20,9 @@ type end struct {
 	pausedTo []time.Duration
 	paused   time.Duration // the latest of these
 	waiting  int           // packets in held
-	stopped  []bool        // per connection: by a full queue, and not yet woken
+	turns    *session.Turns
+	hand     [][]*packet   // per connection: taken from the session, not yet by its first link
+	stopped  []bool        // per connection: what it has in hand waits for a full queue
 	deadline time.Duration // the session's, unless it is stale
 	stale    bool          // something was done with the session since then
 	dirty    bool          // something was, since no connection had anything to send
@@ -57,9 +59,10 @@ func (p *part) newTransfer(number int, routes []route, directions []*direction) 
 		t.ends[i] = &end{
 			part: p, transfer: t, which: i, session: s,
 			held: make([][]*packet, len(routes)), pausedTo: make([]time.Duration, len(routes)),
-			stopped: make([]bool, len(routes)), deadline: timing.Never,
+			hand: make([][]*packet, len(routes)), stopped: make([]bool, len(routes)), deadline: timing.Never,
 		}
 	}
+	var queues [2][]int // packets, of each end's first links
 	t.ends[0].peer, t.ends[1].peer = t.ends[1], t.ends[0]
 	for _, r := range routes {
 		for i, way := range [][]int{r.forward, r.back} {
@@ -69,7 +72,11 @@ func (p *part) newTransfer(number int, routes []route, directions []*direction) 
 			}
 			crossed[0].senders = append(crossed[0].senders, t)
 			t.ends[i].routes = append(t.ends[i].routes, crossed)
+			queues[i] = append(queues[i], p.run.properties(way[0]).Queue.Packets)
 		}
+	}
+	for i, e := range t.ends {
+		e.turns = session.NewTurns(queues[i])
 	}
 	return t, nil
 }
@@ -130,14 +137,7 @@ func (t *transfer) step(p *part, now time.Duration) {
 		t.announced = true
 		p.notices = append(p.notices, notice{now, established, t.number})
 	}
-	for t.written < t.config.Bytes && from.Writable() {
-		if len(t.part) == 0 {
-			t.part = t.nextPart(p)
-		}
-		n := from.Write(now, t.part)
-		t.part = t.part[n:]
-		t.written += int64(n)
-	}
+	t.write(p, now)
 	if t.ends[1].dirty && to.Readable() {
 		n, _ := to.ReadTo(now, t.sink)
 		t.result.Received += int64(n)
@@ -152,6 +152,19 @@ func (t *transfer) step(p *part, now time.Duration) {
 	t.ends[0].markDirty() // it may have something to send now for no other reason than the time
 	for _, e := range t.ends {
 		e.pump(p, now)
+	}
+}
+
+// write lets the application write what the session takes.
+func (t *transfer) write(p *part, now time.Duration) {
+	from := t.ends[0].session
+	for t.written < t.config.Bytes && from.Writable() {
+		if len(t.part) == 0 {
+			t.part = t.nextPart(p)
+		}
+		n := from.Write(now, t.part)
+		t.part = t.part[n:]
+		t.written += int64(n)
 	}
 }
 
@@ -189,36 +202,74 @@ func (t *transfer) next(now time.Duration) (time.Duration, bool) {
 	return next, next > now
 }
 
-// pump lets every connection send while its first link takes packets.
+// pump lets connections send in turn. One that a full queue has stopped comes
+// when that is half empty, after the others and by itself: a host's writer goes
+// on until its socket is full again.
 func (e *end) pump(p *part, now time.Duration) {
 	active := e.dirty
 	e.stale, e.dirty = e.stale || active, false
+	if active {
+		e.takeTurns(p, now)
+	}
 	for conn, route := range e.routes {
-		if e.stopped[conn] && !route[0].wakes() {
-			e.dirty = active
-			continue
-		}
-		e.stopped[conn] = false
-		for {
-			if !route[0].room() {
-				e.stopped[conn] = true
-				e.dirty = active
-				break
-			}
-			if !active {
-				break
-			}
-			buf, ok := e.session.NextPacket(now, conn, p.network.storage())
-			if !ok {
-				break
-			}
-			e.session.Sent(now, conn, 1)
-			if p.run.Observer.Packet != nil {
-				p.run.Observer.Packet(now, e.transfer.number, e.which, conn, buf)
-			}
-			p.network.push(now, p.network.packet(buf, e.peer, conn, route))
+		if e.stopped[conn] && route[0].wakes() {
+			e.stale = true
+			e.transmit(p, now, conn)
+			e.takeTurns(p, now)
 		}
 	}
+}
+
+// takeTurns lets the connections that are not stopped send, until none has anything to send.
+func (e *end) takeTurns(p *part, now time.Duration) {
+	for again := true; again; {
+		for _, conn := range e.turns.Order() {
+			if !e.stopped[conn] {
+				e.turns.Ask(conn)
+			}
+		}
+		again = false
+		for conn, ok := e.turns.Next(); ok && !again; conn, ok = e.turns.Next() {
+			again = e.takeTurn(p, now, conn)
+		}
+		if again && e.which == 0 {
+			e.transfer.write(p, now)
+		}
+	}
+}
+
+// takeTurn lets a connection take its turn's packets, and reports whether there were any.
+func (e *end) takeTurn(p *part, now time.Duration, conn int) bool {
+	taken := 0
+	for n := e.turns.Packets(); taken < n; taken++ {
+		buf, ok := e.session.NextPacket(now, conn, p.network.storage())
+		if !ok {
+			break
+		}
+		if p.run.Observer.Packet != nil {
+			p.run.Observer.Packet(now, e.transfer.number, e.which, conn, buf)
+		}
+		e.hand[conn] = append(e.hand[conn], p.network.packet(buf, e.peer, conn, e.routes[conn]))
+	}
+	e.turns.End(taken)
+	if taken == 0 {
+		return false
+	}
+	e.transmit(p, now, conn)
+	e.turns.Sent(conn, !e.stopped[conn])
+	return true
+}
+
+// transmit sends what a connection has in hand, as far as its first link takes it; the rest waits for that.
+func (e *end) transmit(p *part, now time.Duration, conn int) {
+	sent := 0
+	for sent < len(e.hand[conn]) && e.routes[conn][0].room() {
+		p.network.push(now, e.hand[conn][sent])
+		sent++
+	}
+	e.session.Sent(now, conn, sent)
+	e.hand[conn] = slices.Delete(e.hand[conn], 0, sent)
+	e.stopped[conn] = len(e.hand[conn]) > 0
 }
 
 // arrive takes a packet from the network.

@@ -56,7 +56,7 @@ func transfers(all []*config.Plan) []sim.Transfer {
 		s := &p.Session
 		t := sim.Transfer{
 			Name: s.Name, Sender: s.Config(), Receiver: s.Config(), Bytes: s.TransferBytes,
-			Start: timing.Seconds(s.StartS), ReceiveBufferPackets: receiveBufferPackets,
+			Start: timing.Seconds(s.StartS), ReceiveBufferPackets: config.PausedReaderPackets,
 		}
 		if s.Transport == config.TCP {
 			// Over links that keep every packet, TCP is a queue that has room
@@ -70,9 +70,6 @@ func transfers(all []*config.Plan) []sim.Transfer {
 	}
 	return list
 }
-
-// receiveBufferPackets is what a paused reader's socket holds: a small datagram takes about 2304 bytes of kernel memory.
-const receiveBufferPackets = config.GrantedReceiveBytes / 2304
 
 // events returns the timeline as a simulation takes it; the first session's
 // connections are those that an action can name.
