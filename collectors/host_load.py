@@ -43,8 +43,8 @@ class HostLoad(threading.Thread):
         """Sample until stopped."""
         try:
             self._sample()
-        except OSError as error:  # a full disk
-            self.failure = f"the host's load: {error.strerror} ({self._spool})"
+        except Exception as error:  # a full disk, say
+            self.failure = f"the host's load: {getattr(error, 'strerror', error)} ({self._spool})"
 
     def _sample(self) -> None:
         before, step_s = psutil.cpu_times(), self._interval_s

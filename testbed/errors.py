@@ -1,7 +1,7 @@
 """Errors that end a command with one clear message and a defined exit code."""
 
 import errno
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any, TypeVar
 
 from testbed.exit_codes import Exit
@@ -83,6 +83,18 @@ class RunFailed(TestbedError):
     """A run broke down before it could be judged."""
 
     exit_code = Exit.FAIL
+
+
+class Untrusted(RunFailed):
+    """A run that ended early, as its links or its evidence are not good enough; it proves nothing."""
+
+    exit_code = Exit.UNTRUSTED
+    off: Sequence[Message] = ()
+
+    @property
+    def reasons(self) -> Sequence[Message]:
+        """The reasons not to trust it, a line each."""
+        return self.off or [self.said]
 
 
 _NO_ROOM_FOR_TEMPORARY = "No usable temporary directory found"

@@ -12,8 +12,7 @@ import pytest
 
 from testbed.cli.outcome import ended_early
 from testbed.documents import write_json
-from testbed.engines.mininet.calibration import LinksOff
-from testbed.errors import CannotRun
+from testbed.errors import CannotRun, Untrusted
 from testbed.judge import older
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.judge.verify import Difference, differences
@@ -151,7 +150,7 @@ class TestReworded:
 
     def test_the_exit_code_is_that_of_the_error(self, tmp_path: Path) -> None:
         stopped = Interrupted("run.stopped", "stopped by SIGINT")
-        assert [ended_early(error, "s r", tmp_path) for error in (stopped, LinksOff("a.b", "off"))] == [130, 3]
+        assert [ended_early(error, "s r", tmp_path) for error in (stopped, Untrusted("a.b", "off"))] == [130, 3]
 
     def test_recorded_reasons_give_way_to_those_of_today(self) -> None:
         recorded = Trust(trusted=False, reasons=["was late", "was busy"], codes=["link.late", "machine.busy"])

@@ -1,5 +1,5 @@
 """``python -m tools.reference`` makes the pages of docs/ that follow from the code: keys, checks, options, series,
-what does not reproduce, and the claims in docs/artifact.md."""
+what does not reproduce, the evidence of a trusted run, and the claims in docs/artifact.md."""
 
 import re
 import textwrap
@@ -14,6 +14,7 @@ from testbed import paths
 from testbed.cli import app
 from testbed.documents import read_json
 from testbed.judge import figures
+from testbed.judge.trust import coverage
 from testbed.judge.trust import fields as fields_of_trust
 from testbed.series.catalogue import CATALOGUE
 from testbed.series.series import Series
@@ -314,7 +315,21 @@ def _artifact_row(claims: Claims, name: str, claim: Claim) -> tuple[str, ...]:
     )
 
 
-PAGES = {f"{page.__name__}.md": page for page in (artifact, checks, fields, held, options, series, sources)}
+EVIDENCE = """\
+A run is trusted where nothing tells against it ([what is looked at](caught-lying.md)), and nothing is missing that
+could. With less than this it is UNTRUSTED, when it ends and when `verify` judges it again. One whose collector, capture
+or link emulator ends early, or says nothing more, [ends at once](faults.md). Samples between [machines](hosts.md) are
+judged there."""
+
+
+def trust() -> str:
+    """docs/trust.md: the least evidence of a trusted run."""
+    rules = (coverage.OF_MACHINE | coverage.OF_RUN).items()
+    rows = ((what, prose(rule.__doc__ or "")) for what, rule in rules)
+    return generated("The evidence of a trusted run", EVIDENCE, table(("evidence", "the least of it"), rows))
+
+
+PAGES = {f"{page.__name__}.md": page for page in (artifact, checks, fields, held, options, series, sources, trust)}
 """Each page and what makes it."""
 
 

@@ -72,7 +72,7 @@ class _MadeAgain:
         reader = FromFile(folder / "telemetry.lp")
         self._origin()
         readings = self._readings()
-        again = verify(folder, reader, self._trust(reader, readings))
+        again = verify(folder, reader, self._trust(reader, readings), complete=self.complete)
         reported = again.to_json() if recorded.figures else again.to_json() | {"figures": {}}
         self.verified.differences.extend(differences("", recorded.to_json(), reported))
         self._expected()

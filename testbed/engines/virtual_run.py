@@ -129,7 +129,7 @@ class VirtualRun(Run):
     def _broke_down(self, error: Exception) -> None:
         if not isinstance(error, Interrupted):  # which leaves no trace: the next attempt is the same
             self._write_provenance()
-            write_broken(self.plan, self.folder, None, error, [])
+            write_broken(self.plan, self.folder, None, error, getattr(error, "reasons", []))
 
     def without_database(self, database_points: int | None) -> Verdict:
         with self._own_folder():

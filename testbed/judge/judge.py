@@ -28,14 +28,16 @@ def judge(
     file_points: int | None = None,
     database_points: int | None = None,
     expected: Mapping[str, ExpectedFailure] | None = None,
+    complete: bool = True,
 ) -> Verdict:
     """The verdict of a run; the same for the same evidence, whichever reader gives it.
 
     ``file_points`` and ``database_points`` are the counts that ``points_stored`` compares; ``expected`` are expected
-    failures, by check: a check about a fact has none. Raises BadInput
-    where the plan or an agent's result can't be read.
+    failures, by check: a check about a fact has none; ``complete``: whether the run has to have all evidence of today.
+    Raises BadInput where the plan or an agent's result can't be read.
     """
-    evidence = Evidence(plan, reader, agent_results(agents_dir), file_points, database_points)
+    points, folder = (file_points, database_points), agents_dir.parent
+    evidence = Evidence(plan, reader, agent_results(agents_dir), *points, folder, complete)
     trust = of_run(trust, evidence)
     results, figures = [], figures_of(evidence.results)
     for check in parameters_in_plan(plan["checks"]):

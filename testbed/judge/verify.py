@@ -50,12 +50,14 @@ class Difference(Message):
         return self.code == "difference.not-recorded" or (self.key in CODES and not self.details.get("recorded"))
 
 
-def verify(result_dir: Path, reader: Reader | None = None, trust: Trust | None = None) -> Verdict:
+def verify(
+    result_dir: Path, reader: Reader | None = None, trust: Trust | None = None, *, complete: bool = True
+) -> Verdict:
     """The verdict by the folder's own data.
 
     The checks are judged anew from ``plan.json``, ``telemetry.lp`` (or ``reader``) and ``agents/``. How many points
     the database held can't be measured again and is taken from the record; so is ``trust``, where it is not given, and
-    what was expected to fail when it was made.
+    what was expected to fail when it was made. ``complete`` is as :func:`testbed.judge.judge.judge` has it.
     Raises BadInput where a file is missing or broken.
     """
     recorded = read_verdict(result_dir)
@@ -68,6 +70,7 @@ def verify(result_dir: Path, reader: Reader | None = None, trust: Trust | None =
         file_points=reader.count_points(),
         database_points=recorded_database_points(recorded),
         expected=recorded.expected,
+        complete=complete,
     )
 
 

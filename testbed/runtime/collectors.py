@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -21,6 +22,8 @@ from topologies.link import Link, shaped_at_hosts
 from topologies.netem_middle import shaping_interface
 
 TCP_INTERVAL_MS = 50
+SILENT_S = 3.0
+"""The time after which a sampler without a new sample hangs."""
 OWN_SPOOLS = ("host_load.lp", "events.lp")
 """The spools of this process; each of the others has a collector's name."""
 
@@ -49,7 +52,8 @@ class Collectors:
         write_json(watch, watch_list(plan, network.namespaces(), fabric, sockets))
         command = [str(collect), "--watch", str(watch), "--dir", str(site.spools)]
         self._collect = Supervised("telemetry collectors", command, site.logs / "collect.log")
-        parts.callback(self._collect.stop_if_it_runs)
+        parts.callback(self._collect.end)
+        self._spools, self._looked_s, self._grown = site.spools, 0.0, dict[Path, tuple[int | None, float]]()
         self._push: Supervised | None = None
         if credentials is None:
             return
@@ -67,10 +71,23 @@ class Collectors:
                 return said
         if why := self.host_load.failure:
             return Message("collectors.host-load-failed", f"{why}")
+        return self._silent()
+
+    def _silent(self) -> Message | None:
+        """A sampler whose spool does not grow, looked up once a second, or None."""
+        if (now_s := time.monotonic()) - self._looked_s < 1:
+            return None
+        self._looked_s = now_s
+        for spool in (*self._spools.glob("*.lp"), *self._spools.glob("relay/**/*.lp")):
+            if (size := spool.stat().st_size) != self._grown.get(spool, (None, 0.0))[0]:
+                self._grown[spool] = size, now_s
+            elif now_s - self._grown[spool][1] > SILENT_S and not spool.name.startswith(("events", "iperf3")):
+                said = f"{spool.relative_to(self._spools)} has had no new sample for {SILENT_S:g} s: its sampler hangs"
+                return Message("collectors.silent", f"{said}, or this machine leaves it no time")
         return None
 
     def stop_sampling(self) -> None:
-        """Stop with the last samples in the spools; raises :class:`RunFailed` if a collector had ended before."""
+        """Stop with the last samples in the spools; raises :class:`Untrusted` if a collector had ended before."""
         self.host_load.stop()
         self._collect.stop()
 

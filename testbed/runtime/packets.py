@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-from testbed.errors import RunFailed
+from testbed.errors import Untrusted
+from testbed.message import Message
 from testbed.runtime.processes import Supervised
 from testbed.runtime.site import Site
 
@@ -54,7 +55,7 @@ class Capture(Supervised):
         self.await_ready(lambda: "listening on" in self.log.read_text(errors="replace"), START_S)
 
     def lost(self) -> int:
-        """Frames that the kernel dropped before tcpdump, once it has ended; raises :class:`RunFailed` where it did
+        """Frames that the kernel dropped before tcpdump, once it has ended; raises :class:`Untrusted` where it did
         not say."""
         return dropped(self.log.read_text(errors="replace"))
 
@@ -64,7 +65,7 @@ def dropped(said: str) -> int:
     counts = {name: int(number) for number, name in _COUNTS.findall(said)}
     if "dropped by kernel" not in counts:
         text = said.strip()[-300:]
-        raise RunFailed("tcpdump.no-count", f"tcpdump did not say how many frames it missed: {text}")
+        raise Untrusted("tcpdump.no-count", f"tcpdump did not say how many frames it missed: {text}")
     return counts["dropped by kernel"]
 
 
@@ -92,6 +93,10 @@ class LinkCaptures:
         }
         for capture in self._captures.values():
             capture.await_frames()
+
+    def failure(self) -> Message | None:
+        """The end of a capture that nobody ended, or None."""
+        return next((said for capture in self._captures.values() if (said := capture.failure())), None)
 
     def end(self) -> dict[str, int]:
         """Wait until the last frames are in the files, and end; returns the frames that each capture missed."""

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from typing_extensions import Self
 
-from testbed.errors import RunFailed
+from testbed.errors import RunFailed, Untrusted
 from testbed.message import Message
 from testbed.runtime.progress import Step
 
@@ -88,6 +88,16 @@ def watch_until(
             raise RunFailed.of(too_long())
         tell()
         time.sleep(every_s)
+
+
+def needed(*failures: Failure) -> Failure:
+    """The failure of parts that give evidence, which raises :class:`Untrusted`."""
+
+    def failure() -> None:
+        for said in filter(None, (each() for each in failures)):
+            raise Untrusted.of(said, "What it would have told is missing, so nothing is proven. Run again.")
+
+    return failure
 
 
 class Ending(Protocol):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import RunFailed
+from testbed.errors import RunFailed, Untrusted
 from testbed.message import Message
 from testbed.unprivileged import RIGHTS, USER, WRITABLE_BY_ANYBODY
 from topologies.commands import dies_with_us, in_namespace, run
@@ -114,7 +114,7 @@ class Supervised:
         self.process.kill()
 
     def stop(self, *, timeout_s: float = 10.0) -> None:
-        """SIGTERM, then SIGKILL; raises :class:`RunFailed` if it had ended by itself before, with an error."""
+        """SIGTERM, then SIGKILL; raises :class:`Untrusted` if it had ended by itself before, with an error."""
         already = self.process.poll()
         if already is None:
             self.process.terminate()
@@ -123,12 +123,12 @@ class Supervised:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
-                raise RunFailed(
+                raise Untrusted(
                     "process.does-not-end", f"{self.name} did not end within {timeout_s:g} s; see {self.log}"
                 ) from None
         elif already:
             name, said = self.name, last_words(self.log)
-            raise RunFailed("process.ended-early", f"{name} ended with {already} in the run{said}")
+            raise Untrusted("process.ended-early", f"{name} ended with {already} in the run{said}")
 
     def stop_if_it_runs(self) -> None:
         """:meth:`stop`, but for one that has ended by itself; safe to repeat."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
-
-from influxdb.line_protocol import make_lines
 
 from testbed.archive.kinds import verify_folders
 from testbed.engines import provenance
@@ -24,6 +23,7 @@ from testbed.runtime.progress import QuietProgress
 from testbed.scenario.load import LoadedScenario, load
 from testbed.series import FromFile
 from testbed.study.verify import Verification
+from tests import collected
 
 SCENARIO = """\
 name: forged
@@ -42,6 +42,7 @@ checks:
   - {name: database, judge: points_stored}
 """
 PROGRESS = QuietProgress()
+VIRTUAL_START_NS = 946_684_800_000_000_000
 
 
 def loaded(place: Path) -> LoadedScenario:
@@ -78,14 +79,14 @@ def emulated(place: Path) -> Path:
     (folder / "scenario.yaml").write_text(scenario.text)
     simulate(folder, simulator)
     (folder / "sim.json").unlink()
-    spans = [(0.1, 0.8)] * 20
-    add_host(folder / "telemetry.lp", plan, spans)
+    move_to_now(folder)
+    spans = add_collected(folder / "telemetry.lp", plan)
     write_spans(spans, folder / HOST_LOAD)
     probe = {"links": [_probed(link, direction) for link in plan["links"] for direction in ("ab", "ba")]}
     (folder / calibration.PROBE).write_text(json.dumps(probe))
-    relay = {"links": [_relayed(link, "ab") for link in plan["links"]], "ring_drops": 0}
+    relay = {"links": collected.relayed(plan, unasked_drops={"queue": 0}), "ring_drops": 0}
     (folder / "relay.json").write_text(json.dumps(relay))
-    qdiscs = [{"host": "h1", "dev": "h1-eth1", "kind": "htb", "root": True, "drops": 0}]
+    qdiscs = collected.counted(plan)
     calibration.write_csv(calibration.readings_of(plan, probe), folder / "links.csv")
     timeline.write_csv(folder / "telemetry.lp", folder / "events.csv")
     write_provenance(folder, plan, {"qdiscs_after": qdiscs})
@@ -95,7 +96,9 @@ def emulated(place: Path) -> Path:
         plan,
         folder,
         reader,
-        of_measurements(plan, links=folder / "links.csv", relay=relay, qdiscs=qdiscs, host_load=spans),
+        of_measurements(
+            plan, links=folder / "links.csv", relay=relay, qdiscs=qdiscs, host_load=spans, events=reader.events()
+        ),
         points,
         points,
     )
@@ -108,20 +111,25 @@ def write_provenance(folder: Path, plan: Any, facts: dict[str, Any]) -> None:
     (folder / "provenance.json").write_text(json.dumps(document, indent=1))
 
 
-def add_host(telemetry: Path, plan: Any, spans: list[tuple[float, float]]) -> None:
-    """The host's samples, at the end of the telemetry."""
+def move_to_now(folder: Path) -> None:
+    """Take the simulator's times, which begin in 2000, to the present."""
+    telemetry, by_ns = folder / "telemetry.lp", time.time_ns() - VIRTUAL_START_NS
+    lines = (line.rsplit(" ", 1) for line in telemetry.read_text().splitlines())
+    telemetry.write_text("".join(f"{point} {int(at_ns) + by_ns}\n" for point, at_ns in lines))
+    for result in (folder / "agents").glob("*.json"):
+        document = json.loads(result.read_text())
+        for key in ("started_unix_ns", "finished_unix_ns"):
+            document[key] += by_ns
+        result.write_text(json.dumps(document))
+
+
+def add_collected(telemetry: Path, plan: Any) -> list[tuple[float, float]]:
+    """Add the samples of host and collectors for as long as the simulator's; returns the host's spans."""
     lines = telemetry.read_text().splitlines()
-    last_ns = int(lines[-1].rsplit(" ", 1)[1])
-    points = [
-        {
-            "measurement": "host",
-            "tags": {"run": plan["run"], "scenario": plan["scenario"]},
-            "time": last_ns + number,
-            "fields": {"cpu": 1.0 - idle, "steal": 0.0, "run_queue": 1},
-        }
-        for number, (_, idle) in enumerate(spans, 1)
-    ]
-    telemetry.write_text("\n".join(lines) + "\n" + str(make_lines({"points": points})))
+    times_ns = collected.every_interval(lines)
+    spans = [(0.1, 0.8)] * len(times_ns)
+    telemetry.write_text("".join(f"{line}\n" for line in [*lines, *collected.telemetry(plan, times_ns, spans)]))
+    return spans
 
 
 def _probed(link: Any, direction: str) -> dict[str, Any]:
@@ -134,15 +142,6 @@ def _probed(link: Any, direction: str) -> dict[str, Any]:
         "loss": 0.0,
         "sent": 1500,
         "received": 1500,
-    }
-
-
-def _relayed(link: Any, direction: str) -> dict[str, Any]:
-    return {
-        "link": link["name"],
-        "direction": direction,
-        "lateness_us": {"p99": 100.0, "max": 900.0},
-        "unasked_drops": {"queue": 0},
     }
 
 

@@ -21,7 +21,13 @@ from testbed import paths
 from testbed.archive.pack import pack
 from testbed.archive.signature import MANIFEST
 from testbed.archive.verify import unpacked, verify_bundle
+from testbed.engines.judging import judge_from
+from testbed.engines.mininet import timeline
 from testbed.errors import BadInput
+from testbed.judge.checks.result import Trust
+from testbed.plan.read import read_plan
+from testbed.results.report.render import write_report
+from testbed.series import FromFile
 from tests.bundle import made
 from tests.bundle.made import verify_folder
 from tests.said import places
@@ -94,8 +100,6 @@ def drawn_again(change: Change) -> Change:
     """And the page made to fit, as ``report`` would."""
 
     def both(folder: Path) -> None:
-        from testbed.results.report.render import write_report
-
         change(folder)
         write_report(folder)
 
@@ -131,6 +135,80 @@ def older(folder: Path) -> None:
     without("probe.json")(folder)
     of_json("provenance.json", "schema", to=1)(folder)
 
+
+def without_samples(measurement: str, from_share: float = 0.5) -> Change:
+    """A sampler that died: of the telemetry's time the rest has none, in host_load.csv neither."""
+
+    def change(folder: Path) -> None:
+        file = folder / "telemetry.lp"
+        lines = file.read_text().splitlines()
+        times_ns = sorted(int(line.rsplit(" ", 1)[1]) for line in lines)
+        died_ns = times_ns[0] + from_share * (times_ns[-1] - times_ns[0])
+        kept = [line for line in lines if not line.startswith(measurement) or int(line.rsplit(" ", 1)[1]) < died_ns]
+        assert len(kept) < len(lines)
+        file.write_text("".join(f"{line}\n" for line in kept))
+        rows = (folder / "host_load.csv").read_text().splitlines()[: 1 + sum(line.startswith("host,") for line in kept)]
+        (folder / "host_load.csv").write_text("".join(f"{row}\n" for row in rows))
+
+    return change
+
+
+def later(seconds: float, *, telemetry: bool) -> Change:
+    """Results, and perhaps telemetry, of another time than the run."""
+
+    def change(folder: Path) -> None:
+        if telemetry:
+            file, by_ns = folder / "telemetry.lp", round(seconds * 1e9)
+            lines = (line.rsplit(" ", 1) for line in file.read_text().splitlines())
+            file.write_text("".join(f"{point} {int(at_ns) + by_ns}\n" for point, at_ns in lines))
+        for path in (folder / "agents").glob("*.json"):
+            for key in ("started_unix_ns", "finished_unix_ns"):
+                of_json(f"agents/{path.name}", key, to=lambda at_ns: at_ns + round(seconds * 1e9))(folder)
+
+    return change
+
+
+def told_as_trusted(change: Change) -> Change:
+    """And all that follows from it made again, by a rule of trust that asks for nothing of it."""
+
+    def both(folder: Path) -> None:
+        change(folder)
+        plan, reader = read_plan(folder / "plan.json"), FromFile(folder / "telemetry.lp")
+        timeline.write_csv(folder / "telemetry.lp", folder / "events.csv")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("testbed.judge.judge.of_run", lambda trust, _: trust)
+            points = reader.count_points()
+            verdict = judge_from(plan, folder, reader, Trust(trusted=True), points, points).verdict
+        assert verdict.verdict == "pass"
+        write_report(folder)
+
+    return both
+
+
+LACKING = {
+    "relay.json without links": of_json("relay.json", "links", to=[]),
+    "relay.json with a link one way": of_json("relay.json", "links", to=lambda links: links[1:]),
+    "relay.json with a link twice": of_json("relay.json", "links", to=lambda links: [*links, links[0]]),
+    "relay.json without frames": of_json("relay.json", "links", 0, "frames", to=0),
+    "host_load.csv without rows": without_samples("host,", 0.0),
+    "host load up to the middle": without_samples("host,"),
+    "host load in one sample": lambda folder: (folder / "host_load.csv").write_text("seconds,idle\n9.9,0.8\n"),
+    "no queues after the run": of_json("provenance.json", "qdiscs_after", to=[]),
+    "a queue less after the run": of_json("provenance.json", "qdiscs_after", to=lambda queues: queues[1:]),
+    "a queue without counters": of_json("provenance.json", "qdiscs_after", 0, "drops", to=None),
+    "link samples up to the middle": without_samples("link,"),
+    "no link samples of one direction": without_samples("link,direction=ba", 0.0),
+    "interface counters up to the middle": without_samples("interface,"),
+    "socket samples up to the middle": without_samples("socket_queue,"),
+    "collectors that report once": without_samples("collector,", 0.25),
+    "an agent's samples up to the middle": without_samples("ncp_connection,connection=1,policy=nkp24,role=sender"),
+    "clocks of another year": later(365 * 86400, telemetry=True),
+    "clocks of two hours before": later(-7200, telemetry=True),
+    "results of another time": later(-0.3, telemetry=False),
+    "traces that are not there": of_text("plan.json", r"\{", '{"traces": {"qlog": true, "pcap": ["fast"]},'),
+    "no end of the transfer": of_text("telemetry.lp", r"event,kind=transfer_end.*\n", ""),
+}
+"""Evidence of a run that passed, and what is taken from it."""
 
 LINE = "difference.line"
 FORGERIES = (
@@ -223,6 +301,11 @@ FORGERIES = (
             ("host_load.csv", "mininet"),
         )
     ),
+)
+
+
+FORGERIES += tuple(
+    Forgery(name, told_as_trusted(change), "trust.trusted", "mininet") for name, change in LACKING.items()
 )
 
 

@@ -127,7 +127,7 @@ def evidence_of(
     events: Iterable[Event] = (),
     results: Sequence[Mapping[str, Any]] = (),
     run: str = "r1",
-    **counts: int,
+    **counts: Any,
 ) -> Evidence:
     """Evidence with these samples, of session ``s1`` where nothing else is said; ``end_s`` None: it never ended."""
     by_key = {(key, of_session()) if isinstance(key, str) else key: groups for key, groups in samples.items()}

@@ -34,7 +34,7 @@ def judged(
     lines: list[str] | None = None,
     trust: Trust | None = None,
     expected: Mapping[str, ExpectedFailure] | None = None,
-    **counts: int,
+    **counts: Any,
 ) -> tuple[dict[str, CheckResult], Verdict]:
     """Check results by name, and the verdict, of a run with these lines."""
     write_result(folder, plan, lines or telemetry(plan, noise=0.1))

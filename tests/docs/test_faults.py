@@ -91,7 +91,7 @@ def test_every_row_names_tests_that_are_carried_out_then() -> None:
             "clock stepped by an hour: night, but its tests are of",
         ),
         ("| `test_faults.py::test_grafana_is_gone` |", "| by hand |", "no row names test_grafana_is_gone"),
-        ("| `test_faults.py::test_grafana_is_gone` |", "| by hand |", "22 rows, of which 21 name a test"),
+        ("| `test_faults.py::test_grafana_is_gone` |", "| by hand |", "24 rows, of which 23 name a test"),
         (
             "`test_outage.py` | push",
             "`tests/sabotage/test_real_packets.py` | night",

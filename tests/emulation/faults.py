@@ -6,9 +6,10 @@ import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from testbed import paths
+from testbed.exit_codes import OF_VERDICT
 from testbed.runtime.ledger import RUN_VARIABLE
 from tests.emulation.conftest import ON_ANY_MACHINE, Started, result_folder
 from tests.emulation.points import points_of
@@ -78,18 +79,27 @@ def kept(tmp_path: Path) -> list[dict[str, Any]]:
     return list(points_of(result_folder(tmp_path)))
 
 
-def broke_down(run: Started, tmp_path: Path, *says: str, transferring: bool = True, timeout_s: float = 90.0) -> str:
-    """The run ends by itself, as FAIL, says why and where its data is, and keeps what was measured; its stderr."""
+def broke_down(
+    run: Started,
+    tmp_path: Path,
+    *says: str,
+    transferring: bool = True,
+    timeout_s: float = 90.0,
+    word: Literal["fail", "untrusted"] = "fail",
+) -> str:
+    """The run ends by itself, as FAIL or UNTRUSTED, says why and where its data is, and keeps what was measured; its
+    stderr."""
     code, out, err = run.end(timeout_s)
     folder = result_folder(tmp_path)
-    assert code == 1, out + err
-    assert out.splitlines()[-1] == f"FAIL startup {folder.name}", err
+    assert code == OF_VERDICT[word], out + err
+    assert out.splitlines()[-1] == f"{word.upper()} startup {folder.name}", err
     for text in says:
         assert text in err, err
     assert "Traceback" not in out + err
     assert f"Data and logs so far: {folder}" in err
     verdict = verdict_of(tmp_path)
-    assert (verdict["verdict"], {check["status"] for check in verdict["checks"]}) == ("fail", {"error"})
+    assert (verdict["verdict"], {check["status"] for check in verdict["checks"]}) == (word, {"error"})
+    assert verdict["trust"]["trusted"] is (word == "fail")
     assert verdict["broken"] in err
     assert (folder / "report.html").is_file()
     if transferring:

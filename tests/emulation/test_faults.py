@@ -40,14 +40,48 @@ def nobody_else() -> None:
         (("ncp-collect",), "telemetry collectors ended with -9"),
         (("ncp-push",), "telemetry pusher ended with -9"),
         (("socat", "TCP-LISTEN:8086,bind=198.19.0.1,reuseaddr,fork"), "telemetry gateway ended with -9"),
+        (("tcpdump",), "capture fast-h1 ended with -9"),
     ],
-    ids=["relay", "collector", "pusher", "gateway"],
+    ids=["relay", "collector", "pusher", "gateway", "capture"],
 )
 def test_a_part_is_killed(start: Start, tmp_path: Path, words: tuple[str, ...], says: str) -> None:
-    run = start(*SHORT)
+    """Each gives evidence of the run: without it nothing is proven."""
+    run = start(*SHORT, *(("--pcap", "fast") if "tcpdump" in words else ()))
     run.await_transfer()
     hit(tmp_path, *words)
-    broke_down(run, tmp_path, says)
+    broke_down(run, tmp_path, says, word="untrusted")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [(("ncp-collect",), ".lp has had no new sample for 3 s"), (("ncp-link", "relay"), "relay/telemetry.lp has had no")],
+    ids=["collector", "relay"],
+)
+def test_a_sampler_hangs(start: Start, tmp_path: Path, words: tuple[str, ...], says: str) -> None:
+    run = start(*SHORT, "--set", "transfer=20MiB")
+    run.await_transfer()
+    hit(tmp_path, *words, number=signal.SIGSTOP)
+    broke_down(run, tmp_path, says, word="untrusted")
+
+
+DYING = """
+import pathlib, psutil
+dies, look = pathlib.Path({file!r}), psutil.cpu_times
+psutil.cpu_times = lambda: look(*[None] * 2 * dies.exists())
+"""
+
+
+@pytest.mark.nightly
+def test_the_sampler_of_the_host_s_load_dies(start: Start, environment: dict[str, str], tmp_path: Path) -> None:
+    """It is a thread of the runner, and has no process to kill."""
+    dies = tmp_path / "dies"
+    (tmp_path / "sitecustomize.py").write_text(DYING.format(file=str(dies)))
+    environment["PYTHONPATH"] = str(tmp_path)
+    run = start(*SHORT)
+    run.await_transfer()
+    dies.touch()
+    broke_down(run, tmp_path, "the host's load: ", word="untrusted")
 
 
 def test_the_probe_is_killed(start: Start, tmp_path: Path) -> None:
@@ -118,7 +152,7 @@ def test_a_link_is_removed_by_hand(start: Start, tmp_path: Path) -> None:
     run = start(*SHORT)
     run.await_transfer()
     subprocess.run(["ip", "-n", namespace(tmp_path), "link", "delete", "l1a"], check=True)
-    broke_down(run, tmp_path, "link relay ended with 1: ncp-link: link fast: interface l1a is gone")
+    broke_down(run, tmp_path, "link relay ended with 1: ncp-link: link fast: interface l1a is gone", word="untrusted")
 
 
 HOG = """

@@ -17,11 +17,15 @@ from testbed.results.report import style, words
 from testbed.results.report.render import write_report
 from testbed.results.report.tables import published_shares
 from testbed.results.report.words import figure, size
+from tests.checks.conftest import checks_alone  # noqa: F401 (a fixture)
 from tests.checks.generate import START_NS, make_plan, telemetry, write_result
 from tests.raises import Containing, Said, raises
 
 PLOTS = {"window-share", "delivered-share", "windows", "delivery-rate", "rtt", "in-flight"}
 PICTURES = PLOTS | {"topology"}
+
+
+pytestmark = pytest.mark.usefixtures("checks_alone")
 
 
 def make_folder(path: Path, policy: str = "nkp24", **changes: object) -> Path:

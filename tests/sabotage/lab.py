@@ -22,7 +22,7 @@ import pytest
 from testbed import confine, paths
 from testbed.cli import app as cli
 from testbed.documents import read_json
-from testbed.engines import judging, provenance
+from testbed.engines import provenance
 from testbed.machine import build
 from tests.sabotage import question
 from tests.sabotage.entry import Entry, Swap
@@ -126,7 +126,6 @@ class Lab:
         return (self.results / name / "latest").resolve()
 
     def _engine(self) -> None:
-        from testbed.engines import virtual_run
         from testbed.engines.sim import run
 
         simulate = run.simulate
@@ -160,13 +159,6 @@ class Lab:
         self.patch.setattr(run.SimulatedRun, "carry_out", told)
         if self.entry.real:
             self.patch.setattr("testbed.engines.virtual_run.Database", AllStored)
-            broken = judging.write_broken
-
-            def with_reasons(plan: Any, folder: Path, endpoint: Any, error: Exception, _: Any, **more: Any) -> None:
-                """As runs on real packets end: with why its links can't be trusted."""
-                broken(plan, folder, endpoint, error, getattr(error, "reasons", []), **more)
-
-            self.patch.setattr(virtual_run, "write_broken", with_reasons)
 
     def _at_work(self, seed: int) -> Entry | None:
         return self.entry if self.entry.only_seed in (None, seed) else None

@@ -18,13 +18,16 @@ from testbed.engines.mininet.calibration import calibrate
 from testbed.judge.checks.result import Trust
 from testbed.judge.trust import of_measurements, underlay
 from testbed.series import FromFile
+from tests import collected
 
 ELSEWHERE = "m1"
 """The machine of a host that is not on this one."""
+COLLECTED = ("host,", "interface,", "socket_queue,", "collector,")
 Told = dict[str, Any]
 """``probe``: a list of links as the probe prints them, or None where it was not asked; ``of_the_rate``: which part of
 the plan's rate it was asked about; ``relay``: its result; ``host``: seconds and idle part of each sample; ``qdiscs``:
-counters at the transfer's end; ``underlay``: samples of the way to another machine, with one of the hosts; or None."""
+counters at the transfer's end; ``underlay``: samples of the way to another machine, with one of the hosts; or None;
+``silent``: the beginning of lines of telemetry that there are none of in the run's second half."""
 
 
 def as_real(plan: Any, folder: Path, change: Callable[[Told], None]) -> tuple[Trust, dict[str, Any]]:
@@ -36,7 +39,7 @@ def as_real(plan: Any, folder: Path, change: Callable[[Told], None]) -> tuple[Tr
     events = FromFile(folder / "telemetry.lp").events()
     facts: dict[str, Any] = {"qdiscs_after": told["qdiscs"]}
     (folder / "relay.json").write_text(json.dumps(told["relay"], indent=1) + "\n")
-    _write_host(told["host"], plan, folder)
+    _write_collected(told, plan, folder)
     if told["probe"] is not None:
         # Asked for a part of the rate, where the readings are of another day.
         asked = [{**link, "rate_bps": int(link["rate_bps"] * told["of_the_rate"])} for link in plan["links"]]
@@ -84,21 +87,14 @@ def _honest(plan: Any) -> Told:
             for link, direction in ways
         ],
         "relay": {
-            "links": [
-                {
-                    "link": link["name"],
-                    "direction": direction,
-                    "unasked_drops": {"ring": 0},
-                    "lateness_us": {"p50": 20.0, "p99": 300.0, "max": 2000.0},
-                }
-                for link, direction in ways
-            ],
+            "links": collected.relayed(plan, lateness_us={"p50": 20.0, "p99": 300.0, "max": 2000.0}),
             "ring_drops": 0,
         },
         "of_the_rate": 1.0,
         "underlay": None,
         "host": [(0.1, 0.75)] * 90,
-        "qdiscs": [{"host": "h1", "dev": "h1-eth1", "kind": "bfifo", "parent": "1:1", "drops": 0}],
+        "qdiscs": collected.counted(plan),
+        "silent": "",
     }
 
 
@@ -110,20 +106,20 @@ def _probe(links: list[dict[str, Any]], folder: Path) -> Path:
     return program
 
 
-def _write_host(spans: list[tuple[float, float]], plan: Any, folder: Path) -> None:
-    """The host's samples, in a file of their own and in the telemetry."""
+def _write_collected(told: Told, plan: Any, folder: Path) -> None:
+    """The samples of the host, in a file of their own and in the telemetry, and there those of collectors."""
+    telemetry = folder / "telemetry.lp"
+    lines = [line for line in telemetry.read_text().splitlines() if not line.startswith(COLLECTED)]
+    times_ns = collected.every_interval(lines)
+    half_ns = times_ns[len(times_ns) // 2] if told["silent"] else times_ns[-1] + 1
+    lines += collected.telemetry(plan, times_ns, told["host"])
+    silent = [line.startswith(told["silent"]) and int(line.rsplit(" ", 1)[1]) >= half_ns for line in lines]
+    telemetry.write_text("".join(f"{line}\n" for line, left_out in zip(lines, silent, strict=True) if not left_out))
+    sampled = sum(line.startswith("host,") for line, left_out in zip(lines, silent, strict=True) if not left_out)
+    told["host"] = told["host"][:sampled]
     with (folder / "host_load.csv").open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerows([("seconds", "idle"), *spans])
-    telemetry = folder / "telemetry.lp"
-    lines = [line for line in telemetry.read_text().splitlines() if not line.startswith("host,")]
-    start = min(int(line.rsplit(" ", 1)[1]) for line in lines)
-    tags = f"run={plan['run']},scenario={plan['scenario']}"
-    lines += [
-        f"host,{tags} cpu={1 - idle},run_queue=1i,steal=0 {start + place * 100_000_000}"
-        for place, (_, idle) in enumerate(spans)
-    ]
-    telemetry.write_text("".join(f"{line}\n" for line in lines))
+        writer.writerows([("seconds", "idle"), *told["host"]])
 
 
 class AllStored:

@@ -11,8 +11,7 @@ from typing import Any
 
 from testbed import documents
 from testbed.documents import write_json
-from testbed.errors import RunFailed
-from testbed.exit_codes import Exit
+from testbed.errors import RunFailed, Untrusted
 from testbed.message import Lines, Message
 from testbed.plan.model import Limits, Plan
 from testbed.series.series import line_protocol, point
@@ -60,13 +59,6 @@ class LinkReading:
         return statistics.NormalDist().inv_cdf(0.9995) * deviation + 1 / self.sent
 
 
-class LinksOff(RunFailed):
-    """A link differs from the plan, so nothing was run over it."""
-
-    exit_code = Exit.UNTRUSTED
-    reasons: Sequence[Message] = ()
-
-
 def calibrate(
     plan: Plan, folder: Path, probe: Path, namespaces: Mapping[str, str], options: Sequence[str] = ()
 ) -> Iterator[list[LinkReading]]:
@@ -77,7 +69,7 @@ def calibrate(
     the probe.
 
     Raises:
-        LinksOff: a link is beyond the plan's limits.
+        Untrusted: a link is beyond the plan's limits.
         RunFailed: the probe breaks down.
     """
     for _attempt in (1, 2):
@@ -89,12 +81,12 @@ def calibrate(
         reasons = off_limits(readings, plan["limits"])
         if not reasons:
             return
-    off = LinksOff(
+    off = Untrusted(
         "calibration.links-off",
         f"the links differ from the plan, so nothing was run over them:\n{Lines(f'  {reason}' for reason in reasons)}",
         "Free the machine of other load and run again.",
     )
-    off.reasons = reasons
+    off.off = reasons
     raise off
 
 

@@ -21,7 +21,7 @@ from testbed.engines.mininet import calibration, timeline
 from testbed.engines.mininet.live_database import LiveDatabase, announce
 from testbed.engines.mininet.timeline import LiveTarget, Timeline
 from testbed.engines.run import Run
-from testbed.errors import CannotRun, RunFailed
+from testbed.errors import CannotRun, RunFailed, Untrusted
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.judge.trust import of_measurements
 from testbed.judge.trust.machine import HOST_LOAD, write_spans
@@ -34,7 +34,7 @@ from testbed.runtime.collectors import Collectors
 from testbed.runtime.cross_traffic import Iperf3
 from testbed.runtime.interrupts import Interrupted, interruptible, uninterruptible
 from testbed.runtime.network import Network
-from testbed.runtime.parts import Failure, end_together
+from testbed.runtime.parts import Failure, end_together, needed
 from testbed.runtime.processes import AGENT_UID
 from testbed.runtime.progress import Progress
 from testbed.runtime.site import Site
@@ -147,9 +147,9 @@ class EmulatedRun(Run):
             step.note = (
                 f"{len(network.links)} links, emulated by {network.emulator.name}, namespace {network.fabric.name}"
             )
-        failures: list[Failure] = [network.emulator.failed]
+        evidence: list[Failure] = [network.emulator.failed]
         if endpoint is not None:
-            failures += telemetry.open_gateway(parts, network.fabric, endpoint.url, own, self.site.logs)
+            evidence += telemetry.open_gateway(parts, network.fabric, endpoint.url, own, self.site.logs)
         # Agents and relays push their last points in parallel, and while the gateway is still there.
         parts.callback(lambda: end_together([*started, *remote.relays.values()]))
         with self.progress.step("calibrate links") as step:
@@ -176,15 +176,18 @@ class EmulatedRun(Run):
             from testbed.runtime.packets import LinkCaptures  # its load time would show in a guest
 
             captures = LinkCaptures(parts, self.site, network.namespaces())
+            evidence.append(captures.failure)
         target = LiveTarget(network, started, remote)
         events = parts.enter_context(Timeline(self.plan, target, started_unix_ns, spools / "events.lp"))
         with self.progress.step("transfer") as step:
-            failures += [events.failure, collectors.failure, *(flow.failure for flow in flows), remote.failure]
+            complete = needed(*evidence, collectors.failure)
+            failures = [complete, events.failure, *(flow.failure for flow in flows), remote.failure]
             following = LiveDatabase(endpoint, self.plan, spools, started_unix_ns) if endpoint else nullcontext()
             with self.progress.watching(self.plan, spools), following:
                 sent.transfer(network, started, failures, step)
             for flow in flows:
                 flow.wait()
+            complete()
             if captures:
                 self.provenance.setdefault("frames_not_captured", {}).update(captures.end())
             events.stop()
@@ -210,7 +213,6 @@ class EmulatedRun(Run):
         if step_s := clock_step_s(load.clocks):
             self.provenance["clock_step_s"] = step_s
         points = self._merge_spools()
-        happened = FromFile(self.folder / "telemetry.lp", {"event"}).events() if remote.names else []
         trust = of_measurements(
             self.plan,
             links=self.folder / "links.csv",
@@ -219,7 +221,7 @@ class EmulatedRun(Run):
             host_load=load.spans,
             clock_step_s=step_s,
             underlay_samples=remote.samples if remote.names else None,
-            events=happened,
+            events=FromFile(self.folder / "telemetry.lp", {"event"}).events(),
         )
         if self.endpoint is None:
             return trust, points, None
@@ -296,7 +298,7 @@ class EmulatedRun(Run):
             result: dict[str, Any] = json.loads((self.site.spools / "relay" / "result.json").read_text())
         except (OSError, ValueError) as error:
             log = self.site.logs / "relay.log"
-            raise RunFailed("relay.no-result", f"the link relay left no result ({error}); see {log}") from error
+            raise Untrusted("relay.no-result", f"the link relay left no result ({error}); see {log}") from error
         return result
 
     def _tear_down(self, parts: ExitStack) -> None:

@@ -55,6 +55,7 @@ def main() -> int:
             document["error"] = f"{type(error).__name__}: {error}"
             raise
         document |= {"error": error.message, "code": error.code, "unsupported": isinstance(error, Unsupported)}
+        document["untrusted"] = [(reason.code, str(reason)) for reason in getattr(error, "reasons", ())]
         return 1
     finally:
         document |= {"provenance": run.provenance, "seconds": run.progress.seconds, "kernel": kernel_facts()}

@@ -10,7 +10,7 @@ from testbed import traffic
 from testbed.engines import virtual_run
 from testbed.engines.virtual_run import VirtualRun
 from testbed.engines.vkernel import checkout, guest
-from testbed.errors import RunFailed, Unsupported
+from testbed.errors import RunFailed, Unsupported, Untrusted
 from testbed.judge.checks.result import Trust
 from testbed.machine import guest_kernel
 from testbed.machine.guest_kernel import Kernel
@@ -109,6 +109,10 @@ class GuestRun(VirtualRun):
             message = Message(document.get("code", "vkernel.program-error"), document["error"])
         if document.get("unsupported"):
             raise Unsupported.of(message)
+        if reasons := document.get("untrusted"):
+            error = Untrusted.of(message, f"Its log: {job}")
+            error.off = [Message(*reason) for reason in reasons]
+            raise error
         if "trust" not in document:
             raise RunFailed.of(message, f"Its log: {job}")
         return document

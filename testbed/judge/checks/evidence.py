@@ -32,7 +32,8 @@ class Evidence:
 
     ``results`` are the agents' ``result.json`` documents. ``file_points`` is how many points of telemetry
     ``telemetry.lp`` holds, ``database_points`` how many of the run's InfluxDB held when the run ended (None
-    where there is no file or no database took part).
+    where there is no file or no database took part). ``folder`` is the result folder, ``complete`` whether it has
+    to have all evidence of today.
     """
 
     plan: Plan
@@ -40,6 +41,8 @@ class Evidence:
     results: Sequence[Mapping[str, Any]] = field(default_factory=tuple)
     file_points: int | None = None
     database_points: int | None = None
+    folder: Path | None = None
+    complete: bool = True
 
     @cached_property
     def events(self) -> list[Event]:

@@ -4,7 +4,8 @@ Links are measured before a run (:mod:`~testbed.judge.trust.links`). During it, 
 are watched (:mod:`~testbed.judge.trust.machine`), and what is between machines with hosts of the run
 (:mod:`~testbed.judge.trust.underlay`). Afterwards telemetry has to fit itself, the results and the plan
 (:mod:`~testbed.judge.trust.telemetry`), and links that are a model to the plan
-(:mod:`~testbed.judge.trust.links`). One reason is enough: the run is then ``untrusted``, and proves nothing.
+(:mod:`~testbed.judge.trust.links`). None of it may be missing (:mod:`~testbed.judge.trust.coverage`). One reason is
+enough: the run is then ``untrusted``, and proves nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,8 +14,8 @@ from typing import Any
 
 from testbed.judge.checks.evidence import Evidence
 from testbed.judge.checks.result import Trust
+from testbed.judge.trust import coverage, machine, telemetry, underlay
 from testbed.judge.trust import links as of_links
-from testbed.judge.trust import machine, telemetry, underlay
 from testbed.plan.model import Plan
 from testbed.series.reader import Event
 
@@ -35,19 +36,21 @@ def of_measurements(
     ``links`` is ``links.csv`` (None for a result folder that is older than it), ``relay`` the relay's result (None
     with netem), ``qdiscs`` the links' counters at the transfer's end. ``host_load`` has seconds of each sample of the
     machine and the part of them in which it was idle, ``clock_step_s`` is what its clock was set by (forward as
-    positive). ``underlay_samples`` are None where all hosts are on one machine; they are judged in the transfer's
-    time, by ``events`` of the telemetry.
+    positive). ``underlay_samples`` are None where all hosts are on one machine. ``events`` are the telemetry's, which
+    say when the transfer was.
     """
+    span = underlay.span_of(events)
     reasons = machine.violations(plan, relay, qdiscs, host_load, clock_step_s)
     if underlay_samples is not None:
-        ways, span = underlay.ways_of(plan), underlay.span_of(events)
-        reasons += underlay.violations(plan["limits"], ways, underlay_samples, span)
+        reasons += underlay.violations(plan["limits"], underlay.ways_of(plan), underlay_samples, span)
     if links is not None:
         reasons += of_links.of_measured(plan, links)
+        reasons += coverage.of_machine(plan, coverage.Machine(relay, qdiscs, host_load, span))
     return Trust.of(reasons)
 
 
 def of_run(measured: Trust, evidence: Evidence) -> Trust:
     """The trust that follows from measurements and from the run's own telemetry. Today's reasons replace those of a
     recorded trust."""
-    return measured.also([*telemetry.violations(evidence), *of_links.of_simulated(evidence)])
+    missing = coverage.of_run(evidence) if evidence.complete else []
+    return measured.also([*missing, *telemetry.violations(evidence), *of_links.of_simulated(evidence)])

@@ -13,7 +13,7 @@ from testbed.plan.model import ROLES, Connection, Plan, Role, Session, host_of
 from testbed.runtime.agents import Agent, AgentPlace
 from testbed.runtime.network import HostsTcp, Network
 from testbed.runtime.packets import SETTLE_S, Capture
-from testbed.runtime.parts import Failure
+from testbed.runtime.parts import Failure, needed
 from testbed.runtime.processes import Supervised
 from testbed.runtime.progress import Step
 from testbed.runtime.site import Site
@@ -137,6 +137,7 @@ class Program(Traffic):
                 self._start_sender(waiting.pop(0), network, parts)
 
         def over() -> bool:
+            needed(*(capture.failure for running in self._running for capture in running.captures.values()))()
             # Each is looked at: one that has failed ends the run whatever the others do.
             ended = [running.over() for running in self._running]
             return all(ended) and not waiting

@@ -19,7 +19,7 @@ from testbed.runtime.agents import Agent
 from testbed.runtime.host_settings import prepare_host
 from testbed.runtime.network import Network
 from testbed.runtime.packets import SETTLE_S, Capture
-from testbed.runtime.parts import Failure
+from testbed.runtime.parts import Failure, needed
 from testbed.runtime.processes import Supervised
 from testbed.runtime.progress import Step
 from testbed.runtime.socket_samples import assert_sent_with, congestion_controls
@@ -86,7 +86,8 @@ class Tcp(Traffic):
                 self.client_started_unix_ns = time.time_ns()
                 client = self.start_client()
                 ends.callback(client.end)
-                self._watch(client, server, failures, step)
+                watched_parts = [*failures, needed(*(capture.failure for capture in captures.values()))]
+                self._watch(client, server, watched_parts, step)
                 self.end_server(server)
             if captures:
                 time.sleep(SETTLE_S)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from testbed.judge.trust.underlay import Sample
-from tests.sabotage.catalogue.telemetry import each, later
+from tests.sabotage.catalogue.telemetry import each, later, lines
 from tests.sabotage.entry import Entry, Level, Word
 from tests.sabotage.real import ELSEWHERE, Told
 
@@ -56,6 +56,15 @@ def _half(told: Told) -> None:
 
 def as_it_is(_told: Told) -> None:
     """Nothing."""
+
+
+def _counted(change: Callable[[list[Any]], list[Any]]) -> Callable[[Told], None]:
+    """Other links in the relay's result."""
+
+    def on(told: Told) -> None:
+        told["relay"]["links"] = change(told["relay"]["links"])
+
+    return on
 
 
 def starved(told: Told) -> None:
@@ -146,6 +155,29 @@ ENTRIES = (
         "trust",
         "a queue that drops what it should hold back",
         _set("qdiscs", [{"host": "h1", "dev": "h1-eth1", "kind": "htb", "drops": 7}]),
+    ),
+    _real("relay-counts-nothing", "trust", "a relay that ends without its counts", _counted(lambda _: [])),
+    _real("relay-counts-one-way", "trust", "a relay that counts one way only", _counted(lambda links: links[::2])),
+    _real("relay-without-frames", "trust", "a relay that no frame came to", _first("relay", frames=0)),
+    _real("no-host-load", "trust", "a sampler of the machine's load that never looks", _set("host", [])),
+    _real("host-load-half", "trust", "a sampler of the machine's load that dies half-way", _set("silent", "host,")),
+    _real("no-queues", "trust", "queues that nobody looked at after the run", _set("qdiscs", [])),
+    _real("links-half", "trust", "a relay whose samples stop half-way", _set("silent", "link,")),
+    _real("interfaces-half", "trust", "a collector of interfaces that dies half-way", _set("silent", "interface,")),
+    _real("sockets-half", "trust", "a collector of sockets that dies half-way", _set("silent", "socket_queue,")),
+    Entry(
+        "clock-of-another-year",
+        "trust",
+        "a clock that is a year ahead, in telemetry and not in results",
+        data=each(later(365 * 86400.0)),
+        expected="untrusted",
+    ),
+    Entry(
+        "no-link-samples",
+        "trust",
+        "a simulator that says nothing of its links",
+        data=lines(lambda all_: (line for line in all_ if not line.startswith("link,"))),
+        expected="untrusted",
     ),
     _real("control-elsewhere", "control", "nothing, of a run with a host elsewhere", _underlay(), expected="pass"),
     _real("underlay-lost", "trust", "a network between machines that is gone for 2 s", _underlay(lost=True)),
