@@ -26,6 +26,7 @@ type direction struct {
 	number          int         // in the run
 	place           int         // in the part; there in the same order
 	senders         []*transfer // who sends into it first
+	inHandBytes     int         // of what they have in hand for it
 	down            bool
 	lost            uint64 // while it was
 	sent, sentBytes uint64

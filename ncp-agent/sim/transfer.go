@@ -249,6 +249,7 @@ func (e *end) takeTurn(p *part, now time.Duration, conn int) bool {
 		if p.run.Observer.Packet != nil {
 			p.run.Observer.Packet(now, e.transfer.number, e.which, conn, buf)
 		}
+		e.routes[conn][0].inHandBytes += len(buf) + p.network.overhead
 		e.hand[conn] = append(e.hand[conn], p.network.packet(buf, e.peer, conn, e.routes[conn]))
 	}
 	e.turns.End(taken)
@@ -262,8 +263,9 @@ func (e *end) takeTurn(p *part, now time.Duration, conn int) bool {
 
 // transmit sends what a connection has in hand, as far as its first link takes it; the rest waits for that.
 func (e *end) transmit(p *part, now time.Duration, conn int) {
-	sent := 0
-	for sent < len(e.hand[conn]) && e.routes[conn][0].room() {
+	sent, first := 0, e.routes[conn][0]
+	for sent < len(e.hand[conn]) && first.room() {
+		first.inHandBytes -= len(e.hand[conn][sent].bytes) + p.network.overhead
 		p.network.push(now, e.hand[conn][sent])
 		sent++
 	}

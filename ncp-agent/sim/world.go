@@ -296,7 +296,7 @@ func (w *world) linkStates(into []linkmetrics.State) []linkmetrics.State {
 		_, held := d.Held()
 		into = append(into, linkmetrics.State{
 			Properties: d.Properties(), Counts: counts, Sent: d.sent, SentBytes: d.sentBytes, DelaySum: d.delaySum,
-			HeldBytes: held, Drops: counts.QueueFull + counts.QueueDelayed + d.lost,
+			HeldBytes: held + d.inHandBytes, Drops: counts.QueueFull + counts.QueueDelayed + d.lost,
 		})
 	}
 	return into
