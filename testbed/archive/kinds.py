@@ -17,12 +17,13 @@ from testbed.errors import BadInput, TestbedError
 from testbed.judge.history import provenance_of
 from testbed.judge.status import Status
 from testbed.judge.verify import Difference, read_verdict
-from testbed.message import Messages
+from testbed.message import Message, Messages
 from testbed.results.report import style
 from testbed.runtime.progress import Progress
 from testbed.study import ledger
 from testbed.study import verify as study
 from testbed.study.pool import side_by_side
+from testbed.study.record import run_that_counts
 from testbed.study.verify import Verification, VerifyRequest
 
 Kind = Literal["run", "table", "sweep", "comparison", "cross-check", "repetitions", "claims"]
@@ -46,10 +47,11 @@ def kind_of(folder: Path) -> Kind:
 
 
 def runs_in(folder: Path) -> Iterator[Path]:
-    """The folders of single runs in a result folder, itself included, in the order of their names."""
-    for plan in sorted(folder.rglob("plan.json")):
-        if plan.parent == folder or not plan.parent.is_symlink():
-            yield plan.parent
+    """The folders of single runs in a result folder, itself included, in the order of their names: all that has a plan,
+    or that a study would read as a cell's run."""
+    for run in sorted({path.parent for name in ("plan.json", "cells/**/verdict.json") for path in folder.rglob(name)}):
+        if run == folder or not run.is_symlink():
+            yield run
 
 
 def verify_folders(folders: Sequence[Path], *, rerun: bool = False, trust_code: bool = False) -> list[Verification]:
@@ -148,10 +150,16 @@ def _take_runs(verified: Verification, folder: Path, runs: Runs) -> None:
         verified.take(found, str(run.relative_to(folder)))
     if there:
         notes.add_message("verify.runs-judged-again", f"{len(again)} runs were judged again, all else from them")
-    if broken := len(there) - len(again):
-        notes.add_message("verify.runs-broke-down", f"{broken} runs broke down, and were not judged")
+    for run in there:
+        if run not in runs and run_that_counts(run.parent) in (run, None):
+            verified.unchecked.append(_broke_down(str(run.relative_to(folder))))
     if same := sum(any(note.code == "rerun.same-bytes" for note in runs[run].notes) for run in again):
         notes.add_message("verify.runs-made-again", f"{same} runs were repeated: their data are the same bytes")
+
+
+def _broke_down(name: str) -> Message:
+    """Message that nothing of a run can be judged again, by which something in its study is judged."""
+    return Message("verify.run-broke-down", f"{name}: broke down, as it says: there is nothing to judge again")
 
 
 def _study(folder: Path, runs: Runs, rerun: bool) -> Verification:
@@ -179,7 +187,7 @@ def _take_studies(verified: Verification, parts: Sequence[tuple[str, Path]], run
     """Verifications of the studies, and single runs, in a study."""
     for name, part in parts:
         if kind_of(part) == "run" and part not in runs:
-            verified.notes.add_message("verify.part-broke-down", f"{name}: broke down: nothing of it was judged")
+            verified.unchecked.append(_broke_down(name))
             continue
         try:
             verified.take(_verified(part, runs, rerun), name)

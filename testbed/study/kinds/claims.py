@@ -3,6 +3,7 @@ in one queue."""
 
 import shlex
 import shutil
+import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
@@ -21,7 +22,6 @@ from testbed.judge.expected_failures import ExpectedFailure
 from testbed.judge.status import Status
 from testbed.judge.verify import read_verdict
 from testbed.machine import Need
-from testbed.message import Messages
 from testbed.plan.engines import DEFAULT, SWEEP
 from testbed.planning.traffic import runtime_of
 from testbed.runtime.interrupts import Interrupted
@@ -340,41 +340,65 @@ DOCUMENTS: Documents = {"claims.json": lambda path: read_claims(path.parent), "c
 def write_again(request: VerifyRequest) -> Verification:
     """Judge the runs again by the claims of this checkout; further keys of other code are as recorded. Raises BadInput
     for a missing or broken file."""
-    folder, document, known = request.folder, read_claims(request.folder), claims_file.load().claims
+    folder, document, every = request.folder, read_claims(request.folder), claims_file.load()
+    only = document["only"]
+    chosen = {name: claim for name, claim in every.claims.items() if not only or name in only}
     claims: list[Judged] = []
     entries: list[Mapping[str, Any]] = []
-    unchecked = Messages()
+    found = Verification(f"claims {folder.resolve().name}", "")
+    differing = found.differences if request.same_code else found.unchecked
+    found.scope.extend([f"a selection: only {', '.join(only)}"] if only else [])
     for before in document["claims"]:
         name, judged, entry = before["id"], Judged(**before), before
-        claim = known.get(name)
+        claim = every.claims.get(name)
         if claim is None:
-            unchecked.add_message("claims.unknown", f"{name}: this checkout has no such claim")
+            found.unchecked.add_message("claims.unknown", f"{name}: this checkout has no such claim")
         else:
             made = Made(**document["runs"][claim.run])
             # Another checkout's list of expected failures is not this one's.
             recorded = ExpectedFailure(**judged.xfail) if judged.xfail else None
             expected = checks.expected_of(name, claim, made, document["engine"]) if request.same_code else recorded
             judged = checks.judge(name, claim, made, folder, expected)
-            again = judged.as_json()
-            if request.same_code:
-                entry = {**again, "beside": before["beside"]}
-            else:
-                entry = {**before, **{key: again[key] for key in FROM_THE_RUNS}}
+            again = {**judged.as_json(), "beside": before["beside"]}
+            entry = again if request.same_code else {**before, **{key: again[key] for key in FROM_THE_RUNS}}
+            if entry != again:
+                found.unchecked.add_message("claims.by-other-code", f"{name}: other code wrote it in another way")
         claims.append(judged)
         entries.append(entry)
+    if document["complete"] and [entry["id"] for entry in entries] != list(chosen):
+        differing.add_message("claims.other-claims", "claims: are not those that were chosen of this checkout's")
     if document.get("beside"):
-        unchecked.add_message(
+        found.unchecked.add_message(
             "claims.beside-other-results",
             "what stands beside the claims is of other results, which are not in the folder",
         )
+    for name, run in document["runs"].items():
+        if not run["folder"] and not _is_left_out(every, document, name):
+            found.unchecked.add_message("claims.no-run", f"{name}: no run is in the folder: {run['why']}")
     verdict = verdict_of(claims, quick=bool(document["quick"]))
-    summary = checks.summary_of(claims) if request.same_code else document["summary"]
-    write_json(request.into / "claims.json", {**document, "verdict": verdict, "summary": summary, "claims": entries})
+    document |= {"verdict": verdict, "claims": entries}
     if request.same_code:
+        document |= {"summary": checks.summary_of(claims), "false_alarms": checks.false_alarms_of(claims)}
         checks.write_csv(checks.judged_in(document), request.into / "claims.csv")
+    write_json(request.into / "claims.json", document)
     runs = document["runs"].items()
     parts = [(name, confine.inside(folder, run["folder"])) for name, run in runs if run["folder"]]
-    return Verification(f"claims {folder.resolve().name}", verdict, unchecked=unchecked, parts=parts)
+    return replace(found, verdict=verdict, parts=parts)
+
+
+def _is_left_out(claims: Claims, document: Mapping[str, Any], name: str) -> bool:
+    """Whether a quick run leaves a run out, or its engine in virtual time does not support it on any machine."""
+    request = Request(document["engine"], quick=document["quick"])
+    if name not in claims.runs or request.left_out(claims.runs[name]):
+        return name in claims.runs
+    if engines.named(request.engine).facts.kernel:
+        return False
+    try:
+        with tempfile.TemporaryDirectory(prefix="ncp-verify-") as place:
+            Parts(claims, request, Path(place), QuietProgress())._begin(claims.runs[name], Path(place))
+    except (TestbedError, OSError) as error:
+        return said_by(error)["code"] in NOT_CARRIED
+    return False
 
 
 REFERENCES = paths.CHECKOUT / "data" / "reference"

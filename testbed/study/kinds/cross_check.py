@@ -1,7 +1,7 @@
 """Cross-checks of engines by scenarios and tables, which are run or read from result folders. A table on an engine is a
 part with a study folder of its own; the cells of all parts are in one queue."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,8 +16,8 @@ from testbed.judge.judge import status_of_cell, status_of_run
 from testbed.judge.status import Status, each_of, verdict_of, worst
 from testbed.judge.verify import read_verdict
 from testbed.machine import Need
-from testbed.message import Messages
-from testbed.plan.engines import ENGINES
+from testbed.message import Message, Messages
+from testbed.plan.engines import ENGINES, engine_of
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
 from testbed.plan.traffic_types import traffic_of
@@ -208,7 +208,7 @@ def write_again(request: VerifyRequest) -> Verification:
     names = {word: name for name, word in WORDS.items()}
     found: list[Agreement] = []
     recorded: dict[int, Mapping[str, Any]] = {}
-    unchecked = Messages()
+    unchecked, differing = Messages(), Messages()
     tables: list[tuple[str, Path]] = []
     for place, entry in enumerate(document["scenarios"]):
         scenario, runs = entry["scenario"], entry["runs"].items()
@@ -216,9 +216,11 @@ def write_again(request: VerifyRequest) -> Verification:
         parts = {word: confine.inside(folder, "parts", names[word], scenario, run) for word, run in runs}
         if all((run / "plan.json").is_file() for run in cells.values()):
             found.append(of_runs(cells))
+            differing += _other_runs(scenario, {names[word]: run for word, run in cells.items()})
         elif all((part / table_file.KEPT_AS).is_file() for part in parts.values()):
             found.append(of_tables(table_file.load(str(next(iter(parts.values())) / table_file.KEPT_AS)).table, parts))
             tables += [(f"{scenario} {names[word]}", part) for word, part in parts.items()]
+            differing += _other_runs(scenario, {names[word]: part for word, part in parts.items()})
         else:
             unchecked.append(elsewhere(scenario))
             recorded[place] = entry
@@ -232,7 +234,20 @@ def write_again(request: VerifyRequest) -> Verification:
     return Verification(
         f"cross-check {folder.name}",
         verdict_of(Status(entry["verdict"]) for entry in again["scenarios"]),
+        differing,
         unchecked=unchecked,
         parts=[*tables, *single_runs] if tables else None,
         has_page=not unchecked,
     )
+
+
+def _other_runs(scenario: str, runs: Mapping[str, Path]) -> Iterator[Message]:
+    """A message for each run or table, by engine, that is of another engine, or of another scenario than the first."""
+    asked = []
+    for engine, folder in runs.items():
+        is_run = (folder / "plan.json").is_file()
+        document: Mapping[str, Any] = read_plan(folder / "plan.json") if is_run else read_table(folder)
+        text = (folder / ("scenario.yaml" if is_run else table_file.KEPT_AS)).read_bytes()
+        asked.append((_described(scenario, document["quick"], document["overrides"]), document.get("seed"), text))
+        if engine_of(document).name != engine or asked[-1] != asked[0]:
+            yield Message("cross-check.other-run", f"{scenario}: {folder.name} is not of what is compared on {engine}")

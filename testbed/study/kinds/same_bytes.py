@@ -174,7 +174,7 @@ def write_again(request: VerifyRequest) -> Verification:
         kept = [finished(folder / folder_of(name.replace("/", "-"), str(n))) for n in range(1, len(recorded) + 1)]
         *data, other = [digests(runs[-1]) if runs else before for runs, before in zip(kept, recorded, strict=True)]
         judged.append(judge(name, data, entry["span"], other))
-        if not kept[-1]:
+        if not (kept[0] and kept[-1]):
             unchecked.append(elsewhere(name))
     write_json(request.into / "hashes.json", [asdict(repetition) for repetition in judged])
     verdict = verdict_over(repetition.holds for repetition in judged)

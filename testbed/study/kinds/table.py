@@ -21,8 +21,9 @@ from testbed.judge.verify import Difference, differences, read_verdict, unlisted
 from testbed.machine import Need
 from testbed.message import Messages
 from testbed.plan.duration import expected_transfer_s
-from testbed.plan.engines import DEFAULT, SWEEP
+from testbed.plan.engines import DEFAULT, SWEEP, engine_of
 from testbed.plan.model import Plan, Variant
+from testbed.plan.read import read_plan
 from testbed.planning.resolve import Choices
 from testbed.runtime.progress import Progress, QuietProgress
 from testbed.scenario import load as scenarios
@@ -396,16 +397,18 @@ def write_again(request: VerifyRequest) -> Verification:
     results = [cell for cell in made if cell]
     bounds = {row["name"]: row["bounds"] for row in document["rows"]}
     judged = selection, bounds, request.into, document["run"], results, recorded.expected
-    again = write(*judged)
-    today = again
-    if not selection.whole and "as_selection" not in request_of(folder):
+    again = today = write(*judged)
+    if not (selection.whole or request.same_code or "as_selection" in request_of(folder)):
         again = write(*judged, as_selection=False)
     write_json(request.into / "verdict.json", again.to_json())  # of one that is not complete, too
     form = variant(document, document["name"]) if recorded.expected else ""
     scope = [] if selection.whole else [f"{today.counts}"]
     found = Verification.of(again, differences=Messages(_cells(folder, selection)), scope=scope)
     if again is not today:
-        found.notes.add_message("verify.selection", f"Today such a selection is {today.verdict}: {today.summary}")
+        found.unchecked.add_message(
+            "verify.selection",
+            f"earlier code did not judge it as a selection; today it is {today.verdict}: {today.summary}",
+        )
     for cell in results:
         if cell.status == Status.UNSUPPORTED and not cell.record.run and not _on_no_machine(selection, Place.of(cell)):
             found.unchecked.add_message(
@@ -433,15 +436,28 @@ def _cells(folder: Path, selection: Selection) -> Iterator[Difference]:
     for place in selection.places():
         scenario = scenario_of(loaded, selection.rows[place.row], selection.columns[place.column])
         should = scenarios.plain(scenarios.parse(loaded.path, scenario.text, "a scenario is a mapping"))
-        choices = {"seed": loaded.table.seed + place.repetition - 1, "overrides": list(scenario.overrides)}
+        column, request = selection.columns[place.column], selection.request
+        should_be = {
+            "seed": loaded.table.seed + place.repetition - 1,
+            "overrides": list(scenario.overrides),
+            "engine": request.engine,
+            "quick": request.quick,
+            "carrier": column.carrier,
+            "congestion_control": column.congestion_control if column.carrier else None,
+        }
         for plan_file in sorted((folder / place.folder).glob("*/plan.json")):
             run = plan_file.parent
             if run.is_symlink():
                 continue
-            where, plan, kept = str(run.relative_to(folder)), read_json(plan_file), run / "scenario.yaml"
+            where, plan, kept = str(run.relative_to(folder)), read_plan(plan_file), run / "scenario.yaml"
+            session = plan["sessions"][0]
+            found = {key: plan.get(key) for key in ("seed", "overrides", "quick")} | {"engine": engine_of(plan).name}
+            found |= {
+                key: session.get(key) if "carrier" in session else None for key in ("carrier", "congestion_control")
+            }
             there = scenarios.plain(scenarios.parse(kept, read(kept), "a scenario is a mapping"))
             yield from differences(f"{where}: scenario.yaml", there, should)
-            yield from differences(f"{where}: plan.json", {key: plan.get(key) for key in choices}, choices)
+            yield from differences(f"{where}: plan.json", found, should_be)
 
 
 def variant(document: Mapping[str, Any], file: str) -> Variant:
