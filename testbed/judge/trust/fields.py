@@ -27,8 +27,10 @@ FIELDS: tuple[Field, ...] = (
         "ncp_connection",
         "sender",
         window_packets=(
-            "the plan: where the policy says so the sum is the session's window, and at most a packet more for each",
+            "the plan: where the policy says so the sum is the session's window, and at most a packet more for each; "
+            "the counters: what a policy's constants make of acknowledgements and timeouts",
             "telemetry.windows-over-the-sessions",
+            "policy.window-off",
         ),
         window_share=("arithmetic: the window over the sum of all", "telemetry.share-off"),
         in_flight_packets=("arithmetic: sent less acknowledged, and for some policies lost", "counts.in-flight-off"),

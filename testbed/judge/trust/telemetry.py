@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import Evidence, Timed
-from testbed.judge.trust import counts, payload
+from testbed.judge.trust import counts, payload, windows
 from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.intervals import both_ways
@@ -143,6 +143,7 @@ def _of_session(evidence: Evidence, session: Session) -> Iterator[Message]:
         return  # checks report one that came to no end
     yield from _windows(evidence, session)
     yield from counts.violations(evidence, session)
+    yield from windows.violations(counts.Ends(evidence, session))
     yield from payload.violations(evidence, session)
     links = {link["name"]: link for link in evidence.plan["links"]}
     known = {str(connection["index"]) for connection in session["connections"]}

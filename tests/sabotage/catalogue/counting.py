@@ -13,7 +13,7 @@ import pytest
 from testbed.errors import RunFailed
 from testbed.study.run import Each, StudySpec, run_study
 from tests.sabotage.catalogue.machine import starved
-from tests.sabotage.entry import Entry, Level
+from tests.sabotage.entry import Entry, Level, Swap
 
 _SINGLE: Mapping[Level, str] = {"run": "a single run has the first seed"}
 
@@ -56,6 +56,13 @@ def _failed(folder: Path) -> None:
     file.write_text(json.dumps({**result, "bytes": 0, "sha256": "", "error": "no packet for 30 s"}))
 
 
+SEED_IGNORED = Entry(
+    "seed-ignored",
+    "counting",
+    "links that draw their losses from one seed, whatever the run's is",
+    (Swap("ncp-agent/sim/network.go", "cmp.Or(l.Seed, run.Seed)", "cmp.Or(l.Seed*0, 1, run.Seed)"),),
+)
+"""No run alone shows it; of the laboratory's scenarios none loses packets by chance."""
 _NOT_IN_A_RUN: dict[Level, str] = {"run": "a single run is not counted"}
 
 ENTRIES = (

@@ -103,6 +103,11 @@ ENTRIES = (
     _field("goodput-in-bytes", "a goodput in bytes where bits are meant", *GOODPUT_IN_BYTES),
     _field("all-at-once", "these together, and no drop counted", *EIGHT),
     _field("slower-untold", "5 ms more in each direction, which the link does not count", *SLOWER),
+    _field("floor-of-4", "windows that are never less than four packets", *FLOOR_OF_4, scenario="blackhole"),
+    _field(
+        "three-quarters", "a timeout that leaves three quarters of the window", *THREE_QUARTERS, scenario="blackhole"
+    ),
+    _field("three-settings", "a slower link, another floor and another halving together", *THREE),
     _field("sent-halved", "a sender whose telemetry has half of what it sent", *SENT_HALVED),
     _field(
         "resent-halved", "a sender whose telemetry has half of what it sent again", *RESENT_HALVED, scenario="blackhole"

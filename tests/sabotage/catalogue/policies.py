@@ -36,6 +36,7 @@ ENTRIES = (
         "policies",
         "an acknowledgement counts for the connection beside its own",
         (Swap(_NKP24, "p.windows[c]++", "p.windows[(c+1)%len(p.windows)]++"),),
+        expected="untrusted",
     ),
     Entry(
         "by-where-acked",
@@ -61,6 +62,7 @@ ENTRIES = (
             ),
         ),
         scenario="blackhole",
+        expected="untrusted",
     ),
     Entry(
         "floor-of-16",
@@ -74,6 +76,7 @@ ENTRIES = (
             ),
         ),
         scenario="blackhole",
+        expected="untrusted",
     ),
     Entry(
         "not-halved",
@@ -81,6 +84,7 @@ ENTRIES = (
         "timeouts are counted and change nothing",
         (Swap(_NKP24, "TimedOut(c int) { p.windows[c] = max(MinWindow, p.windows[c]/2) }", "TimedOut(c int) {}"),),
         scenario="blackhole",
+        expected="untrusted",
     ),
     Entry(
         "reported-not-used",
@@ -114,6 +118,7 @@ ENTRIES = (
         "another release's cap under the same name",
         (Swap(_PREVIOUS, "previousCap   = 256", "previousCap   = 512"),),
         scenario="previous",
+        expected="untrusted",
     ),
     Entry(
         "starved-path",
