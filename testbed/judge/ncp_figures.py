@@ -13,9 +13,9 @@ from testbed import documents, exit_codes, judge, plan, series
 from testbed.judge import checks
 from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence, Timed, agent_results
-from testbed.judge.checks.goodput import goodput_bps
+from testbed.judge.checks.goodput import goodput_bps, received_s
 from testbed.judge.checks.in_range import TOLERANCE, settled_s
-from testbed.judge.checks.law import law_of, rates_by_plan
+from testbed.judge.checks.law import law_of
 from testbed.judge.checks.registry import parameters_in_plan
 from testbed.judge.checks.result import CheckResult, rounded
 from testbed.judge.status import Status
@@ -72,7 +72,7 @@ def measure(plan: Plan, folder: Path) -> dict[str, Any]:
     if intact.status != Status.PASS:
         raise CannotJudge.of(intact.said)
     goodput = goodput_bps(evidence, session)
-    bound = planned.bound_bps(plan, session)
+    bound = planned.bound_bps(plan, session, to_s=received_s(evidence, session))
     sender = next(r for r in evidence.results if r["role"] == "sender" and r["session"] == session["name"])
     sent, resent = (sum(int(c[key]) for c in sender["connections"]) for key in ("sent", "resent"))
     rtts_ms = {
@@ -95,13 +95,13 @@ def measure(plan: Plan, folder: Path) -> dict[str, Any]:
 def _settled(evidence: Evidence, session: Session, duration_s: float) -> dict[str, float | None]:
     """The time until the first connection's window is in the links' ratio to each other one's, measured and by the
     law."""
-    law = law_of(session, rates_by_plan(evidence.plan, session))
+    law = law_of(session, planned.rates_by_plan(evidence.plan, session))
     found: dict[str, float | None] = {"settled_s": None, "tau_s": rounded(law.time_constant_s), "law_settled_s": None}
     to_s = JUDGED_PART * duration_s
     first, *others = planned.connections(session)
     if not others or to_s < 2 * LEAST_STAY_S:
         return found
-    rates = planned.rates_pps(evidence.plan, session)
+    rates = planned.rates_pps(evidence.plan, session, to_s)
     grid_s = np.arange(0.0, to_s, 0.01)
     measured, expected = [], []
     for other in others:

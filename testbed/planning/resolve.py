@@ -194,5 +194,5 @@ def transfer_limit_s(scenario: Scenario, sessions: Sequence[Session], links: Seq
     if scenario.limits.transfer_s is not None:
         return scenario.limits.transfer_s
     beside_s = max((cross.from_s + cross.for_s for cross in scenario.cross_traffic), default=0.0)
-    full_rate_s = at_full_rate_s(sessions, {link["name"]: rate_pps(link) for link in links})
+    full_rate_s = at_full_rate_s(sessions, {link["name"]: [(0.0, rate_pps(link))] for link in links})
     return round(3 * full_rate_s + beside_s + 30, 1)

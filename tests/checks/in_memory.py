@@ -72,6 +72,8 @@ def small_plan(**changes: Any) -> Any:
     links = [
         {
             "name": name,
+            "a": {"host": "h1"},
+            "b": {"host": "h2"},
             "rate_bps": pps * 8000,
             "frame_bytes": 1000,
             "burst_bytes": 3000,
@@ -100,9 +102,10 @@ def small_session(name: str = "s1", **changes: Any) -> Any:
     return {
         "name": name,
         "start_s": 0.0,
+        "sender_host": "h1",
+        "transport": "udp",
         "policy": "nkp24",
         "policy_facts": {},
-        "transport": "udp",
         "transfer_bytes": 10_000_000,
         "send_window_bytes": 4_000_000,
         "mtu_bytes": 1000,

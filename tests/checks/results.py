@@ -137,7 +137,7 @@ def core(
     rate_pps: int = 1000,
 ) -> Evidence:
     """Sessions, each from its own start on, that deliver so many packets/s of 1000 bytes over a link of so many."""
-    link = {"name": "core", "rate_bps": 8000 * rate_pps, "frame_bytes": 1000}
+    link = {**small_plan()["links"][0], "name": "core", "rate_bps": 8000 * rate_pps}
     sessions = [
         small_session(name, connections=[{"index": 1, "link": "core"}, {"index": 2, "link": "edge", "path": ["edge"]}])
         for name in rates

@@ -11,9 +11,11 @@ from line_protocol_parser import parse_line
 
 from testbed.judge.checks import derived
 from testbed.judge.checks.derived import SharesAhead, history_lines, law_ahead, write_windows_csv
+from testbed.judge.checks.in_range import Settles
+from testbed.judge.checks.registry import parameters_in_plan
 from testbed.judge.checks.result import CheckResult, Trust, Verdict
 from testbed.series.one_clock import ZERO_NS
-from tests.checks.in_memory import START_NS, InMemory, at, event, evidence_of, small_plan, small_session
+from tests.checks.in_memory import START_NS, InMemory, at, event, evidence_of, judged, small_plan, small_session, ticks
 from tests.checks.results import LAW, S2_STARTS, TWO, Groups, later, of_law
 
 END_NS = START_NS + 10_000_000_000
@@ -330,6 +332,19 @@ def test_the_ratio_asked_is_known_before(checks: list[dict[str, Any]], expected:
     assert [t for t, _ in found["s1", "1"]] == pytest.approx([0.0, 8.4])
     for _, fields in found["s1", "1"]:
         assert (fields["expected"], fields["lower"], fields["upper"]) == pytest.approx(expected)
+
+
+def test_the_ratio_asked_has_a_step_where_a_rate_changes() -> None:
+    change = {"kind": "set", "text": "", "link": "slow", "direction": "both", "properties": {"rate_bps": 8e6}}
+    settles = {"name": "c", "judge": "settles", "within_s": 4, "to_s": 9, "tolerance": 0.25}
+    plan = small_plan(checks=[settles], timeline=[{**change, "at_s": 3.0}])
+    found = ahead(plan, "t0_ratio_ahead")["s1", "1"]
+    assert [t for t, _ in found] == pytest.approx([0.0, 3.0, 3.0, found[-1][0]], abs=1e-5)
+    assert [(fields["expected"], fields["lower"]) for _, fields in found] == [(4, 3), (4, 3), (1, 0.75), (1, 0.75)]
+    (check,) = parameters_in_plan([settles])
+    assert isinstance(check, Settles)
+    result = judged(settles, evidence_of(plan, {"window_packets": {c: at(ticks(10), 2000) for c in "12"}}))
+    assert (result.status, result.figures["target"]) == ("pass", 1.0), "it has to settle on the rates at its end"
 
 
 def test_three_windows_have_no_ratio() -> None:

@@ -11,8 +11,8 @@ from pydantic import TypeAdapter, ValidationError
 from testbed.errors import BadInput
 from testbed.judge.checks import Check, planned
 from testbed.judge.checks.evidence import CannotJudge
-from testbed.judge.checks.law import rates_by_plan
 from testbed.judge.checks.parameters import CheckParameters
+from testbed.judge.checks.planned import rates_by_plan
 from testbed.judge.checks.registry import FACTS, parameters_in_plan
 from testbed.judge.checks.result import CheckResult, Trust, Verdict, rounded
 from testbed.judge.figures import figures_of

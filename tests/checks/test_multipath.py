@@ -11,9 +11,9 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from testbed.judge.checks import Check, CheckResult, Trust
-from testbed.judge.checks.goodput import MOST, capacities, optimum_s
+from testbed.judge.checks.goodput import MOST, crossing, optimum_s
 from testbed.judge.checks.parameters import CheckParameters
-from testbed.judge.checks.planned import Capacity
+from testbed.judge.checks.planned import Carried, carried
 from testbed.judge.judge import judge
 from testbed.series import Samples
 from tests.checks.in_memory import (
@@ -31,6 +31,7 @@ from tests.said import Saying, sentences
 
 ADAPTER: TypeAdapter[CheckParameters] = TypeAdapter(Check)
 BITS = 8000
+UP = Carried(1e6, 0.0)
 """Payload of a packet of the small plan."""
 
 
@@ -51,26 +52,26 @@ def asked_of(
 
 
 def test_one_link_takes_its_bytes_and_its_delay() -> None:
-    assert optimum_s([Capacity([(0.0, 1e6)], 0.05)], 1e6 / 8) == pytest.approx(1.05)
+    assert optimum_s([(0.0, [Carried(1e6, 0.05)])], 1e6 / 8) == pytest.approx(1.05)
 
 
 def test_what_takes_less_than_a_second_does() -> None:
-    assert optimum_s([Capacity([(0.0, 1e6)], 0.0)], 0.25e6 / 8) == pytest.approx(0.25)
+    assert optimum_s([(0.0, [Carried(1e6, 0.0)])], 0.25e6 / 8) == pytest.approx(0.25)
 
 
 def test_links_end_together() -> None:
     """In 1.1 s: one link for 1 s, and another one, which is later, for 0.1 s."""
-    both = [Capacity([(0.0, 1e6)], 0.1), Capacity([(0.0, 1e6)], 1.0)]
-    assert optimum_s(both, 1.1e6 / 8) == pytest.approx(1.1)
+    both = [Carried(1e6, 0.1), Carried(1e6, 1.0)]
+    assert optimum_s([(0.0, both)], 1.1e6 / 8) == pytest.approx(1.1)
 
 
 def test_a_break_brings_nothing_meanwhile() -> None:
-    assert optimum_s([Capacity([(0.0, 1e6), (0.5, 0.0), (1.5, 1e6)], 0.0)], 1e6 / 8) == pytest.approx(2.0)
+    assert optimum_s([(0.0, [UP]), (0.5, []), (1.5, [UP])], 1e6 / 8) == pytest.approx(2.0)
 
 
 def test_links_that_never_carry_it_have_no_optimum() -> None:
     with pytest.raises(ValueError, match=r"^the links never carry it$"):
-        optimum_s([Capacity([(0.0, 1e6), (0.5, 0.0)], 0.0)], 1e6 / 8)
+        optimum_s([(0.0, [UP]), (0.5, [])], 1e6 / 8)
 
 
 def test_the_timeline_is_part_of_what_can_be_had() -> None:
@@ -83,22 +84,27 @@ def test_the_timeline_is_part_of_what_can_be_had() -> None:
         {"at_s": 6.0, "kind": "pause_read", "connection": 1, "for_s": 1.0, "text": ""},
     ]
     plan = small_plan(timeline=timeline)
-    fast, slow = capacities(plan, plan["sessions"][0])
-    assert fast.steps == [(0, 1000 * BITS), (1, 0), (3, 1000 * BITS), (5, 100 * BITS)]
-    assert slow.steps == [(0, 250 * BITS), (4, 0)]
-    assert (fast.delay_s, slow.delay_s) == (0.05, 0.02)
+    found = carried(plan, plan["sessions"][0])
+    pps = [(0, 1000, 250), (1, 0, 250), (3, 1000, 250), (4, 1000, 0), (5, 100, 0)]
+    assert found == [(at_s, [(fast * BITS, 0.05), (slow * BITS, 0.02)]) for at_s, fast, slow in pps]
 
 
 def test_a_link_that_others_cross_is_shared() -> None:
     plan = small_plan(sessions=[small_session(), small_session("s2", connections=[{"index": 1, "link": "fast"}])])
-    fast, slow = capacities(plan, plan["sessions"][0])
-    assert (fast.steps[0][1], slow.steps[0][1]) == (500 * BITS, 250 * BITS)
+    ((_, (fast, slow)),) = carried(plan, plan["sessions"][0], crossing(plan))
+    assert (fast.bps, slow.bps) == (500 * BITS, 250 * BITS)
 
 
 def test_a_link_that_two_connections_share_counts_once() -> None:
     plan = small_plan(sessions=[small_session(connections=[{"index": n, "link": "fast"} for n in (1, 2)])])
-    (fast,) = capacities(plan, plan["sessions"][0])
-    assert fast.steps[0][1] == 1000 * BITS
+    ((_, (fast,)),) = carried(plan, plan["sessions"][0])
+    assert fast.bps == 1000 * BITS
+
+
+def test_what_arrives_has_the_delay_of_when_it_left() -> None:
+    """0.5 Mbit by 1.5 s, as the link takes a second, and the rest at once: nothing lies between the two."""
+    assert optimum_s([(0.0, [Carried(1e6, 1.0)]), (0.5, [Carried(1e6, 0.2)])], 1e6 / 8) == pytest.approx(1.35)
+    assert optimum_s([(0.0, [Carried(1e6, 0.2)]), (0.5, [Carried(1e6, 1.0)])], 1e6 / 8) == pytest.approx(2.0)
 
 
 def test_goodput_is_a_part_of_the_optimum() -> None:
@@ -118,7 +124,7 @@ def test_goodput_is_a_part_of_the_optimum() -> None:
 def test_the_optimum_and_the_most_that_is_believed_pass(times: float) -> None:
     plan = small_plan()
     session = plan["sessions"][0]
-    best_bps = session["transfer_bytes"] * 8 / optimum_s(capacities(plan, session), session["transfer_bytes"])
+    best_bps = session["transfer_bytes"] * 8 / optimum_s(carried(plan, session), session["transfer_bytes"])
     evidence = evidence_of(plan, {}, end_s=9.0, results=[receiver() | {"goodput_bps": times * best_bps}])
     result = judged({"judge": "multipath", "min": 1.0}, evidence)
     assert (result.status, list(sentences(result.said))) == ("pass", ["multipath.of-optimum"])

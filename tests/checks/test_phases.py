@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.judge.checks import CheckResult, Trust
-from testbed.judge.checks.law import law_of, rates_by_plan
+from testbed.judge.checks.law import law_of
+from testbed.judge.checks.planned import rates_by_plan
 from testbed.judge.judge import judge
 from testbed.judge.status import verdict_of
 from testbed.series import FromFile

@@ -19,15 +19,20 @@ START_NS = 1_795_000_000_000_000_000
 SHORT = {"judge": "round_trip", "max": 1.5, "from_s": 3.0, "to_s": 8.0}
 SESSION: Any = {
     "name": "s",
+    "start_s": 0.0,
+    "sender_host": "h1",
+    "transport": "udp",
     "policy": "delivery-rate",
     "transfer_bytes": 1,
     "ack_interval_ms": 50,
     "connections": [{"index": 1, "link": "near"}, {"index": 2, "link": "far", "path": ["access", "far"]}],
 }
+FRAMES = {"frame_bytes": 1073, "burst_bytes": 3296}
+H1, H2 = {"host": "h1"}, {"host": "h2"}
 LINKS: Any = [
-    {"name": "near", "rate_bps": 8_790_016, "delay_ms": 50.0},
-    {"name": "access", "rate_bps": 8_790_016, "delay_ms": 5.0},
-    {"name": "far", "rate_bps": 1_098_752, "delay_ms": 500.0},
+    {"name": "near", "a": H1, "b": H2, "rate_bps": 8_790_016, "delay_ms": 50.0, **FRAMES},
+    {"name": "access", "a": H1, "b": {"host": "r1"}, "rate_bps": 8_790_016, "delay_ms": 5.0, **FRAMES},
+    {"name": "far", "a": {"host": "r1"}, "b": H2, "rate_bps": 1_098_752, "delay_ms": 500.0, **FRAMES},
 ]
 
 
@@ -37,6 +42,8 @@ def judged(folder: Path, rtts_ms: dict[int, float], *, early_ms: float = 0.0, un
         "scenario": "s",
         "run": "r",
         "links": LINKS,
+        "timeline": [],
+        "limits": {"rate_error": 0.02},
         "sessions": [SESSION],
         "telemetry": {"interval_ms": 100},
         "checks": [{"name": "c", **SHORT}],

@@ -38,7 +38,8 @@ def judged(
 ) -> CheckResult:
     """A check of sessions that each deliver so many packets a second for ten seconds, over a link of 512."""
     starts_s = starts_s or {}
-    link = {"name": "core", "rate_bps": 512 * FRAME_BYTES * 8, "frame_bytes": FRAME_BYTES}
+    ends = {"a": {"host": "h1"}, "b": {"host": "h2"}, "burst_bytes": 3000, "delay_ms": 0.0}
+    link = {"name": "core", **ends, "rate_bps": 512 * FRAME_BYTES * 8, "frame_bytes": FRAME_BYTES}
     plan: Any = {
         "scenario": "s",
         "run": "r",
@@ -46,12 +47,17 @@ def judged(
         "sessions": [
             {
                 "name": name,
+                "start_s": starts_s.get(name, 0.0),
+                "sender_host": "h1",
+                "transport": "udp",
                 "policy": "nkp24",
                 "transfer_bytes": 1,
                 "connections": [{"index": 1, "link": "core", "path": ["core"]}],
             }
             for name in packets_per_s
         ],
+        "timeline": [],
+        "limits": {"rate_error": 0.02},
         "cross_traffic": [{"number": 1, "path": ["core"]}] if tcp_bps is not None else [],
         "telemetry": {"interval_ms": 100},
         "checks": [{"name": "c", **check}],

@@ -6,6 +6,7 @@ import csv
 import re
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -155,3 +156,22 @@ def test_a_plot_is_drawn_once(monkeypatch):
         axes.plot([0, 1], [2, 3], label="one")
         drawn(figure, "name", "what it shows")
     assert len(times) == 1
+
+
+def test_lines_of_what_is_expected_have_a_step_at_each_change(tmp_path: Path) -> None:
+    """The slow link is raised to the fast one's rate, and then breaks for a second."""
+    set_: Any = {"kind": "set", "text": "", "link": "slow", "direction": "both"}
+    timeline = [
+        {**set_, "at_s": 2.0, "properties": {"rate_bps": 8_790_016}},
+        {"at_s": 4.0, "kind": "carrier", "text": "", "link": "slow", "up": False},
+        {"at_s": 5.0, "kind": "carrier", "text": "", "link": "slow", "up": True},
+    ]
+    path = make_folder(tmp_path / "run", timeline=timeline)
+    write_report(path)
+    rates, shares = (points_of((path / "plots" / f"{n}.csv").read_text()) for n in ("delivery-rate", "delivered-share"))
+    end_s = rates["1 (fast)"][-1][0]
+    assert rates["link's rate of 1"] == [(0.0, 1024.0)]
+    levels = [(0, 2, 128.0), (2, 4, 1024.0), (4, 5, 0.0), (5, end_s, 1024.0)]
+    assert rates["link's rate of 2"] == [(t_s, pps) for from_s, to_s, pps in levels for t_s in (from_s, to_s)]
+    parts = [y for _, y in shares["link's part of all rates of 1"]]
+    assert parts == pytest.approx([8 / 9, 8 / 9, 0.5, 0.5, 1, 1, 0.5, 0.5])

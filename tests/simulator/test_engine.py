@@ -83,6 +83,32 @@ def test_timeline_events_are_exact(own_place: Path) -> None:
     assert verdict.trust.trusted
 
 
+CHANGED = """
+name: changed
+title: A link with another rate from 2 s on
+topology: parallel
+links:
+  - {name: core, rate: FIRST, delay: 20ms}
+ncp: {policy: delivery-rate, transfer: 3MiB}
+timeline:
+  - {at: 2s, do: set, link: core, rate: THEN}
+checks:
+  - {name: goodput, judge: goodput, min: 0.8}
+  - {name: payload, judge: payload_intact}
+"""
+
+
+@pytest.mark.parametrize(("first", "then"), [("1mbit", "8mbit"), ("8mbit", "1mbit")])
+def test_goodput_is_of_what_a_changed_link_carries(own_place: Path, first: str, then: str) -> None:
+    """Of the first rate alone it is 450% and more, or 27%."""
+    file = own_place / "changed.yaml"
+    file.write_text(CHANGED.replace("FIRST", first).replace("THEN", then))
+    _, verdict = execute(str(file))
+    assert verdict.trust.trusted, verdict.trust.reasons
+    (share,) = [check.measured for check in verdict.checks if check.name == "goodput"]
+    assert (verdict.verdict, 0.8 <= share <= 1.0) == ("pass", True), verdict.checks
+
+
 def test_what_needs_a_kernel_is_refused_by_name(own_place: Path) -> None:
     with raises(CannotRun, "engine.refuses", reasons=Containing("cross_traffic.1: iperf3 needs a kernel's TCP")):
         prepare(load("dumbbell", []), Progress(), seed=None, quick=False)

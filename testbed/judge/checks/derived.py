@@ -16,8 +16,9 @@ from testbed.documents import write_csv
 from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence, Timed
 from testbed.judge.checks.in_range import Ratio, Settles
-from testbed.judge.checks.law import FollowsLaw, Law, law_of, rates_by_plan
+from testbed.judge.checks.law import FollowsLaw, Law, law_of
 from testbed.judge.checks.parameters import CheckParameters
+from testbed.judge.checks.planned import rates_by_plan
 from testbed.judge.checks.registry import parameters_in_plan
 from testbed.judge.checks.result import CheckResult, Verdict
 from testbed.judge.status import Status
@@ -270,6 +271,8 @@ def write_windows_csv(reader: Reader, sessions: list[str], path: Path) -> int:
 
 
 STEP_S = 0.1
+EDGE_S = 1e-6
+"""The width of a step in a line."""
 POINTS_MAX = 2000
 """Most points of a connection; a longer run has them farther apart."""
 
@@ -340,16 +343,19 @@ def _ratio(plan: Plan, session: Session, checks: Sequence[CheckParameters], t_s:
     check = next((c for c in mine if c.series == "window_packets" and c.connections == indices), None)
     if check is None or len(indices) != 2:
         return
-    if isinstance(check, Settles):
-        rates = planned.rates_pps(plan, session)
-        target = check.target or rates[indices[0]] / rates[indices[1]]
-        lower, upper = target * (1 - check.tolerance), target * (1 + check.tolerance)
+    if isinstance(check, Ratio):
+        asked: planned.Steps = [(0.0, (check.min + check.max) / 2)]
+        band = check.min / asked[0][1], check.max / asked[0][1]
     else:
-        lower, upper = check.min, check.max
-        target = (lower + upper) / 2
-    for t in (t_s[0], t_s[-1]):
-        fields = {"expected": float(target), "lower": float(lower), "upper": float(upper)}
-        yield _point(plan, session, "ratio_ahead", indices[0], fields, t)
+        rates = planned.rates_over_time(plan, session)
+        asked = planned.without_repeats([(at_s, check.target or check.ratio_of(each)) for at_s, each in rates])
+        band = 1 - check.tolerance, 1 + check.tolerance
+    # A line from point to point has a step where a change has two.
+    ends = [*(at_s - EDGE_S for at_s, _ in asked[1:]), t_s[-1]]
+    for (from_s, target), to_s in zip(asked, ends, strict=True):
+        fields = {"expected": float(target), "lower": float(target * band[0]), "upper": float(target * band[1])}
+        for t in (from_s, to_s):
+            yield _point(plan, session, "ratio_ahead", indices[0], fields, t)
 
 
 def _point(

@@ -13,13 +13,13 @@ _SLOW_LINK = 0.9  # a link that delivers less than this part of its rate is wort
 def windows_and_links(evidence: Evidence, session: Session, from_s: float, to_s: float) -> Messages:
     """Sentences about pinned windows and underused links in ``from_s``..``to_s``; none if there is nothing to say."""
     sentences = _pinned_windows(evidence, session, from_s, to_s)
-    rates = planned.rates_pps(evidence.plan, session)
+    rates = planned.by_connection(planned.rates_by_plan(evidence.plan, session))
     for connection, measured in acknowledged_pps(evidence, session, from_s, to_s).items():
-        if measured < _SLOW_LINK * rates[connection]:
+        if measured < _SLOW_LINK * (link_pps := planned.mean(rates[connection], from_s, to_s)):
             sentences.add_message(
                 "link.underused",
                 f"Connection {connection} had {measured:.0f} packets/s acknowledged on a link of "
-                f"{rates[connection]:.0f} packets/s.",
+                f"{link_pps:.0f} packets/s.",
             )
     return sentences
 

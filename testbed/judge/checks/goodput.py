@@ -11,7 +11,7 @@ from pydantic import Field
 from testbed.judge.checks import explain, planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence
 from testbed.judge.checks.parameters import WITH_SESSIONS, ConnectionIndex, OfSession, Seconds
-from testbed.judge.checks.planned import Capacity
+from testbed.judge.checks.planned import Carried
 from testbed.judge.checks.result import CheckResult
 from testbed.judge.checks.together import session_rates_bps
 from testbed.judge.status import Status
@@ -24,7 +24,8 @@ class Goodput(OfSession):
     """Goodput over the bound is at least ``min``.
 
     Over the whole transfer, as the receiver sees it; with ``from`` and ``to`` what is acknowledged meanwhile. The
-    bound is what ``links`` (all, if not given) carry of payload at their rates, less what they lose.
+    bound is what ``links`` (all, if not given) carry of payload in that time, at their rates in the timeline and less
+    what they lose.
     """
 
     of_traffic = WITH_SESSIONS
@@ -52,9 +53,9 @@ class Goodput(OfSession):
         if others := set(self.links or ()) - known:
             raise CannotJudge.of(unknown("goodput.no-link", "link of a connection", others.pop(), sorted(known)))
         expected = f"at least {self.min:g}"
-        bound_bps = planned.bound_bps(evidence.plan, session, self.links)
         if self.from_s is None or self.to_s is None:
             measured_bps, when = goodput_bps(evidence, session), "over the transfer"
+            span_s = 0.0, received_s(evidence, session)
         else:
             acknowledged = explain.acknowledged_pps(evidence, session, self.from_s, self.to_s)
             end_s = evidence.end_s(session["name"])
@@ -63,6 +64,10 @@ class Goodput(OfSession):
                 return self.conclude(Status.INSUFFICIENT_DATA, said, expected=expected)
             measured_bps = sum(acknowledged.values()) * session["mtu_bytes"] * 8
             when = f"from {self.from_s:g} s to {self.to_s:g} s"
+            span_s = self.from_s, self.to_s
+        bound_bps = planned.bound_bps(evidence.plan, session, self.links, *span_s)
+        if not bound_bps:
+            raise CannotJudge("goodput.carries-nothing", f"the links carry nothing {when}")
         share = measured_bps / bound_bps
         said = Message(
             "goodput.share",
@@ -79,6 +84,12 @@ def goodput_bps(evidence: Evidence, session: Session) -> float:
     if not result.get("goodput_bps"):
         raise CannotJudge("receiver.not-finished", f"the receiver of session {session['name']} did not finish")
     return float(result["goodput_bps"])
+
+
+def received_s(evidence: Evidence, session: Session) -> float:
+    """Seconds from the session's start to the last byte at the receiver."""
+    result = evidence.needed_result(session["name"], "receiver")
+    return float(result.get("duration_s") or evidence.end_s(session["name"]) or 0.0)
 
 
 MOST = 1.1
@@ -146,38 +157,36 @@ class Multipath(OfSession):
 
 
 def _optimum_bps(plan: Plan, session: Session) -> float:
-    return session["transfer_bytes"] * 8 / optimum_s(capacities(plan, session), session["transfer_bytes"])
+    shares = planned.carried(plan, session, crossing(plan))
+    return session["transfer_bytes"] * 8 / optimum_s(shares, session["transfer_bytes"])
 
 
-def optimum_s(capacities: Sequence[Capacity], transfer_bytes: float) -> float:
+def optimum_s(carried: Sequence[tuple[float, Sequence[Carried]]], transfer_bytes: float) -> float:
     """The least seconds in which so many bytes of payload can arrive: every link busy from the start, and nothing on
     one of them that arrives after the last byte of the others."""
-    # What has arrived by then is a line from each of these times to the next.
-    times_s = sorted({at_s + each.delay_s for each in capacities for at_s, _ in each.steps} | {LONGEST_S})
-    bits = [sum(each.arrived_bits(by_s) for each in capacities) for by_s in times_s]
+    ends = [*(at_s for at_s, _ in carried[1:]), LONGEST_S]
+    changes = sorted(
+        change
+        for (from_s, links), to_s in zip(carried, ends, strict=True)
+        for bps, delay_s in links
+        for change in ((from_s + delay_s, bps), (to_s + delay_s, -bps))
+    )
+    times_s, by_bps = np.array(changes).T
+    bits = np.concatenate(([0.0], np.cumsum(np.cumsum(by_bps)[:-1] * np.diff(times_s))))
     if bits[-1] < transfer_bytes * 8:
         raise ValueError("the links never carry it")
     last = bisect_left(bits, transfer_bytes * 8)
     return float(np.interp(transfer_bytes * 8, bits[last - 1 : last + 1], times_s[last - 1 : last + 1]))
 
 
-def capacities(plan: Plan, session: Session) -> list[Capacity]:
-    """The throughput over each of the links that limit a session's connections."""
-    links = {link["name"]: link for link in plan["links"]}
-    crossing: Counter[str] = Counter()
+def crossing(plan: Plan) -> Counter[str]:
+    """Counts the sessions and other flows that share each link."""
+    found: Counter[str] = Counter()
     for other in plan["sessions"]:
-        crossing.update({name for connection in other["connections"] for name in planned.path_of(connection)})
+        found.update({name for connection in other["connections"] for name in planned.path_of(connection)})
     for flow in plan.get("cross_traffic", []):
-        crossing.update(set(flow["path"]))
-    payload_bits = 8 * planned.payload_bytes(session)
-    found: dict[str, Capacity] = {}
-    for connection in session["connections"]:
-        limiting, path = links[connection["link"]], planned.path_of(connection)
-        delay_s = sum(float(links[name]["delay_ms"]) for name in path) / 1000
-        if limiting["name"] not in found or delay_s < found[limiting["name"]].delay_s:
-            per_packet = payload_bits / crossing[limiting["name"]]
-            found[limiting["name"]] = Capacity.of(limiting, plan["timeline"], per_packet, delay_s)
-    return list(found.values())
+        found.update(set(flow["path"]))
+    return found
 
 
 def _rtt_of_base(evidence: Evidence, session: Session) -> float | None:
@@ -186,7 +195,8 @@ def _rtt_of_base(evidence: Evidence, session: Session) -> float | None:
     for connection, samples in evidence.samples("rtt_ms", session["name"]).items():
         known = samples.values[samples.values > 0]
         if known.size and "ack_interval_ms" in session:
-            times.append(float(known.mean()) / planned.base_rtt_ms(evidence.plan, session, connection))
+            span_s = float(samples.t_s[0]), float(samples.t_s[-1])
+            times.append(float(known.mean()) / planned.base_rtt_ms(evidence.plan, session, connection, *span_s))
     return max(times, default=None)
 
 
@@ -195,17 +205,18 @@ def _reused_s(evidence: Evidence, session: Session, connection: str, at_s: float
     found = evidence.samples("delivered_pps", session["name"])
     if not found:
         return {}
-    rate = rate_pps(planned.link_of(evidence.plan, session, connection))
+    name = planned.link_of(evidence.plan, session, connection)["name"]
+    rates = [(from_s, rate_pps(now[name].link)) for from_s, now in planned.stages(evidence.plan, session)]
     after = found[connection].between(at_s, float("inf")) if connection in found else None
     if after is None or not after.t_s.size:
         raise CannotJudge("multipath.over-before", f"the transfer was over before {at_s:g} s, when the path came back")
-    used = after.t_s[after.values >= IN_USE * rate]
+    used = after.t_s[after.values >= IN_USE * planned.value_at(rates, after.t_s)]
     return {"reused_s": float(used[0] if used.size else after.t_s[-1]) - at_s}
 
 
 def _rival_share(evidence: Evidence, rival: str, from_s: float, to_s: float) -> float:
     rates = session_rates_bps(evidence, from_s, to_s)
     session = planned.session_of(evidence.plan, rival)
-    # At its rate before anything changes: a rival's row has no timeline.
-    even = sum(capacity.steps[0][1] for capacity in capacities(evidence.plan, session))
+    from_s, to_s = from_s - session["start_s"], to_s - session["start_s"]
+    even = planned.mean(planned.carried_bps(evidence.plan, session, crossing(evidence.plan)), from_s, to_s)
     return rates[session["name"]] / even

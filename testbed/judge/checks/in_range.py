@@ -117,7 +117,7 @@ class RoundTrip(OfSession):
             if not judged.values.size:
                 continue
             rtt_ms = float(judged.values.mean())
-            base_ms = planned.base_rtt_ms(evidence.plan, session, connection)
+            base_ms = planned.base_rtt_ms(evidence.plan, session, connection, coverage.from_s, coverage.to_s)
             times[connection] = rtt_ms / base_ms
             each_rtt.append(f"{connection} {rtt_ms:.0f} of {base_ms:.0f} ms")
         status: Status = Status.INSUFFICIENT_DATA
@@ -225,7 +225,8 @@ class Ratio(OfTwo):
 class Settles(OfTwo):
     """The ratio first/second is within ``tolerance`` of ``target`` from ``within`` seconds after ``from`` until ``to``.
 
-    Without a target it is the ratio of the links' rates. ``tolerance`` is a part of the target.
+    Without a target it is the ratio of the links' rates, as they are just before ``to``. ``tolerance`` is a part of
+    the target.
     """
 
     judge: Literal["settles"]
@@ -256,6 +257,11 @@ class Settles(OfTwo):
             f"of {target} at most {self.within_s:g} s{after}, and stays there until {self.to_s:g} s."
         )
 
+    def ratio_of(self, rates: planned.Rates) -> float:
+        """The quotient of the two connections' rates."""
+        first, second = self.connections
+        return rates[first] / rates[second]
+
     def result_of(self, evidence: Evidence, session: Session) -> CheckResult:
         """The time of the first sample after the last one that is outside."""
         pair = evidence.samples_of(self.series, session["name"], self.connections)
@@ -263,9 +269,7 @@ class Settles(OfTwo):
         coverage = cover(evidence, pair, self.from_s, self.to_s, least_s)
         first, second = (s.between(coverage.from_s, coverage.to_s) for s in pair.values())
         ratios = quotients(first, second, within_s=evidence.interval_s / 2)
-        rates = planned.rates_pps(evidence.plan, session)
-        a, b = self.connections
-        target = self.target or rates[a] / rates[b]
+        target = self.target or self.ratio_of(planned.rates_pps(evidence.plan, session, self.to_s))
         when_s = settled_s(ratios, target, self.tolerance)
         after_s = None if when_s is None else when_s - self.from_s
         status: Status = Status.INSUFFICIENT_DATA

@@ -21,15 +21,12 @@ from pydantic import Field
 from testbed.judge.checks import explain, planned
 from testbed.judge.checks.evidence import NO_SAMPLES, Evidence, Timed, cover, none_of
 from testbed.judge.checks.parameters import OfSession, Seconds, SeriesName
+from testbed.judge.checks.planned import Rates, by_connection, rates_by_plan
 from testbed.judge.checks.result import CheckResult
 from testbed.judge.status import Status
 from testbed.message import Message, Messages
-from testbed.plan.intervals import LinkInterval, at, link_intervals
-from testbed.plan.model import Action, Connection, Plan, Session
-from topologies.link import rate_pps
+from testbed.plan.model import Session
 
-Rates = Mapping[str, float]
-"""Acknowledged packets/s by connection."""
 RatesOf = Literal["plan", "acknowledged"]
 
 
@@ -92,45 +89,6 @@ def law_of(session: Session, rates: Sequence[tuple[float, Rates]], start_s: floa
         else:  # nothing is acknowledged, so nothing moves
             phases.append(Phase(at_s, shares, shares, math.inf))
     return Law(tuple(phases))
-
-
-def rates_by_plan(plan: Plan, session: Session) -> list[tuple[float, Rates]]:
-    """Rates at which packets can be acknowledged by the plan alone, before anything was sent: from the start on, and
-    from each time (s) at which the timeline changes them.
-
-    Nothing is fitted to what was measured: a busy link without loss acknowledges packets at its rate. A connection is
-    stopped while its reader is paused or a link of its path is down or loses everything.
-    A loss of less than all is not in the law.
-    """
-    timeline, over = plan.get("timeline", []), planned.connections_over(session)
-    links = {link["name"]: list(link_intervals(link, timeline, "ab")) for link in plan["links"] if link["name"] in over}
-    times = {float(action["at_s"]) for action in timeline}
-    times |= {float(a["at_s"]) + float(a["for_s"]) for a in timeline if a["kind"] == "pause_read"}
-    found: list[tuple[float, Rates]] = [(0.0, planned.rates_pps(plan, session))]
-    for at_s in sorted(times):
-        brought = {name: _brought_pps(at(each, at_s)) / over[name] for name, each in links.items()}
-        rates = {
-            str(c["index"]): 0.0 if _is_paused(c, timeline, at_s) else min(brought[name] for name in planned.path_of(c))
-            for c in session["connections"]
-        }
-        if rates != found[-1][1]:
-            found.append((at_s, rates))
-    return found
-
-
-def _brought_pps(interval: LinkInterval) -> float:
-    bursts = interval.link.get("gilbert_elliott")
-    least_loss = min(bursts["loss_good"], bursts["loss_bad"]) if bursts else interval.link["loss"]
-    return rate_pps(interval.link) if interval.up and least_loss < 1 else 0.0
-
-
-def _is_paused(connection: Connection, timeline: Sequence[Action], at_s: float) -> bool:
-    return any(
-        action["kind"] == "pause_read"
-        and action["connection"] == connection["index"]
-        and float(action["at_s"]) <= at_s < float(action["at_s"]) + float(action["for_s"])
-        for action in timeline
-    )
 
 
 def rates_acknowledged(evidence: Evidence, session: Session) -> list[tuple[float, Rates]]:
@@ -221,6 +179,7 @@ class FollowsLaw(OfSession):
                 further += explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s)
             said = said.followed_by(*further)
         acknowledged = explain.acknowledged_pps(evidence, session, coverage.from_s, coverage.to_s)
+        links_pps = by_connection(rates_by_plan(evidence.plan, session))
         return self.conclude(
             status,
             said,
@@ -232,7 +191,7 @@ class FollowsLaw(OfSession):
             worst_connection=None if worst is None else worst.connection,
             worst_at_s=None if worst is None else worst.at_s,
             time_constant_s=law.time_constant_s,
-            configured_pps=sum(planned.rates_pps(evidence.plan, session).values()),
+            configured_pps=sum(planned.mean(steps, coverage.from_s, coverage.to_s) for steps in links_pps.values()),
             acknowledged_pps=sum(acknowledged.values()) if acknowledged else None,
             shares=_at_marks(law, samples, evidence.interval_s),
         )

@@ -5,16 +5,28 @@ The plan is the JSON document that a run was made from (``plan.json``).
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from testbed.judge.checks.evidence import CannotJudge
 from testbed.message import unknown
-from testbed.plan.intervals import link_intervals
-from testbed.plan.model import Action, Connection, Plan, Session
+from testbed.plan.intervals import LinkInterval, at, link_intervals
+from testbed.plan.model import Connection, Plan, Session
 from topologies.link import Link, rate_pps
 from topologies.units import whole_bps
+
+Rates = Mapping[str, float]
+"""Packets/s by connection."""
+Steps = Sequence[tuple[float, float]]
+"""Values from each time on (s), in order, the first at 0."""
+Links = Mapping[str, LinkInterval]
+"""Properties of links at a time, by name."""
 
 
 def as_configured(key: str, value: float) -> float:
@@ -43,17 +55,113 @@ def connections(session: Session) -> list[str]:
 
 
 def link_of(plan: Plan, session: Session, connection: str) -> Link:
-    """The link that a connection runs over."""
+    """The link that limits a connection's rate when the session starts."""
     name = next(c["link"] for c in session["connections"] if str(c["index"]) == connection)
     return next(link for link in plan["links"] if link["name"] == name)
 
 
-def rates_pps(plan: Plan, session: Session) -> dict[str, float]:
-    """Each connection's rate in full-size packets per second: the least on its path, where a link that several of
-    the session's connections cross is shared evenly."""
-    rates = {link["name"]: rate_pps(link) for link in plan["links"]}
+def stages(
+    plan: Plan, session: Session, *, back: bool = False, more_s: Iterable[float] = ()
+) -> list[tuple[float, Links]]:
+    """The links of a session's paths, each in the direction of the data (``back``: of what answers it), from each
+    change of the timeline on: seconds since the session's start, the first 0; and from ``more_s`` on."""
+    links, start_s = {link["name"]: link for link in plan["links"]}, session["start_s"]
+    over: dict[str, list[LinkInterval]] = {}
+    for connection in session["connections"]:
+        host = session["sender_host"]
+        for link in (links[name] for name in path_of(connection)):
+            reverse = link["b"]["host"] == host
+            host = link["a" if reverse else "b"]["host"]
+            all_ = link_intervals(link, plan.get("timeline", []), "ba" if reverse != back else "ab")
+            over[link["name"]] = [each for each in all_ if each.to_s > start_s]
+    times = {each.from_s - start_s for those in over.values() for each in those}
+    return [
+        (at_s, {name: at(those, start_s + at_s) for name, those in over.items()})
+        for at_s in sorted({max(0.0, at_s) for at_s in (*times, *more_s)})
+    ]
+
+
+def integral(steps: Steps, to_s: ArrayLike) -> NDArray[np.float64]:
+    """The sum of value × seconds from 0 to each of the times, of their shape; 0 where that is earlier."""
+    ends = [*(at_s for at_s, _ in steps[1:]), math.inf]
+    each = (
+        value * np.clip(np.asarray(to_s, dtype=np.float64) - from_s, 0.0, end_s - from_s)
+        for (from_s, value), end_s in zip(steps, ends, strict=True)
+    )
+    return np.asarray(sum(each), dtype=np.float64)
+
+
+def value_at(steps: Steps, at_s: ArrayLike) -> NDArray[np.float64]:
+    """The values at times, of their shape; at the time of a change, what holds after it."""
+    times, values = np.array(steps, dtype=np.float64).T
+    return np.asarray(values[np.maximum(np.searchsorted(times, at_s, side="right") - 1, 0)], dtype=np.float64)
+
+
+def mean(steps: Steps, from_s: float, to_s: float) -> float:
+    """The mean of values between two times, where they are one the value then."""
+    if len(steps) == 1 or to_s <= from_s:
+        return float(value_at(steps, from_s))
+    return float(integral(steps, to_s) - integral(steps, from_s)) / (to_s - from_s)
+
+
+def rates_over_time(plan: Plan, session: Session) -> list[tuple[float, Rates]]:
+    """Each connection's rate in full-size packets per second from each change on, up or down: the least on its path,
+    where a link that several of the session's connections cross is shared evenly."""
     over = connections_over(session)
-    return {str(c["index"]): min(rates[x] / over[x] for x in path_of(c)) for c in session["connections"]}
+    return [
+        (
+            at_s,
+            {str(c["index"]): min(rate_pps(now[x].link) / over[x] for x in path_of(c)) for c in session["connections"]},
+        )
+        for at_s, now in stages(plan, session)
+    ]
+
+
+def rates_pps(plan: Plan, session: Session, before_s: float = 0.0) -> Rates:
+    """The rates when the session starts, or just before a later time."""
+    return [rates for at_s, rates in rates_over_time(plan, session) if at_s < before_s or at_s == 0][-1]
+
+
+def rates_by_plan(plan: Plan, session: Session) -> list[tuple[float, Rates]]:
+    """Rates at which packets can be acknowledged by the plan alone, before anything was sent: from the start on, and
+    from each time (s) at which the timeline changes them.
+
+    Nothing is fitted to what was measured: a busy link without loss acknowledges packets at its rate. A connection is
+    stopped while its reader is paused or a link of its path is down or loses everything.
+    A loss of less than all is not in the law.
+    """
+    over = connections_over(session)
+    pauses = [
+        (str(action["connection"]), action["at_s"] - session["start_s"], action["for_s"])
+        for action in plan.get("timeline", [])
+        if action["kind"] == "pause_read"
+    ]
+    found: list[tuple[float, Rates]] = []
+    ends = {max(0.0, at_s) for _, from_s, for_s in pauses for at_s in (from_s, from_s + for_s)}
+    for at_s, now in stages(plan, session, more_s=ends):
+        paused = {connection for connection, from_s, for_s in pauses if from_s <= at_s < from_s + for_s}
+        brought = {name: _brought_pps(each) / over[name] for name, each in now.items()}
+        paths = {str(c["index"]): path_of(c) for c in session["connections"]}
+        rates = {c: 0.0 if c in paused else min(brought[name] for name in path) for c, path in paths.items()}
+        if not found or rates != found[-1][1]:
+            found.append((at_s, rates))
+    return found
+
+
+def _brought_pps(interval: LinkInterval) -> float:
+    bursts = interval.link.get("gilbert_elliott")
+    least_loss = min(bursts["loss_good"], bursts["loss_bad"]) if bursts else interval.link["loss"]
+    return rate_pps(interval.link) if interval.up and least_loss < 1 else 0.0
+
+
+def by_connection(rates: Sequence[tuple[float, Rates]]) -> dict[str, Steps]:
+    """The steps of each connection's rate."""
+    return {c: without_repeats([(at_s, each[c]) for at_s, each in rates]) for c in rates[0][1]}
+
+
+def without_repeats(steps: Steps) -> Steps:
+    """The steps at which the value changes."""
+    return [step for before, step in pairwise([(-1.0, math.nan), *steps]) if step[1] != before[1]]
 
 
 def path_of(connection: Connection) -> list[str]:
@@ -66,11 +174,14 @@ def connections_over(session: Session) -> Counter[str]:
     return Counter(name for connection in session["connections"] for name in path_of(connection))
 
 
-def bound_bps(plan: Plan, session: Session, links: Collection[str] | None = None) -> float:
-    """Payload bits/s that a session's links (or only ``links``) carry at their rates, less what they lose."""
-    used = {link["name"]: link for c in connections(session) for link in [link_of(plan, session, c)]}
-    pps = sum(rate_pps(x) * (1 - x["loss"]) for x in used.values() if links is None or x["name"] in links)
-    return float(pps * payload_bytes(session) * 8)
+def bound_bps(
+    plan: Plan, session: Session, links: Collection[str] | None = None, from_s: float = 0.0, to_s: float = 0.0
+) -> float:
+    """Payload bits/s that a session's links (or only ``links``) carry between two times, at their rates in the
+    timeline, less what they lose; those that are down carry nothing."""
+    mine = [c for c in session["connections"] if links is None or c["link"] in links]
+    only: Session = {**session, "connections": mine}
+    return mean(carried_bps(plan, only), from_s, to_s)
 
 
 def payload_bytes(session: Session) -> float:
@@ -91,34 +202,42 @@ def initial_windows(session: Session) -> dict[str, float]:
     return {index: float(window) for index, window in zip(indices, windows, strict=True)}
 
 
-def base_rtt_ms(plan: Plan, session: Session, connection: str) -> float:
-    """A connection's mean RTT without a queue, in ms."""
-    delays_ms = {link["name"]: float(link["delay_ms"]) for link in plan["links"]}
+def base_rtt_ms(plan: Plan, session: Session, connection: str, from_s: float = 0.0, to_s: float = 0.0) -> float:
+    """A connection's mean RTT without a queue between two times, in ms."""
     path = next(path_of(c) for c in session["connections"] if str(c["index"]) == connection)
-    return 2 * sum(delays_ms[link] for link in path) + float(session.get("ack_interval_ms", 0.0)) / 2
+    rtt_ms = float(session.get("ack_interval_ms", 0.0)) / 2
+    for back in (True, False):
+        ways = [(at_s, [now[name].link["delay_ms"] for name in path]) for at_s, now in stages(plan, session, back=back)]
+        rtt_ms += mean([(at_s, float(sum(each_ms))) for at_s, each_ms in ways], from_s, to_s)
+    return rtt_ms
 
 
-class Capacity(NamedTuple):
-    """A link's capacity, bits/s of payload, from each time on (s), and its delay."""
+class Carried(NamedTuple):
+    """Payload bit/s that a link carries for a session, and the delay of what it carries."""
 
-    steps: Sequence[tuple[float, float]]
-    """Rates in the order of time, the first at 0."""
+    bps: float
     delay_s: float
 
-    @classmethod
-    def of(cls, link: Link, timeline: Sequence[Action], bits_per_packet: float, delay_s: float) -> Capacity:
-        """The supply of a link that loses packets, is down or changes its rate, by the timeline, from its sender's
-        end."""
-        steps = [
-            (each.from_s, each.up * rate_pps(each.link) * (1 - each.link["loss"]) * bits_per_packet)
-            for each in link_intervals(link, timeline, "ab")
-        ]
-        return cls(steps, delay_s)
 
-    def arrived_bits(self, by_s: float) -> float:
-        """Bits that have arrived by a time over a link that was never idle."""
-        until = by_s - self.delay_s
-        ends = [*(at_s for at_s, _ in self.steps[1:]), float("inf")]
-        return sum(
-            bps * max(0.0, min(end_s, until) - from_s) for (from_s, bps), end_s in zip(self.steps, ends, strict=True)
-        )
+def carried(
+    plan: Plan, session: Session, crossing: Mapping[str, int] | None = None
+) -> list[tuple[float, list[Carried]]]:
+    """The links that limit a session's connections from each change on, as they carry it, less their losses;
+    ``crossing`` are those that share a link evenly."""
+    sharing = Counter(name for each in plan["sessions"] for c in each["connections"] for name in path_of(c))
+    found = []
+    for at_s, now in stages(plan, session):
+        delays_s: dict[str, float] = {}
+        for path in map(path_of, session["connections"]):
+            name = min(path, key=lambda name: now[name].up * rate_pps(now[name].link) / max(1, sharing[name]))
+            delay_s = sum(float(now[name].link["delay_ms"]) for name in path) / 1000
+            delays_s[name] = min(delay_s, delays_s.get(name, delay_s))
+        bits = {name: 8 * payload_bytes(session) / (crossing[name] if crossing else 1) for name in delays_s}
+        pps = {name: now[name].up * rate_pps(now[name].link) * (1 - now[name].link["loss"]) for name in delays_s}
+        found.append((at_s, [Carried(pps[name] * bits[name], delay_s) for name, delay_s in delays_s.items()]))
+    return found
+
+
+def carried_bps(plan: Plan, session: Session, crossing: Mapping[str, int] | None = None) -> Steps:
+    """The sum of what they carry."""
+    return without_repeats([(at_s, sum(each.bps for each in now)) for at_s, now in carried(plan, session, crossing)])

@@ -3,7 +3,7 @@
 All on one clock: seconds since the first session's start.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
 import numpy as np
@@ -12,9 +12,10 @@ from pydantic import Field
 from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import CannotJudge, Evidence, Timed
 from testbed.judge.checks.parameters import WITH_SESSIONS, CheckParameters, Seconds
-from testbed.judge.checks.planned import Capacity, path_of
+from testbed.judge.checks.planned import Steps, path_of
 from testbed.judge.checks.result import CheckResult
 from testbed.message import Message, unknown
+from testbed.plan.intervals import LinkInterval, link_intervals
 from testbed.plan.model import Plan, Session
 from testbed.series import Samples, named
 from topologies.link import Link
@@ -86,7 +87,8 @@ class FairShare(CheckParameters):
 
 
 class LinkFilled(CheckParameters):
-    """The throughput over a link, of all sessions and flows, is ``min`` to ``max`` of its rate.
+    """The throughput over a link, of all sessions and flows, is ``min`` to ``max`` of its rate, as the timeline has it
+    in that time.
 
     Counted in frames on the wire, from ``from`` to ``to`` seconds after the first session's start. What is sent
     a second time because it was lost counts once, so a link that is full of resends is not filled.
@@ -111,7 +113,8 @@ class LinkFilled(CheckParameters):
 
     def result(self, evidence: Evidence) -> CheckResult:
         """The sum of what crossed the link, over its rate."""
-        link_bps = float(_link(evidence, self.link)["rate_bps"])
+        rates_bps = _over_time(evidence, self.link, lambda now: now.up * float(now.link["rate_bps"]))
+        link_bps = _carried_bps(rates_bps, self.link, self.from_s, self.to_s)
         rates = wire_rates_bps(evidence, self.link, self.from_s, self.to_s)
         share = sum(rates.values()) / link_bps
         expected = f"{self.min:g} to {self.max:g}"
@@ -159,14 +162,8 @@ class Bottleneck(CheckParameters):
     def result(self, evidence: Evidence) -> CheckResult:
         """The result from received frames on the wire and the senders' RTTs."""
         plan, from_s, to_s = evidence.plan, self.from_s, self.to_s
-        link = _link(evidence, self.link)
-        capacity = Capacity.of(link, plan["timeline"], 8 * float(link["frame_bytes"]), 0.0)
-        carried_bps = (capacity.arrived_bits(to_s) - capacity.arrived_bits(from_s)) / (to_s - from_s)
-        if not carried_bps:
-            raise CannotJudge(
-                "bottleneck.carries-nothing",
-                f"link {self.link} carries nothing from {self.from_s:g} s to {self.to_s:g} s",
-            )
+        carries = _over_time(evidence, self.link, lambda now: now.up * now.link["rate_bps"] * (1 - now.link["loss"]))
+        carried_bps = _carried_bps(carries, self.link, from_s, to_s)
         crossing = {session["name"]: session for session in plan["sessions"] if self._connection(session)}
         payload = session_rates_bps(evidence, from_s, to_s)
         rates = {name: payload[name] * _wire_of_payload(plan, session) for name, session in crossing.items()}
@@ -182,7 +179,7 @@ class Bottleneck(CheckParameters):
         if rivals:
             figures["rival_share"] = min(rivals.values()) * len(everyone) / carried_bps
         if self.late is not None:
-            figures["converged_s"] = self._converged_s(evidence, self.late, crossing, capacity, len(everyone))
+            figures["converged_s"] = self._converged_s(evidence, self.late, crossing, carries, len(everyone))
         said = Message(
             "bottleneck.utilization",
             f"What arrived over link {self.link} is {used:.1%} of the {carried_bps / 1e6:.3f} Mbit/s that it carries; "
@@ -205,14 +202,14 @@ class Bottleneck(CheckParameters):
         if samples is None:
             return None
         after_s = _started_s(evidence, session)
-        rtts_ms = samples.between(self.from_s - after_s, self.to_s - after_s).values
+        span_s = self.from_s - after_s, self.to_s - after_s
+        rtts_ms = samples.between(*span_s).values
         known_ms = rtts_ms[rtts_ms > 0]
-        return (
-            float(known_ms.mean()) - planned.base_rtt_ms(evidence.plan, session, connection) if known_ms.size else None
-        )
+        base_ms = planned.base_rtt_ms(evidence.plan, session, connection, *span_s)
+        return float(known_ms.mean()) - base_ms if known_ms.size else None
 
     def _converged_s(
-        self, evidence: Evidence, late: str, crossing: Mapping[str, Session], capacity: Capacity, count: int
+        self, evidence: Evidence, late: str, crossing: Mapping[str, Session], carries: Steps, count: int
     ) -> float:
         if late not in crossing:
             raise CannotJudge.of(unknown("bottleneck.no-session", "session over the link", late, crossing))
@@ -225,7 +222,7 @@ class Bottleneck(CheckParameters):
         for began_s in samples.t_s[samples.t_s <= last_s]:
             ends_s = began_s + np.arange(HELD_S + 1)
             got = np.diff(np.interp(ends_s, samples.t_s, samples.values)) * wire_bits
-            even = np.diff([capacity.arrived_bits(start_s + end_s) for end_s in ends_s]) / count
+            even = np.diff(planned.integral(carries, start_s + ends_s)) / count
             if (np.abs(got - even) <= DELTA * even).all():
                 return float(began_s)
         return self.to_s - start_s
@@ -308,6 +305,21 @@ def _link(evidence: Evidence, name: str) -> Link:
     if name not in links:
         raise CannotJudge.of(unknown("plan.no-link", "link", name, links))
     return links[name]
+
+
+def _over_time(evidence: Evidence, name: str, value: Callable[[LinkInterval], float]) -> Steps:
+    """Values of a link, in the direction of the sessions that cross it, since the first session's start."""
+    link, plan = _link(evidence, name), evidence.plan
+    for session in plan["sessions"]:
+        if any(name in path_of(connection) for connection in session["connections"]):
+            return [(at_s, value(now[name])) for at_s, now in planned.stages(plan, {**session, "start_s": 0.0})]
+    return [(each.from_s, value(each)) for each in link_intervals(link, plan["timeline"], "ab")]
+
+
+def _carried_bps(rates_bps: Steps, link: str, from_s: float, to_s: float) -> float:
+    if carried_bps := planned.mean(rates_bps, from_s, to_s):
+        return carried_bps
+    raise CannotJudge("bottleneck.carries-nothing", f"link {link} carries nothing from {from_s:g} s to {to_s:g} s")
 
 
 def _between(evidence: Evidence, samples: Samples | None, from_s: float, to_s: float, who: str) -> Timed:

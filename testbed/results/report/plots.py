@@ -53,10 +53,13 @@ _OF_A_SESSION = (
 def _session_plots(folder: ResultFolder, evidence: Evidence, session: Session) -> list[Plot]:
     prefix = f"{session['name']}-" if len(folder.plan["sessions"]) > 1 else ""
     links = {str(connection["index"]): f" ({connection['link']})" for connection in session["connections"]}
-    rates = planned.rates_pps(folder.plan, session)
-    total = sum(rates.values())
-    parts = {connection: rate / total for connection, rate in rates.items()}
-    expected = {"delivered-share": ("link's part of all rates", parts), "delivery-rate": ("link's rate", rates)}
+    rates = planned.rates_by_plan(folder.plan, session)
+    whole = [(at_s, sum(now.values()) or 1.0, now) for at_s, now in rates]
+    parts = [(at_s, {c: pps / total for c, pps in now.items()}) for at_s, total, now in whole]
+    expected = {
+        "delivered-share": ("link's part of all rates", planned.by_connection(parts)),
+        "delivery-rate": ("link's rate", planned.by_connection(rates)),
+    }
     law = next((c for c in folder.checks if isinstance(c, FollowsLaw) and _is_of(c, session)), None)
 
     def further(axes: Axes, samples: Mapping[str, Timed], with_law: FollowsLaw | None) -> None:
@@ -75,12 +78,24 @@ def _session_plots(folder: ResultFolder, evidence: Evidence, session: Session) -
         ]
         if name in expected:
             label, values = expected[name]
-            curves += [Curve(f"_{label} of {one}", None, values[one], _EXPECTED) for one in samples]
+            curves += [
+                _steps(f"_{label} of {one}", steps, _end(samples) or 0.0)
+                for one, steps in values.items()
+                if one in samples
+            ]
             curves.append(Curve(label, [], [], _EXPECTED))
         draw = partial(further, samples=samples, with_law=law if name == "window-share" else None)
         limits: Any = {"right": _end(samples), "top": 1.05 if unit == "share" else None}
         plots.append(curve_plot(prefix + name, title, unit, caption, curves, **limits, further=draw, ncols=4))
     return plots
+
+
+def _steps(label: str, steps: planned.Steps, end_s: float) -> Curve:
+    """A line of what is expected, level between changes."""
+    times, values = zip(*(step for step in steps if step[0] <= end_s), strict=True)
+    if len(times) == 1:
+        return Curve(label, None, values[0], _EXPECTED)
+    return Curve(label, [0.0, *np.repeat(times[1:], 2), end_s], np.repeat(values, 2), _EXPECTED)
 
 
 def _is_of(check: FollowsLaw, session: Session) -> bool:

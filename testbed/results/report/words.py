@@ -47,8 +47,9 @@ def the_links(plan: Plan) -> list[str]:
         waiting = f", a queue of {queue['packets']} packets" if "packets" in queue else ""
         if traffic_of(plan).waits_in_sockets and queue.get("mode") == "backpressure":
             waiting = ", what is above the rate waits in the sender's socket"
+        first = "at first " if any(action.get("link") == link["name"] for action in plan["timeline"]) else ""
         sentences.append(
-            f"{link['name']}: {rate_pps(link):g} packets/s ({bits_per_second(link['rate_bps'])} on the wire), "
+            f"{link['name']}: {first}{rate_pps(link):g} packets/s ({bits_per_second(link['rate_bps'])} on the wire), "
             f"{link['delay_ms']:g} ms each way, {loss}{waiting}."
         )
     return sentences

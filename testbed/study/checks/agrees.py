@@ -217,7 +217,8 @@ def _convergence(session: Session, first: Evidence, second: Evidence) -> Deviati
 
 def _converged_s(session: Session, run: Evidence) -> float | None:
     """Time at which the last connection's window reached its ratio to the first's."""
-    windows, rates = run.samples("window_packets", session["name"]), planned.rates_pps(run.plan, session)
+    windows, end_s = run.samples("window_packets", session["name"]), run.end_s(session["name"]) or 0.0
+    rates = planned.rates_pps(run.plan, session, end_s)
     first, *others = windows
     times = []
     for other in others:

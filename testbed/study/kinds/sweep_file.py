@@ -254,7 +254,7 @@ def planned(loaded: LoadedSweep, policies: PolicyFacts) -> Iterator[tuple[Place,
             if sweep.seconds is not None:
                 plan = engine.plan(scenario, programs, choices)
                 session = plan["sessions"][0]
-                packets = round(bound_bps(plan, session) / 8 / session["mtu_bytes"] * sweep.seconds)
+                packets = round(bound_bps(plan, session, to_s=sweep.seconds) / 8 / session["mtu_bytes"] * sweep.seconds)
                 scenario = loaded.scenario([*assignments, f"ncp.transfer={packets * session['mtu_bytes']}B"])
             for place in places:
                 choices = replace(choices, seed=sweep.seed + place.repetition - 1)

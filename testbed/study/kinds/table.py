@@ -348,7 +348,9 @@ def _ratios(selection: Selection) -> list[tuple[str, str]]:
 def _bounds(figures: Sequence[str], cells: Sequence[ScenarioCell]) -> dict[str, dict[str, float]]:
     """Bounds of each row's payload by its links, from its first cell, for figures that are a goodput."""
     first = {cell.at["row"]: cell.plan for cell in reversed(cells)}
-    bounds_bps = {row: planned.bound_bps(plan, plan["sessions"][0]) for row, plan in first.items()}
+    bounds_bps = {
+        row: planned.bound_bps(plan, plan["sessions"][0], to_s=expected_transfer_s(plan)) for row, plan in first.items()
+    }
     return {
         row: {name: round(bps / GOODPUTS_BPS[name], 6) for name in figures if name in GOODPUTS_BPS}
         for row, bps in bounds_bps.items()

@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from testbed.plan.intervals import both_ways
 from testbed.plan.model import Connection, Plan, Role, Session
 from testbed.runtime.processes import Supervised
 from testbed.series.series import Point, point
 from testbed.traffic.pcap import HEAD_BYTES, frames, packets, payload_bytes
 from testbed.traffic.traffic import address_of
-from topologies.link import Link
 
 HEADER_BYTES = 100
 """Enough of a frame: the cooked header has 20, IPv4's and TCP's at most 120, of which the first 34 are read."""
@@ -131,7 +131,10 @@ def pings(plan: Plan, session: Session, namespace: str, logs: Path) -> list[Supe
     return [
         Supervised(
             "ping",
-            _command(connection, links[connection["link"]]),
+            _command(
+                connection,
+                min(each.link["rate_bps"] for each in both_ways(links[connection["link"]], plan["timeline"])),
+            ),
             logs / f"ping-{session['name']}-{connection['index']}.log",
             namespace=namespace,
         )
@@ -164,8 +167,9 @@ def medians_ms(points: list[Point], session: Session) -> dict[str, float]:
     return {link: statistics.median(mine) for link, mine in found.items()}
 
 
-def _command(connection: Connection, link: Link) -> list[str]:
-    """Interval of probes: at most ten a second, and less where that would be more than a trace of the link's rate."""
+def _command(connection: Connection, rate_bps: float) -> list[str]:
+    """Interval of probes: at most ten a second, and less where that would be more than a trace of the link's least
+    rate."""
     local, remote = (address_of(connection[end]) for end in ("sender", "receiver"))
-    every_s = max(LEAST_S, FRAME_BYTES * 8 / (MOST_OF_THE_RATE * link["rate_bps"])) if link["rate_bps"] else LEAST_S
+    every_s = max(LEAST_S, FRAME_BYTES * 8 / (MOST_OF_THE_RATE * rate_bps)) if rate_bps else LEAST_S
     return ["ping", "-n", "-D", "-i", f"{every_s:.3f}", "-s", str(PAYLOAD_BYTES), "-I", local, remote]
