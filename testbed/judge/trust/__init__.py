@@ -4,7 +4,8 @@ Links are measured before a run (:mod:`~testbed.judge.trust.links`). During it, 
 are watched (:mod:`~testbed.judge.trust.machine`), and what is between machines with hosts of the run
 (:mod:`~testbed.judge.trust.underlay`). Afterwards telemetry has to fit itself, the results and the plan
 (:mod:`~testbed.judge.trust.telemetry`), and links that are a model to the plan
-(:mod:`~testbed.judge.trust.links`). None of it may be missing (:mod:`~testbed.judge.trust.coverage`). One reason is
+(:mod:`~testbed.judge.trust.links`); and nothing gets more than links can carry
+(:mod:`~testbed.judge.trust.capacity`). None of it may be missing (:mod:`~testbed.judge.trust.coverage`). One reason is
 enough: the run is then ``untrusted``, and proves nothing.
 """
 
@@ -14,7 +15,7 @@ from typing import Any
 
 from testbed.judge.checks.evidence import Evidence
 from testbed.judge.checks.result import Trust
-from testbed.judge.trust import coverage, machine, telemetry, underlay
+from testbed.judge.trust import capacity, coverage, machine, telemetry, underlay
 from testbed.judge.trust import links as of_links
 from testbed.plan.model import Plan
 from testbed.series.reader import Event
@@ -53,4 +54,5 @@ def of_run(measured: Trust, evidence: Evidence) -> Trust:
     """The trust that follows from measurements and from the run's own telemetry. Today's reasons replace those of a
     recorded trust."""
     missing = coverage.of_run(evidence) if evidence.complete else []
-    return measured.also([*missing, *telemetry.violations(evidence), *of_links.of_simulated(evidence)])
+    beyond = [*of_links.of_simulated(evidence), *capacity.violations(evidence)]
+    return measured.also([*missing, *telemetry.violations(evidence), *beyond])

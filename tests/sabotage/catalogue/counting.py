@@ -13,6 +13,7 @@ import pytest
 from testbed.errors import RunFailed
 from testbed.study.run import Each, StudySpec, run_study
 from tests.sabotage.catalogue.machine import starved
+from tests.sabotage.catalogue.telemetry import each, field
 from tests.sabotage.entry import Entry, Level, Swap
 
 _SINGLE: Mapping[Level, str] = {"run": "a single run has the first seed"}
@@ -100,4 +101,18 @@ ENTRIES = (
         unreached=_SINGLE,
     ),
     Entry("all-broken", "counting", "no run comes to its end", data=_broken),
+    Entry(
+        "goodput-twice",
+        "counting",
+        "a receiver that counts every byte twice in its goodput",
+        (Swap("ncp-agent/metrics/result.go", "float64(bytes) * 8 / d", "float64(2*bytes) * 8 / d"),),
+        expected="untrusted",
+    ),
+    Entry(
+        "received-bytes-twice",
+        "counting",
+        "a receiver whose telemetry counts every byte twice",
+        data=each(field("bytes", lambda v: f"{2 * v:.0f}i"), "ncp_session,"),
+        expected="untrusted",
+    ),
 )
