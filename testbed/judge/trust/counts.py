@@ -6,7 +6,6 @@ the plan asks for, or what the fields of one sample add up to. :mod:`~testbed.ju
 """
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
@@ -41,9 +40,6 @@ LEAST_SAMPLES = 20
 CONTROL_BYTES = 4096
 """Handshakes, closes and their repeats, on one connection: 64 client ids and a few packets of a hundred bytes."""
 SEQUENCE_BYTES = 2.0
-MOST_IN_HAND = 60
-"""Packets that a writer has taken from its session while its socket is full: an eighth of the socket's, at most a batch
-(``ncp-agent/session/turns.go``)."""
 OF_A_LINK = ("achieved_bps", "backlog_bytes", "drops", "achieved_loss")
 COPYING, VARYING = keys_that("copies"), (*keys_that("varies", "hastens"), "trace_file")
 LOSING = keys_that("drops", "spoils")
@@ -451,7 +447,6 @@ def of_links(evidence: Evidence) -> Iterator[Message]:
     """Whether links carried what NCP's ends sent over them: what enters a link leaves it, is lost there by chance or by
     a full queue, or is still in it."""
     wires: dict[str, tuple[Link, list[Timed]]] = {}
-    in_hand: Counter[str] = Counter()
     starts = [start_of(evidence.events, session["name"]) for session in evidence.plan["sessions"]]
     if None in starts:
         return
@@ -467,21 +462,17 @@ def of_links(evidence: Evidence) -> Iterator[Message]:
                 return
             link = links[path_of(each)[0]]
             wires.setdefault(link["name"], (link, []))[1].append(Timed.of(sent, first_ns, None))
-            buffer = each.get("send_buffer_packets") or 8 * MOST_IN_HAND
-            in_hand[link["name"]] += min(MOST_IN_HAND, max(1, buffer // 8))
     read = {key: evidence.reader.read(named(f"any_link_{key}"), {"direction": "ab"}) for key in OF_A_LINK}
     for name, (link, over) in wires.items():
         mine = {key: of.get(name, Samples.of([], [])) for key, of in read.items()}
         of_link = {key: Timed(of.since(first_ns), of.values) for key, of in mine.items()}
         if not any(each.link.get(key) for each in both_ways(link, evidence.plan["timeline"]) for key in COPYING):
             of_host = _of_interface(evidence, link, over, first_ns)
-            for said in (*_of_link(evidence, link, over, of_link, in_hand[name]), *of_host):
+            for said in (*_of_link(evidence, link, over, of_link), *of_host):
                 yield said.at(f"link {name} ab")
 
 
-def _of_link(
-    evidence: Evidence, link: Link, over: Sequence[Timed], of: Mapping[str, Timed], in_hand: int
-) -> Iterator[Message]:
+def _of_link(evidence: Evidence, link: Link, over: Sequence[Timed], of: Mapping[str, Timed]) -> Iterator[Message]:
     t_s = of["achieved_bps"].t_s
     if t_s.size < LEAST_SAMPLES or any(of[key].t_s.size != t_s.size for key in OF_A_LINK[:3]):
         return
@@ -518,7 +509,7 @@ def _of_link(
     elif p := chance.pop():
         spread = 2 * CHANCE * np.sqrt(sent * p * (1 - p)) + 2
         least, most = frame * np.maximum(sent * p - spread - _waits(link), 0), frame * (sent * p + spread)
-    off = np.maximum(least - lost, lost - most - frame * in_hand) - error
+    off = np.maximum(least - lost, lost - most) - error
     if off.size and np.any(off > 0):
         at = int(np.argmax(off))
         yield Message(
