@@ -234,7 +234,8 @@ def _figure(place: str, name: str, first: Spread, second: Spread) -> Deviation:
         scale = 100 if unit == "%" else abs(a)
         off = abs(b - a) / scale if scale else None if b else 0.0
     text = f"{place}: {title_of(name)} {_shown(first)} and {_shown(second)} {unit}".rstrip()
-    return Deviation(place, name, a, b, off, FIGURE_TOLERANCE, text)
+    allowed = GOODPUT_TOLERANCE if name == "goodput_mib_s" else FIGURE_TOLERANCE
+    return Deviation(place, name, a, b, off, allowed, text)
 
 
 def _shown(spread: Spread) -> str:
