@@ -319,7 +319,7 @@ EVIDENCE = """\
 A run is trusted where nothing tells against it ([what is looked at](caught-lying.md)), and nothing is missing that
 could. With less than this it is UNTRUSTED, when it ends and when `verify` judges it again. One whose collector, capture
 or link emulator ends early, or says nothing more, [ends at once](faults.md). Samples between [machines](hosts.md) are
-judged there."""
+judged there, and those of NCP's agents with [what they say](held.md)."""
 
 
 def trust() -> str:
