@@ -120,6 +120,8 @@ OTHER = "scenario.not-the-commit-s"
 ORIGIN = "scenario.of-unknown-origin"
 TOPOLOGY = {"name": "custom", "file": "/gone/diamond.py", "class": "Diamond", "options": {}}
 PROGRAM = {"name": "mine", "command": ["mine"], "folder": "/gone", "sha256": "0" * 64, "environment": {}}
+CHANGED = of_provenance(uncommitted_changes=True)
+"""So that no name of a run follows from the commit."""
 SWITCHES: dict[str, tuple[str, Change, bool, str, str]] = {
     "a repeatable run that says it is not": (
         *("sound", both(forge_telemetry, of_provenance(engine={"repeatable": False})), True),
@@ -146,10 +148,10 @@ SWITCHES: dict[str, tuple[str, Change, bool, str, str]] = {
     "a weak scenario titled like a cell's": ("titled", both(), False, NOT_CONFIRMED, OTHER),
     "a weak scenario titled like a repeated one": ("repeated", both(), True, INCOMPLETE, "scenario.of-a-cell"),
     "a topology that the scenario has not": (
-        *("sound", of_plan(topology=TOPOLOGY), False, NOT_CONFIRMED, "difference.value"),
+        *("sound", both(of_plan(topology=TOPOLOGY), CHANGED), False, NOT_CONFIRMED, "difference.value"),
     ),
     "a program that the scenario has not": (
-        *("sound", of_plan(program=PROGRAM), False, NOT_CONFIRMED, "difference.value"),
+        *("sound", both(of_plan(program=PROGRAM), CHANGED), False, NOT_CONFIRMED, "difference.value"),
     ),
     "words of other code": ("sound", words, False, INCOMPLETE, "verify.of-its-time"),
     "numbers of other code": ("sound", numbers, False, NOT_CONFIRMED, "difference.value"),
