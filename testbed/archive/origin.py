@@ -188,10 +188,10 @@ def _versions(name: str, recorded: Mapping[str, Any]) -> Iterator[Version]:
     log = answer("log", "--format=%H", newest, "--", *places) if commit and places else None
     for one in dict.fromkeys(["", *filter(None, [commit]), *(log or b"").decode().split()]):
         for place in places:
-            text = _text(one, place)
-            if text is not None and (one == commit or text not in seen):
-                seen.add(text)
-                yield Version(one, place, text)
+            content = _text(one, place)
+            if content is not None and (one == commit or content not in seen):
+                seen.add(content)
+                yield Version(one, place, content)
 
 
 def _text(commit: str, place: str) -> bytes | None:

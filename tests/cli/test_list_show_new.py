@@ -27,7 +27,7 @@ from tests.plan.test_resolve import POLICIES as TWO_POLICIES
 from tests.raises import Said, raises
 from tests.ready import simulated
 
-POLICIES = {**TWO_POLICIES, "delivery-rate": TWO_POLICIES["nkp24"]}
+POLICIES = {**TWO_POLICIES, "delivery-rate": TWO_POLICIES["nkp24"], "minrtt": TWO_POLICIES["nkp24"]}
 """All that shipped files ask for."""
 
 

@@ -23,7 +23,8 @@ def shipped(path: Path) -> Plan:
     loaded = load(str(path))
     if loaded.scenario.topology.kind == "custom":
         pytest.importorskip("mininet.topo")
-    return resolve(loaded, POLICIES | {"delivery-rate": POLICIES["nkp24"]}, Choices(), new_run_id())
+    policies = POLICIES | dict.fromkeys(("delivery-rate", "minrtt"), POLICIES["nkp24"])
+    return resolve(loaded, policies, Choices(), new_run_id())
 
 
 def at(drawing: Drawing) -> dict[str, Box]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import sha256
 
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes  # comes with Ansible
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from testbed.judge.checks.evidence import Evidence
 from testbed.message import Message

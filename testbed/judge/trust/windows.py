@@ -60,7 +60,7 @@ def _initial(ends: Ends) -> Array:
 
 
 def _previous(before: Array, _: Array, added: Array, timeouts: Array, _whole: float) -> tuple[Array, Array]:
-    """What is added before a halving counts for half of what is added after it."""
+    """The rule of ``previous``: packets added before a halving count for half of those added after it."""
     halved = np.maximum(np.floor(before * np.exp2(-timeouts)), LEAST)
     return np.minimum(halved, CAP_PREVIOUS), np.minimum(halved + added, CAP_PREVIOUS)
 
