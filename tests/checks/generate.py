@@ -209,7 +209,7 @@ def _sample(plan, t_s, windows, acked, pps, rtt_s, lateness) -> list[str]:
         lines.append(
             f"ncp_connection,{tags},role=sender window_packets={windows[index]!r},"
             f"window_share={windows[index] / sum(windows)!r},in_flight_packets={round(in_flight)}i,"
-            f"rtt_ms={rtt_s[index] * 1e3!r},rto_ms={max(500, 5000 - 900 * t_s)!r},{delivered},"
+            f"rtt_ms={rtt_s[index] * 1e3!r},rto_ms={max(3e3 * rtt_s[index], 5e3 - 2e3 * t_s)!r},{delivered},"
             f"sent={round(acked[index]) + round(in_flight)}i,resent=0i,acked={round(acked[index])}i,lost=0i {at}"
         )
         lines.append(f"ncp_connection,{tags},role=receiver {delivered} {at}")
