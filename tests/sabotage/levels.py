@@ -63,6 +63,8 @@ def cross_check(lab: Lab, entry: Entry, honest: Lab) -> Word:
 def verify(lab: Lab, entry: Entry, honest: Lab) -> Word:
     """The bundle of a result, judged again from the bundle alone. What is confirmed is the verdict that it has."""
     result = lab.latest(entry.scenario)
+    if entry.real:  # runs are made to be of another engine, and their table is not
+        result = next(result.glob(f"cells/*/runs/{entry.only_seed or 1}/sim-*"), result)
     if entry.forged:
         original = honest.latest(TABLE if entry.of_table else entry.scenario)
         result = Path(shutil.copytree(original, lab.place / "forged", symlinks=True))

@@ -28,12 +28,12 @@ MOST_JITTER = 4
 
 def violations(evidence: Evidence) -> list[Message]:
     """Lists the links through which more got than they carry."""
-    of_sessions = {frozenset(_limiting(session)): session for session in evidence.plan["sessions"]}
-    found = [said for session in of_sessions.values() for said in _by_receivers(evidence, session)]
     starts = [start_of(evidence.events, session["name"]) for session in evidence.plan["sessions"]]
-    if begun := [start_ns for start_ns in starts if start_ns is not None]:
-        found += _by_links(evidence, min(begun))
-    return found
+    if not (begun := [start_ns for start_ns in starts if start_ns is not None]):
+        return []
+    of_sessions = {frozenset(_limiting(session)): session for session in evidence.plan["sessions"]}
+    found = [said for session in of_sessions.values() for said in _by_receivers(evidence, session, min(begun))]
+    return [*found, *_by_links(evidence, min(begun))]
 
 
 def _spare_bits(plan: Plan, intervals: Sequence[LinkInterval]) -> float:
@@ -78,11 +78,11 @@ def _by_links(evidence: Evidence, start_ns: int) -> Iterator[Message]:
                 ).at(f"link {link['name']} {direction}")
 
 
-def _by_receivers(evidence: Evidence, session: Session) -> Iterator[Message]:
+def _by_receivers(evidence: Evidence, session: Session, start_ns: int) -> Iterator[Message]:
     """Compares what had arrived by any time with what the links carry by then that limit a session's connections at
     first: all of it came through them, as what other sessions got that they limit, too."""
     plan, links = evidence.plan, _limiting(session)
-    parts = [_arrived(evidence, other) for other in plan["sessions"] if _limiting(other) <= links]
+    parts = [_arrived(evidence, other, start_ns) for other in plan["sessions"] if _limiting(other) <= links]
     t_s = np.unique(np.concatenate([part.t_s for part in parts]))
     if not t_s.size:
         return
@@ -109,9 +109,9 @@ def _limiting(session: Session) -> set[str]:
     return {connection["link"] for connection in session["connections"]}
 
 
-def _arrived(evidence: Evidence, session: Session) -> Timed:
-    """Bits on the wire by times since the run's start: of the bytes that the receiver tells of under way, and of its
-    goodput at the end."""
+def _arrived(evidence: Evidence, session: Session, start_ns: int) -> Timed:
+    """Bits on the wire by times since the run's start at ``start_ns``: of the bytes that the receiver tells of under
+    way, and of its goodput at the end."""
     name, result = session["name"], evidence.result_of(session["name"], "receiver") or {}
     if (end_s := evidence.end_s(name)) is None:
         return Timed(np.array([]), np.array([]))
@@ -125,4 +125,5 @@ def _arrived(evidence: Evidence, session: Session) -> Timed:
     # Small packets share the segments of a stream.
     wire = min(wire, FRAME_OF_SEGMENT) if session["transport"] == "tcp" else wire
     t_s, received = np.array(got).reshape(-1, 2).T
-    return Timed(t_s + session["start_s"], 8 * wire * received)
+    # It begins when its handshake is done, which behind a full queue is long after it was to start.
+    return Timed(t_s + (evidence.start_ns(name) - start_ns) / 1e9, 8 * wire * received)

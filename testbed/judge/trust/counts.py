@@ -40,6 +40,8 @@ LEAST_SAMPLES = 20
 CONTROL_BYTES = 4096
 """Handshakes, closes and their repeats, on one connection: 64 client ids and a few packets of a hundred bytes."""
 SEQUENCE_BYTES = 2.0
+MOST_IN_HAND = 60.0
+"""Packets of one turn, at most."""
 OF_A_LINK = ("achieved_bps", "backlog_bytes", "drops", "achieved_loss")
 COPYING, VARYING = keys_that("copies"), (*keys_that("varies", "hastens"), "trace_file")
 LOSING = keys_that("drops", "spoils")
@@ -492,12 +494,13 @@ def _of_link(evidence: Evidence, link: Link, over: Sequence[Timed], of: Mapping[
         error = (error + 2 * evidence.interval_s * bps / 8 + limits["rate_error"] * left)[-1:]
         lost, sent, t_s = lost[-1:], sent[-1:], t_s[-1:]
     # An interval's loss is a part of what entered in it: in virtual time all is sampled at once. Where nothing entered,
-    # what waited in the queue may have been lost untold.
+    # what waited in the queue may have been lost untold. Of what was sent the sender's hand may hold a part.
     shares = of["achieved_loss"]
     entered = np.diff(sent, prepend=0.0)[np.isin(t_s, shares.t_s)]
     told = frame * float((shares.values[np.isin(shares.t_s, t_s)] * entered).sum())
     untold = frame * (sent.size - entered.size) * (float(link["queue"].get("packets") or 0) + 2)
-    if not kernel and sent.size and not -error[-1] <= lost[-1] - told <= error[-1] + untold:
+    in_hand = len(over) * _most_in_hand(link) * frame * float(shares.values.sum())
+    if not kernel and sent.size and not -error[-1] - in_hand <= lost[-1] - told <= error[-1] + untold + in_hand:
         yield Message(
             "counts.loss-told-otherwise",
             f"it tells of {told / frame:,.0f} lost packets, and {lost[-1] / frame:,.0f} of {sent[-1]:,.0f} are gone",
@@ -543,3 +546,10 @@ def _waits(link: Link) -> float:
         float(link["queue"].get("packets") or 0)
         + float(link["rate_bps"]) * float(link["delay_ms"]) / 8000 / link["frame_bytes"]
     )
+
+
+def _most_in_hand(link: Link) -> float:
+    """How many packets a sender may hold that a full queue has stopped (ncp-agent/session/turns.go)."""
+    if link["queue"]["mode"] != "backpressure":
+        return 0.0
+    return min(MOST_IN_HAND, max(1.0, float(link["queue"].get("packets") or math.inf) // 8))

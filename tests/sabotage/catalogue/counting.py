@@ -54,7 +54,7 @@ def _failed(folder: Path) -> None:
     """Its receiver says that it did not come to its end."""
     file = folder / "agents" / "s1-receiver.json"
     result = json.loads(file.read_text())
-    file.write_text(json.dumps({**result, "bytes": 0, "sha256": "", "error": "no packet for 30 s"}))
+    file.write_text(json.dumps({**result, "bytes": 0, "goodput_bps": 0.0, "sha256": "", "error": "no packet for 30 s"}))
 
 
 SEED_IGNORED = Entry(

@@ -1,6 +1,6 @@
 """Numbers that a program reports and that no check asks about: each in a way that only another source can tell."""
 
-from tests.sabotage.entry import Entry, Swap
+from tests.sabotage.entry import Entry, Level, Swap, Word
 
 _RECORDER, _RESULT, _RUN = "ncp-agent/metrics/recorder.go", "ncp-agent/metrics/result.go", "ncp-agent/simrun/run.go"
 _RECEIVER, _ACKS, _RECOVERY = (f"ncp-agent/session/{name}.go" for name in ("receiver", "acks", "recovery"))
@@ -93,6 +93,8 @@ def _field(name: str, imitates: str, *swaps: Swap, **more: object) -> Entry:
     return Entry(name, "fields", imitates, swaps, **{"expected": "untrusted", **more})  # type: ignore[arg-type]
 
 
+OTHER_FACTS: dict[Level, Word] = {"verify": "fail"}
+"""The plan has the facts of another program than the checkout's that verifies it."""
 ENTRIES = (
     _field("delivered-twice", "a receiver that counts each new packet twice", *DELIVERED_TWICE),
     _field("third-not-counted", "a receiver that counts two of three arrivals", *THIRD_NOT_COUNTED),
@@ -103,11 +105,19 @@ ENTRIES = (
     _field("goodput-in-bytes", "a goodput in bytes where bits are meant", *GOODPUT_IN_BYTES),
     _field("all-at-once", "these together, and no drop counted", *EIGHT),
     _field("slower-untold", "5 ms more in each direction, which the link does not count", *SLOWER),
-    _field("floor-of-4", "windows that are never less than four packets", *FLOOR_OF_4, scenario="blackhole"),
+    _field(
+        "floor-of-4",
+        "windows that are never less than four packets",
+        *FLOOR_OF_4,
+        scenario="blackhole",
+        otherwise=OTHER_FACTS,
+    ),
     _field(
         "three-quarters", "a timeout that leaves three quarters of the window", *THREE_QUARTERS, scenario="blackhole"
     ),
-    _field("three-settings", "a slower link, another floor and another halving together", *THREE),
+    _field(
+        "three-settings", "a slower link, another floor and another halving together", *THREE, otherwise=OTHER_FACTS
+    ),
     _field("sent-halved", "a sender whose telemetry has half of what it sent", *SENT_HALVED),
     _field(
         "resent-halved", "a sender whose telemetry has half of what it sent again", *RESENT_HALVED, scenario="blackhole"

@@ -105,15 +105,37 @@ def _half_of_underlay(told: Told) -> None:
     told["underlay"] = quiet_way()[:180]
 
 
+_ENDED_BEFORE: dict[Level, Word] = {"verify": "fail"}
+"""Nothing was run over links that are off, so that there is no verdict to verify."""
+
+
 def _real(name: str, of: str, imitates: str, change: Callable[[Told], None], **more: Any) -> Entry:
     return Entry(name, of, imitates, real=change, **{"expected": "untrusted", **more})
 
 
 ENTRIES = (
     _real("control-real", "control", "nothing, of a run on real packets", as_it_is, expected="pass"),
-    _real("probe-rate-plus-3", "links", "a shaper that lets 3% too much through", _times("rate_bps", 1.03)),
-    _real("probe-delay-plus-1.5-ms", "links", "a middle that delays 1.5 ms too long", _times("delay_ms", 1, 1.5)),
-    _real("probe-half-the-rate", "links", "a link that was given another one's rate", _times("rate_bps", 0.125)),
+    _real(
+        "probe-rate-plus-3",
+        "links",
+        "a shaper that lets 3% too much through",
+        _times("rate_bps", 1.03),
+        otherwise=_ENDED_BEFORE,
+    ),
+    _real(
+        "probe-delay-plus-1.5-ms",
+        "links",
+        "a middle that delays 1.5 ms too long",
+        _times("delay_ms", 1, 1.5),
+        otherwise=_ENDED_BEFORE,
+    ),
+    _real(
+        "probe-half-the-rate",
+        "links",
+        "a link that was given another one's rate",
+        _times("rate_bps", 0.125),
+        otherwise=_ENDED_BEFORE,
+    ),
     _real("probe-loss-unasked", "links", "a cable that loses 1% one way, where nothing is to be lost", _lossy),
     _real("calibration-skipped", "calibration", "links that nobody measured", _set("probe", None), otherwise=_NAMED),
     _real(
@@ -123,7 +145,13 @@ ENTRIES = (
         _half,
         otherwise=_NAMED,
     ),
-    _real("calibration-of-another-link", "calibration", "one link measured, and said to be all", _of_another),
+    _real(
+        "calibration-of-another-link",
+        "calibration",
+        "one link measured, and said to be all",
+        _of_another,
+        otherwise=_ENDED_BEFORE,
+    ),
     _real("calibration-one-way", "calibration", "the way back was not measured", _one_way),
     _real(
         "late-relay",
