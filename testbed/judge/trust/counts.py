@@ -549,7 +549,7 @@ def _waits(link: Link) -> float:
 
 
 def _most_in_hand(link: Link) -> float:
-    """How many packets a sender may hold that a full queue has stopped (ncp-agent/session/turns.go)."""
+    """Returns the packets that a sender may hold that a full queue has stopped (ncp-agent/session/turns.go)."""
     if link["queue"]["mode"] != "backpressure":
         return 0.0
     return min(MOST_IN_HAND, max(1.0, float(link["queue"].get("packets") or math.inf) // 8))
