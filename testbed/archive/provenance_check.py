@@ -110,7 +110,7 @@ def plan_again(folder: Path, plan: Plan, verified: Verification) -> tuple[Plan, 
         choices = Choices(*chosen)
         policies = _policies(plan, provenance_of(folder), verified)
         requested = scenario_again(folder, plan)
-        if requested[0].scenario.traffic == "program" and plan.get("program"):
+        if requested[0].scenario.program is not None and plan.get("program"):
             verified.unchecked.add_message(
                 "plan.own-program",
                 "plan.json: what is sent is a program of the user's own, which is not with the results",

@@ -20,6 +20,7 @@ from testbed.scenario.tcp import Download
 from testbed.series import FromFile
 from testbed.traffic.tcp import Measured, download
 from testbed.traffic.tcp.download import DownloadTransfer
+from tests.checks.conftest import checks_alone  # noqa: F401 (a fixture)
 from tests.raises import Said, raises
 from tests.tcp.write_capture import Ends, write
 
@@ -179,6 +180,7 @@ def judged(folder: Path, plan: Any) -> Verdict:
     return verdict
 
 
+@pytest.mark.usefixtures("checks_alone")
 def test_edges_are_judged(tmp_path, plan):
     verdict = judged(make_folder(tmp_path / "run", plan), plan)
     assert verdict.verdict == "pass"

@@ -291,5 +291,5 @@ def test_traces_are_of_a_single_run() -> None:
 def test_a_trace_that_was_cut_off_is_bad_input(traced: Path) -> None:
     file = traced / SENDER
     file.write_text(file.read_text()[:-20])
-    with raises(BadInput, "qlog.bad-record", path=Containing("s1-sender.sqlog"), number=1636):
+    with raises(BadInput, "qlog.bad-record", path=Containing("s1-sender.sqlog"), number=1595):
         agree.disagreements(traced)

@@ -481,7 +481,8 @@ def _of_link(evidence: Evidence, link: Link, over: Sequence[Timed], of: Mapping[
     frame, kernel = float(link["frame_bytes"]), engine_of(evidence.plan).kernel
     before = max(int(np.searchsorted(t_s, 0.0, side="right")) - 1, 0)
     left = np.cumsum(of["achieved_bps"].values * np.diff(t_s, prepend=t_s[0] - evidence.interval_s)) / 8
-    left, dropped = left - left[before] * (t_s[before] < 0), frame * (of["drops"].values - of["drops"].values[0])
+    left, drops = (of_all - of_all[before] * (t_s[before] < 0) for of_all in (left, of["drops"].values))
+    dropped = frame * drops
     sent = np.sum([np.append(0.0, s.values)[np.searchsorted(s.t_s, t_s, side="right")] for s in over], axis=0)
     lost = frame * sent - left - dropped - of["backlog_bytes"].values
     known = t_s >= max(float(each.t_s[0]) for each in over)

@@ -124,8 +124,7 @@ def _series(plan: Plan) -> Iterator[tuple[Series, Mapping[str, str | None]]]:
     by_tcp = plan["cross_traffic"] or any(session["transport"] == "tcp" for session in plan["sessions"])
     collectors = ("host", "interfaces", "sockets", *(["tcp_info"] if by_tcp else []))
     yield series("collector", "samples", "collector"), dict.fromkeys(collectors)
-    nodes = plan["ndn"]["nodes"] if "ndn" in plan else []
-    faces = [(node, face) for node in nodes for face in node["faces"]]
+    faces = [(node, face) for node in plan.get("ndn", {}).get("nodes", []) for face in node["faces"]]
     for role, field in (("consumer", "in_flight"), ("forwarder", "backlog_bytes"), ("producer", "backlog_bytes")):
         own = dict.fromkeys(face["name"] for node, face in faces if node["role"] == role)
         yield series("ndn", field, "face", role=role), own
