@@ -68,7 +68,17 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+NOT_WITHIN_3_PERCENT_EACH_TIME = ("queues that hold the whole window",)
+"""Cases in which a guest's goodput moves by some percent with what it has loaded: looked at by night."""
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=pytest.mark.nightly if name in NOT_WITHIN_3_PERCENT_EACH_TIME else (), id=name)
+        for name, case in CASES.items()
+    ],
+)
 def test_they_measure_the_same(guest_run: Callable[..., GuestRun], case: Case, tmp_path: Path) -> None:
     file = tmp_path / "scenario.yaml"
     file.write_text(textwrap.dedent(case.scenario))
