@@ -190,7 +190,8 @@ def _take_studies(verified: Verification, parts: Sequence[tuple[str, Path]], run
             verified.unchecked.append(_broke_down(name))
             continue
         try:
-            verified.take(_verified(part, runs, rerun), name)
+            found = _verified(part, runs, rerun)
+            verified.take(replace(found, scope=[f"{name}: {note}" for note in found.scope]), name)
         except TestbedError as error:
             verified.differences.append(error.said.at(name))
     verified.notes.add_message(

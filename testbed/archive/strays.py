@@ -34,7 +34,7 @@ OF_PARTS = (LEDGER, "cell.json", "made.json", "log.txt")
 
 def strays(folder: Path) -> Iterator[str]:
     """The files in a result folder, by their path in it, that no step produces."""
-    marks = {"plan.json", "table.csv", STUDY, *OLD_MARKS}
+    marks = {"plan.json", "table.json", STUDY, *OLD_MARKS}
     files = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     homes = {Path(), *(path.parent for path in files if path.name in marks and path.parts[0] in PARTS)}
     for path in files:

@@ -59,6 +59,17 @@ def test_of_a_study(tmp_path: Path) -> None:
     assert list(strays(tmp_path)) == sorted(foreign)
 
 
+def test_of_a_table_in_claims_whose_plot_has_the_name_of_its_data(tmp_path: Path) -> None:
+    table = "runs/speed/speed/1"
+    for name in (
+        "claims.json",
+        *(f"{table}/{file}" for file in ("table.json", "table.csv", "plots/table.csv", "plots/table.svg")),
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert list(strays(tmp_path)) == []
+
+
 def test_of_repetitions_which_have_no_page(tmp_path: Path) -> None:
     for name in ("hashes.json", "report.html", "plots/windows.svg", "cells/startup/1/run/plan.json"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -85,7 +85,7 @@ def loss_off(loss: float, packets: float, asked: float) -> Saying:
 
 
 def told_otherwise(key: str, told: float, asked: float) -> Saying:
-    return of_fast("link.told-otherwise", key=key, reported=told, planned=asked)
+    return of_fast("link.misreported", key=key, reported=told, planned=asked)
 
 
 def test_links_as_planned_are_not_named_and_real_ones_not_asked() -> None:

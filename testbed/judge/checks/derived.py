@@ -134,14 +134,14 @@ def verdict_points(plan: Plan, verdict: Verdict, start_ns: int, end_ns: int) -> 
         yield _check_point(tags, check, in_plan.get(check.name, {}), end_ns)
 
 
-def _check_point(tags: Mapping[str, str], check: CheckResult, asked: Mapping[str, Any], end_ns: int) -> Point:
+def _check_point(tags: Mapping[str, str], check: CheckResult, planned_check: Mapping[str, Any], end_ns: int) -> Point:
     in_words = {
         "measures": measured_in_words(check),
-        "expects": expected_in_words(check, asked),
-        "unit": unit_of(check, asked) or "-",
+        "expects": expected_in_words(check, planned_check),
+        "unit": unit_of(check, planned_check) or "-",
     }
     values = {name: getattr(check, name) for name in ("measured", "expected", "tolerance")}
-    values["of_expected"] = part_of_expected(check, asked)
+    values["of_expected"] = part_of_expected(check, planned_check)
     fields = {
         "status": check.status,
         "reason": check.reason,
@@ -344,15 +344,15 @@ def _ratio(plan: Plan, session: Session, checks: Sequence[CheckParameters], t_s:
     if check is None or len(indices) != 2:
         return
     if isinstance(check, Ratio):
-        asked: planned.Steps = [(0.0, (check.min + check.max) / 2)]
-        band = check.min / asked[0][1], check.max / asked[0][1]
+        targets: planned.Steps = [(0.0, (check.min + check.max) / 2)]
+        band = check.min / targets[0][1], check.max / targets[0][1]
     else:
         rates = planned.rates_over_time(plan, session)
-        asked = planned.without_repeats([(at_s, check.target or check.ratio_of(each)) for at_s, each in rates])
+        targets = planned.without_repeats([(at_s, check.target or check.ratio_of(each)) for at_s, each in rates])
         band = 1 - check.tolerance, 1 + check.tolerance
     # A line from point to point has a step where a change has two.
-    ends = [*(at_s - EDGE_S for at_s, _ in asked[1:]), t_s[-1]]
-    for (from_s, target), to_s in zip(asked, ends, strict=True):
+    ends = [*(at_s - EDGE_S for at_s, _ in targets[1:]), t_s[-1]]
+    for (from_s, target), to_s in zip(targets, ends, strict=True):
         fields = {"expected": float(target), "lower": float(target * band[0]), "upper": float(target * band[1])}
         for t in (from_s, to_s):
             yield _point(plan, session, "ratio_ahead", indices[0], fields, t)

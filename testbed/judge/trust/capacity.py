@@ -20,7 +20,7 @@ from testbed.series.reader import start_of
 from topologies.impairments import keys_that
 from topologies.link import burst_bytes_at
 
-UNTOLD = ("trace_file", *keys_that("copies"))
+RATE_UNKNOWN = ("trace_file", *keys_that("copies"))
 """Properties with which no rate tells what arrives."""
 MOST_JITTER = 4
 """Times a link's jitter, beyond which no frame is delayed; of a normal one nearly none."""
@@ -54,7 +54,7 @@ def _by_links(evidence: Evidence, start_ns: int) -> Iterator[Message]:
         for link in plan["links"]:
             t_s, bps = Timed.of(counted.get(link["name"], Samples.of([], [])), start_ns, None)
             intervals = list(link_intervals(link, plan["timeline"], direction))
-            if not t_s.size or any(each.link.get(key) for each in intervals for key in (*UNTOLD, "jitter_file")):
+            if not t_s.size or any(each.link.get(key) for each in intervals for key in (*RATE_UNKNOWN, "jitter_file")):
                 continue
             most = 1 + plan["limits"]["rate_error"]
             steps = [(each.from_s, most * each.up * each.link["rate_bps"]) for each in intervals]
@@ -88,7 +88,7 @@ def _by_receivers(evidence: Evidence, session: Session, start_ns: int) -> Iterat
         return
     over_time = planned.stages(plan, {**session, "start_s": 0.0})
     intervals = {link: [now[link] for _, now in over_time] for link in links}
-    if any(each.link.get(key) for those in intervals.values() for each in those for key in UNTOLD):
+    if any(each.link.get(key) for those in intervals.values() for each in those for key in RATE_UNKNOWN):
         return
     # What was known of each by a time.
     known = [np.append(0.0, each.values)[np.searchsorted(each.t_s, t_s, side="right")] for each in parts]

@@ -360,12 +360,14 @@ def _window_used(ends: Ends) -> Iterator[Message]:
     after = np.searchsorted(read.t_s, used.t_s, side="left")
     least = sent - np.append(read.values, np.inf)[after] - ends.mtu
     known = ends.told_within_s
-    told = np.append(0.0, read.values)[np.searchsorted(read.t_s, used.t_s - known, side="right")] if known else None
+    confirmed = (
+        np.append(0.0, read.values)[np.searchsorted(read.t_s, used.t_s - known, side="right")] if known else None
+    )
     # A sender's queue has room for a 64th of the window (ncp-agent/session/sender.go), and a packet that is filled.
     room = ends.mtu * (min(max(session_window_packets(ends.session) / 64, 2), 1024) + 2)
     off = used.values < least
-    if told is not None and ends.upstream:
-        off |= used.values > sent - told + room
+    if confirmed is not None and ends.upstream:
+        off |= used.values > sent - confirmed + room
     if np.any(off):
         at = int(np.argmax(off))
         yield Message(
@@ -495,16 +497,16 @@ def _of_link(evidence: Evidence, link: Link, over: Sequence[Timed], of: Mapping[
         error = (error + 2 * evidence.interval_s * bps / 8 + limits["rate_error"] * left)[-1:]
         lost, sent, t_s = lost[-1:], sent[-1:], t_s[-1:]
     # An interval's loss is a part of what entered in it: in virtual time all is sampled at once. Where nothing entered,
-    # what waited in the queue may have been lost untold. Of what was sent the sender's hand may hold a part.
+    # what waited in the queue may have been lost unreported. Of what was sent the sender's hand may hold a part.
     shares = of["achieved_loss"]
     entered = np.diff(sent, prepend=0.0)[np.isin(t_s, shares.t_s)]
-    told = frame * float((shares.values[np.isin(shares.t_s, t_s)] * entered).sum())
-    untold = frame * (sent.size - entered.size) * (float(link["queue"].get("packets") or 0) + 2)
+    reported = frame * float((shares.values[np.isin(shares.t_s, t_s)] * entered).sum())
+    unreported = frame * (sent.size - entered.size) * (float(link["queue"].get("packets") or 0) + 2)
     in_hand = len(over) * _most_in_hand(link) * frame * float(shares.values.sum())
-    if not kernel and sent.size and not -error[-1] - in_hand <= lost[-1] - told <= error[-1] + untold + in_hand:
+    if not kernel and sent.size and not -error[-1] - in_hand <= lost[-1] - reported <= error[-1] + unreported + in_hand:
         yield Message(
-            "counts.loss-told-otherwise",
-            f"it tells of {told / frame:,.0f} lost packets, and {lost[-1] / frame:,.0f} of {sent[-1]:,.0f} are gone",
+            "counts.loss-misreported",
+            f"it reports {reported / frame:,.0f} lost packets, and {lost[-1] / frame:,.0f} of {sent[-1]:,.0f} are gone",
         )
     chance = {each.link["loss"] if each.up else 1.0 for each in link_intervals(link, evidence.plan["timeline"], "ab")}
     most = least = np.zeros(sent.size)

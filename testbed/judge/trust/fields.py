@@ -100,9 +100,9 @@ FIELDS: tuple[Field, ...] = (
     *_fields(
         "link",
         "",
-        rate_bps=("the plan, after each change", "link.told-otherwise"),
-        delay_ms=("the plan, after each change", "link.told-otherwise"),
-        loss=("the plan, after each change", "link.told-otherwise"),
+        rate_bps=("the plan, after each change", "link.misreported"),
+        delay_ms=("the plan, after each change", "link.misreported"),
+        loss=("the plan, after each change", "link.misreported"),
         achieved_bps=(
             "the plan's rate; the sender: what entered leaves, is lost or is in the link",
             "link.rate-too-high",
@@ -113,7 +113,7 @@ FIELDS: tuple[Field, ...] = (
         achieved_loss=(
             "the plan, as chance allows; the sender: what entered and never left",
             "link.loss-off",
-            "counts.loss-told-otherwise",
+            "counts.loss-misreported",
         ),
         backlog_bytes=(
             "the sender: what entered and has not left; the queue's length",

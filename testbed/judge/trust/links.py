@@ -148,7 +148,7 @@ def _configured(planned: Mapping[str, Any], part: Mapping[str, Array]) -> Iterat
         expected = as_configured(key, planned[key])
         farthest = max(part[key].tolist(), key=lambda reported: abs(reported - expected), default=expected)
         if abs(farthest - expected) > 1e-6 * max(1.0, expected):
-            yield Message("link.told-otherwise", f"it reports {key} {farthest:g}, planned {expected:g}")
+            yield Message("link.misreported", f"it reports {key} {farthest:g}, planned {expected:g}")
 
 
 def _rate(

@@ -31,8 +31,8 @@ def violations(ends: Ends) -> Iterator[Message]:
         return
     facts = ends.session["policy_facts"]
     for name, fact in FACTS[policy].items():
-        if (told := facts.get(name, fact)) != fact:
-            yield Message("policy.another-constant", f"the program's {policy} has {name} {told}, and the rule {fact}")
+        if (used := facts.get(name, fact)) != fact:
+            yield Message("policy.another-constant", f"the program's {policy} has {name} {used}, and the rule {fact}")
     if windows is None or of is None or not ends.whole:
         return
     before = np.concatenate((_initial(ends), windows[:, :-1]), axis=1)

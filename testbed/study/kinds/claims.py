@@ -264,6 +264,19 @@ class Parts:
 
         return Begun(StudySpec("run", name, [cell], {}), home / name, finish, describe)
 
+    def is_left_out(self, name: str) -> bool:
+        """Whether a quick run leaves a run out, or its engine in virtual time does not support it on any machine."""
+        spec = self.claims.runs.get(name)
+        if spec is None or self.request.left_out(spec):
+            return spec is not None
+        if engines.named(self.request.engine).facts.kernel:
+            return False
+        try:
+            self._begin(spec, self.folder)
+        except (TestbedError, OSError) as error:
+            return said_by(error)["code"] in NOT_CARRIED
+        return False
+
     def _programs(self, name: str, runtime: Any = "docker", further: frozenset[Need] = frozenset()) -> Programs:
         engine = engines.named(name)
         options = engine.options(runtime, quick=self.request.quick)
@@ -372,9 +385,11 @@ def write_again(request: VerifyRequest) -> Verification:
             "claims.beside-other-results",
             "what stands beside the claims is of other results, which are not in the folder",
         )
-    for name, run in document["runs"].items():
-        if not run["folder"] and not _is_left_out(every, document, name):
-            found.unchecked.add_message("claims.no-run", f"{name}: no run is in the folder: {run['why']}")
+    with tempfile.TemporaryDirectory(prefix="ncp-verify-") as place:
+        planned = Parts(every, Request(document["engine"], quick=document["quick"]), Path(place), QuietProgress())
+        for name, run in document["runs"].items():
+            if not run["folder"] and not planned.is_left_out(name):
+                found.unchecked.add_message("claims.no-run", f"{name}: no run is in the folder: {run['why']}")
     verdict = verdict_of(claims, quick=bool(document["quick"]))
     document |= {"verdict": verdict, "claims": entries}
     if request.same_code:
@@ -384,21 +399,6 @@ def write_again(request: VerifyRequest) -> Verification:
     runs = document["runs"].items()
     parts = [(name, confine.inside(folder, run["folder"])) for name, run in runs if run["folder"]]
     return replace(found, verdict=verdict, parts=parts)
-
-
-def _is_left_out(claims: Claims, document: Mapping[str, Any], name: str) -> bool:
-    """Whether a quick run leaves a run out, or its engine in virtual time does not support it on any machine."""
-    request = Request(document["engine"], quick=document["quick"])
-    if name not in claims.runs or request.left_out(claims.runs[name]):
-        return name in claims.runs
-    if engines.named(request.engine).facts.kernel:
-        return False
-    try:
-        with tempfile.TemporaryDirectory(prefix="ncp-verify-") as place:
-            Parts(claims, request, Path(place), QuietProgress())._begin(claims.runs[name], Path(place))
-    except (TestbedError, OSError) as error:
-        return said_by(error)["code"] in NOT_CARRIED
-    return False
 
 
 REFERENCES = paths.CHECKOUT / "data" / "reference"

@@ -243,11 +243,11 @@ def write_again(request: VerifyRequest) -> Verification:
 
 def _other_runs(scenario: str, runs: Mapping[str, Path]) -> Iterator[Message]:
     """A message for each run or table, by engine, that is of another engine, or of another scenario than the first."""
-    asked = []
+    requests = []
     for engine, folder in runs.items():
         is_run = (folder / "plan.json").is_file()
         document: Mapping[str, Any] = read_plan(folder / "plan.json") if is_run else read_table(folder)
         text = (folder / ("scenario.yaml" if is_run else table_file.KEPT_AS)).read_bytes()
-        asked.append((_described(scenario, document["quick"], document["overrides"]), document.get("seed"), text))
-        if engine_of(document).name != engine or asked[-1] != asked[0]:
+        requests.append((_described(scenario, document["quick"], document["overrides"]), document.get("seed"), text))
+        if engine_of(document).name != engine or requests[-1] != requests[0]:
             yield Message("cross-check.other-run", f"{scenario}: {folder.name} is not of what is compared on {engine}")

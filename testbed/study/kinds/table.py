@@ -411,8 +411,10 @@ def write_again(request: VerifyRequest) -> Verification:
             "verify.selection",
             f"earlier code did not judge it as a selection; today it is {today.verdict}: {today.summary}",
         )
-    for cell in results:
-        if cell.status == Status.UNSUPPORTED and not cell.record.run and not _on_no_machine(selection, Place.of(cell)):
+    unsupported = [cell for cell in results if cell.status == Status.UNSUPPORTED and not cell.record.run]
+    on_no_machine = _on_no_machine(selection, [Place.of(cell) for cell in unsupported])
+    for cell in unsupported:
+        if Place.of(cell) not in on_no_machine:
             found.unchecked.add_message(
                 "run.unsupported-here", f"{Place.of(cell)}: no run is in the folder: {cell.record.reason}"
             )
@@ -421,15 +423,17 @@ def write_again(request: VerifyRequest) -> Verification:
     return found
 
 
-def _on_no_machine(selection: Selection, place: Place) -> bool:
-    """Whether the engine itself, in virtual time, does not support a cell."""
-    if not engines.named(selection.request.engine).facts.virtual_time:
-        return False
+def _on_no_machine(selection: Selection, places: Sequence[Place]) -> set[Place]:
+    """The cells among those that this machine did not run that no machine can: the engine, in virtual time, does not
+    support them."""
+    if not places or not engines.named(selection.request.engine).facts.virtual_time:
+        return set()
     try:
         programs = engines.named(SWEEP).prepare_plans(QuietProgress())
-        return bool(selection.cells(programs, [place])[0].unsupported)
+        cells = selection.cells(programs, places)
     except (TestbedError, OSError):
-        return False
+        return set()
+    return {place for place, cell in zip(places, cells, strict=True) if cell.unsupported}
 
 
 def _cells(folder: Path, selection: Selection) -> Iterator[Difference]:
