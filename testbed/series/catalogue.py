@@ -53,6 +53,7 @@ _ALL = (
     _of_receiving("reorder_bytes", "reorder_bytes", "Waiting for earlier data", "bytes"),
     # Links in both directions, for dashboards; judges look at one direction at a time.
     _family("interface", "link")("interface_sent_bytes", "sent_bytes", "Sent by the interface", "bytes"),
+    _family("qdisc", "link")("interface_queued_bytes", "backlog_bytes", "In the interface's queue", "bytes"),
     _of_any_link("any_link_rate_bps", "rate_bps", "Configured rate", "bit/s"),
     _of_any_link("any_link_achieved_bps", "achieved_bps", "Achieved rate", "bit/s"),
     _of_any_link("any_link_delay_ms", "delay_ms", "Configured one-way delay", "ms"),

@@ -36,7 +36,12 @@ DROPPING = (
     "ncp.policy=previous",
     "ncp.transfer=8MiB",
 )
-RUNS = {"startup": (), "lossy": LOSSY, "dropping": DROPPING}
+SLOW_ROUND_TRIPS = (
+    "links=[{name: a, rate: 1024pps, delay: 50ms, queue: 1000 packets},"
+    " {name: b, rate: 128pps, delay: 500ms, queue: 1000 packets}]",
+    "ncp.transfer=8MiB",
+)
+RUNS = {"startup": (), "lossy": LOSSY, "dropping": DROPPING, "slow round trips": SLOW_ROUND_TRIPS}
 """What is changed in ``startup`` for each."""
 WHERE = {"achieved_loss": "lossy", "loss": "lossy", "resent": "lossy", "lost": "lossy", "drops": "dropping"}
 """Runs in which a field is not 0."""

@@ -437,7 +437,7 @@ def _rtos(ends: Ends) -> Iterator[Message]:
             )
         elif ends.upstream:
             # Both follow the same round trips, which differ by the wait for an acknowledgement.
-            off = float(np.median(np.abs(rto_ms - 3 * rtt_ms))) > 3 * wait_ms
+            off = float(np.median(np.abs(rto_ms - np.minimum(3 * rtt_ms, MOST_RTO_MS)))) > 3 * wait_ms
         else:
             # The mean deviation of what is positive is at most twice its mean.
             off = rto < rtt or rto > max(LEAST_RTO_MS, 9 * rtt + wait_ms)
@@ -471,12 +471,22 @@ def of_links(evidence: Evidence) -> Iterator[Message]:
         mine = {key: of.get(name, Samples.of([], [])) for key, of in read.items()}
         of_link = {key: Timed(of.since(first_ns), of.values) for key, of in mine.items()}
         if not any(each.link.get(key) for each in both_ways(link, evidence.plan["timeline"]) for key in COPYING):
-            of_host = _of_interface(evidence, link, over, first_ns)
-            for said in (*_of_link(evidence, link, over, of_link), *of_host):
+            queued = _queued_bytes(evidence, link)
+            of_host = _of_interface(evidence, link, over, first_ns, queued)
+            for said in (*_of_link(evidence, link, over, of_link, queued), *of_host):
                 yield said.at(f"link {name} ab")
 
 
-def _of_link(evidence: Evidence, link: Link, over: Sequence[Timed], of: Mapping[str, Timed]) -> Iterator[Message]:
+def _queued_bytes(evidence: Evidence, link: Link) -> float:
+    """Bytes left in the queue of the sending host's interface, which the kernel has in no link's backlog."""
+    root = {"direction": "ab", "host": link["a"]["host"], "handle": "1:"}
+    queued = evidence.reader.read(named("interface_queued_bytes"), root).get(link["name"])
+    return float(queued.values[-1]) if queued is not None and queued.values.size else 0.0
+
+
+def _of_link(
+    evidence: Evidence, link: Link, over: Sequence[Timed], of: Mapping[str, Timed], queued: float
+) -> Iterator[Message]:
     t_s = of["achieved_bps"].t_s
     if t_s.size < LEAST_SAMPLES or any(of[key].t_s.size != t_s.size for key in OF_A_LINK[:3]):
         return
@@ -495,7 +505,7 @@ def _of_link(evidence: Evidence, link: Link, over: Sequence[Timed], of: Mapping[
         # Link and sender are not sampled together, and what waits in the sender's socket is in no link's backlog.
         limits, bps = evidence.plan["limits"], max(float(link["rate_bps"]), float(of["achieved_bps"].values.max()))
         error = (error + 2 * evidence.interval_s * bps / 8 + limits["rate_error"] * left)[-1:]
-        lost, sent, t_s = lost[-1:], sent[-1:], t_s[-1:]
+        lost, sent, t_s = lost[-1:] - queued, sent[-1:], t_s[-1:]
     # An interval's loss is a part of what entered in it: in virtual time all is sampled at once. Where nothing entered,
     # what waited in the queue may have been lost unreported. Of what was sent the sender's hand may hold a part.
     shares = of["achieved_loss"]
@@ -525,7 +535,9 @@ def _of_link(evidence: Evidence, link: Link, over: Sequence[Timed], of: Mapping[
         )
 
 
-def _of_interface(evidence: Evidence, link: Link, sent: Sequence[Timed], first_ns: int) -> Iterator[Message]:
+def _of_interface(
+    evidence: Evidence, link: Link, sent: Sequence[Timed], first_ns: int, queued: float
+) -> Iterator[Message]:
     """Whether the kernel sent what the session says that it did, by the counter of the host's interface."""
     host = {"direction": "ab", "host": link["a"]["host"]}
     found = evidence.reader.read(named("interface_sent_bytes"), host).get(link["name"])
@@ -536,7 +548,7 @@ def _of_interface(evidence: Evidence, link: Link, sent: Sequence[Timed], first_n
     left = float(found.values[-1] - found.values[from_place])
     # What a host says beside it (ARP, IPv6) is small, and what it sent last may have been sampled before it left.
     error = SEQUENCE_BYTES * packets + CONTROL_BYTES * len(sent) + 2 * evidence.interval_s * float(link["rate_bps"]) / 8
-    if abs(left - frame * packets) > error:
+    if abs(left + queued - frame * packets) > error:
         yield Message(
             "counts.interface-sent-otherwise",
             f"{packets:,.0f} packets were sent into it, and {left:,.0f} bytes left {link['a']['host']}'s interface",
