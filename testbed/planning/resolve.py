@@ -12,6 +12,7 @@ from testbed.errors import BadInput, refuse_unknown
 from testbed.plan import model
 from testbed.plan.duration import at_full_rate_s
 from testbed.plan.engines import DEFAULT
+from testbed.plan.intervals import link_intervals
 from testbed.plan.model import SCHEMA, Action, Middle, Plan, Runtime, Session, Traces
 from testbed.plan.place import middles, placed
 from testbed.plan.read import valid
@@ -83,7 +84,8 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
     sessions = traffic.plan_sessions(loaded, topology, policies, seed)
     names = {"session": [s["name"] for s in sessions], "link": [link["name"] for link in topology.links]}
     _refuse_checks_of_nothing(loaded, {**names, "policy": sorted(policies)})
-    limit_s = transfer_limit_s(scenario, sessions, topology.links)
+    timeline = _timeline(loaded, topology, len(sessions[0]["connections"]))
+    limit_s = transfer_limit_s(scenario, sessions, topology.links, timeline)
     _refuse_events_after(limit_s, loaded)
     plan: Plan = {
         "schema": SCHEMA,
@@ -110,7 +112,7 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
         "nodes": [{"name": node.name, "forwards": node.forwards} for node in topology.layout.nodes],
         "links": topology.links,
         "routes": topology.layout.routes(),
-        "timeline": _timeline(loaded, topology, len(sessions[0]["connections"])),
+        "timeline": timeline,
         "sessions": sessions,
         **traffic.section_of(loaded, topology),
         "cross_traffic": cross_traffic_of(scenario, topology),
@@ -189,10 +191,16 @@ def _timeline(loaded: LoadedScenario, topology: Topology, connections: int) -> l
         raise error.at(f"{loaded.path}") from error
 
 
-def transfer_limit_s(scenario: Scenario, sessions: Sequence[Session], links: Sequence[Link]) -> float:
-    """Seconds after which a transfer is given up."""
+def transfer_limit_s(
+    scenario: Scenario, sessions: Sequence[Session], links: Sequence[Link], timeline: Sequence[Action]
+) -> float:
+    """Seconds after which a transfer is given up, by the links' rates in the timeline, whether they are up or not."""
     if scenario.limits.transfer_s is not None:
         return scenario.limits.transfer_s
     beside_s = max((cross.from_s + cross.for_s for cross in scenario.cross_traffic), default=0.0)
-    full_rate_s = at_full_rate_s(sessions, {link["name"]: [(0.0, rate_pps(link))] for link in links})
+    rates_pps = {
+        link["name"]: [(each.from_s, rate_pps(each.link)) for each in link_intervals(link, timeline, "ab")]
+        for link in links
+    }
+    full_rate_s = at_full_rate_s(sessions, rates_pps)
     return round(3 * full_rate_s + beside_s + 30, 1)

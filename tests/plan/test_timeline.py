@@ -16,18 +16,38 @@ BURSTS = {"gilbert_elliott": {"enter": 0.01, "leave": 0.25, "loss_good": 0.0, "l
 
 
 @pytest.fixture
-def actions_of(tmp_path: Path):
+def actions_of(plan_of):
     """The plan's actions for the events of a timeline, written as in a scenario."""
 
     def unfolded(*events: str, link: str = "") -> list[Any]:
+        return list(plan_of(*events, link=link)["timeline"])
+
+    return unfolded
+
+
+@pytest.fixture
+def plan_of(tmp_path: Path):
+    """The plan of ``startup`` with a timeline."""
+
+    def planned(*events: str, link: str = "") -> Any:
         text = (paths.SCENARIOS / "startup.yaml").read_text()
         text = text.replace("rate: 128pps, delay: 50ms", f"rate: 128pps, delay: 50ms{link}")
         file = tmp_path / "scenario.yaml"
         file.write_text(text + "timeline:\n" + "".join(f"  - {{{event}}}\n" for event in events))
-        plan = resolve(load(str(file)), POLICIES, Choices(), new_run_id())
-        return list(plan["timeline"])
+        return resolve(load(str(file)), POLICIES, Choices(), new_run_id())
 
-    return unfolded
+    return planned
+
+
+@pytest.mark.parametrize(
+    ("event", "limit_s"),
+    [("rate: 1024pps", 3 * 42.667), ("rate: 64pps", 3 * 246), ("direction: ba, rate: 64pps", 3 * 42.667)],
+)
+def test_a_transfer_may_take_as_long_as_a_later_rate_needs(plan_of, event: str, limit_s: float) -> None:
+    """49,152 packets over 1,152 packets/s take 42.7 s; what is left after 2 s takes 244 s over 192 packets/s."""
+    assert plan_of(f"at: 2s, do: set, link: fast, {event}")["limits"]["transfer_s"] == pytest.approx(
+        30 + limit_s, abs=0.1
+    )
 
 
 def test_a_link_can_be_set_and_set_back(actions_of) -> None:
