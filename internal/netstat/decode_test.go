@@ -68,6 +68,14 @@ func TestDecodeQueue(t *testing.T) {
 	}
 }
 
+// HTB tells of a class below nothing but itself that its parent is the root.
+func TestAClassIsNoRoot(t *testing.T) {
+	q, err := decodeQueue(slices.Concat(words(0, 4, 1<<16|1, root, 0), attribute(unix.TCA_KIND, []byte("htb\x00")...)))
+	if err != nil || q.Root || q.Handle != "1:1" {
+		t.Errorf("%+v, %v; want a class that is not the root", q, err)
+	}
+}
+
 func TestRates(t *testing.T) {
 	ratespec := words(0, 0, 1_000_000) // its rate in bytes per second is the third word
 	for _, c := range []struct {

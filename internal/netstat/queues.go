@@ -85,7 +85,8 @@ func decodeQueue(body []byte) (Queue, error) {
 	handle := u32(body, 8)
 	q := Queue{
 		Interface: int(int32(u32(body, 4))), Kind: text(a[unix.TCA_KIND]), Handle: handleText(handle),
-		Root: u32(body, 12) == root, RateBPS: math.NaN(),
+		// The parent of a class can be the root, too: that of the discipline itself.
+		Root: u32(body, 12) == root && handle&0xffff == 0, RateBPS: math.NaN(),
 	}
 	if err := q.readStats(a[unix.TCA_STATS2]); err != nil {
 		return q, err

@@ -62,7 +62,9 @@ func (s *sampler) event(kind string, at time.Time, sinceStart time.Duration, tex
 func (s *sampler) sample() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := time.Now()
+	// By the clock that the rates are over: a host's wall clock may be slewed by
+	// a millisecond in a second, and the rates would be over other samples.
+	at := s.driver.Start().Add(time.Since(s.driver.Start()))
 	s.driver.Stats(&s.stats)
 	s.recorder.Sample(at, s.driver.Start().Add(s.stats.EstablishedAt), &s.stats)
 	s.output.Append(&s.recorder.Points)

@@ -1,7 +1,9 @@
-"""A few of the saboteurs on real packets: the relay itself is built with the defect, and a run is made over it."""
+"""A third of the saboteurs that change programs, on real packets: relay and agents are built with the defect, and a run
+is made with them."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,8 +13,15 @@ from tests.sabotage.catalogue import ENTRIES
 from tests.sabotage.entry import Entry
 from tests.sabotage.lab import SCENARIOS, Lab, overlay_of
 
-ON_REAL_LINKS = ("control", "delay-plus-1.5-ms", "loss-one-way", "two-per-ack")
+ON_REAL_LINKS = (
+    *("control", "delay-plus-1.5-ms", "loss-one-way", "two-per-ack", "no-normalisation", "half-per-ack"),
+    *("delivered-twice", "third-not-counted", "in-flight-halved", "rto-in-seconds", "goodput-in-bytes"),
+    *("acked-twice", "sent-halved", "window-used-twice", "reorder-halved", "carried-halved"),
+    *("floor-of-4", "three-quarters", "no-losses"),
+)
 """Whose defects are in code that the relay or the agents have as well."""
+BY_NUMBERS = ("counts.", "telemetry.", "policy.")
+"""How codes begin of numbers that contradict each other."""
 
 
 @pytest.mark.nightly
@@ -26,5 +35,10 @@ def test_caught_on_real_packets(entry: Entry, tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(build, "build_programs", lambda *names, **_: real(*names, into=tmp_path / "bin"))
     monkeypatch.setenv("NCP_TESTBED_RESULTS", str(tmp_path / "results"))
     at_work = Lab(tmp_path, entry, monkeypatch)
-    said = at_work.ask("run", str(SCENARIOS / "lab-startup.yaml"), "--runtime", "process", "--link", "relay")
+    scenario = str(SCENARIOS / f"{entry.scenario}.yaml")
+    said = at_work.ask("run", scenario, "--runtime", "process", "--link", "relay")
     assert said.code == {"pass": 0, "fail": 1, "untrusted": 3}[entry.expected], said.text
+    if entry.of == "fields":
+        (verdict,) = (tmp_path / "results").glob("*/2*/verdict.json")
+        codes = json.loads(verdict.read_text())["trust"]["codes"]
+        assert any(code.startswith(BY_NUMBERS) for code in codes), codes
