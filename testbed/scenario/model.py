@@ -86,7 +86,8 @@ class Limits(Section):
     cpu_busy_s: DurationSeconds = Field(2.0, alias="cpu_busy")
     """The longest time in a row in which less than 5% of it may have been; 2 s if left out."""
     transfer_s: DurationSeconds | None = Field(None, alias="transfer_time")
-    """A transfer that takes longer is stopped; without it three times the time at full rate, as the timeline has it, plus 30 s."""
+    """A transfer that takes longer is stopped; without it three times the time at the full rates of the timeline, plus
+    30 s."""
 
 
 class Scenario(Section):

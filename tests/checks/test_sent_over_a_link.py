@@ -3,7 +3,8 @@
 import pytest
 
 from testbed.judge.trust.counts import of_links
-from tests.checks.in_memory import at, evidence_of, small_plan, small_session, ticks, to_the
+from testbed.series import Samples
+from tests.checks.in_memory import Where, at, evidence_of, small_plan, small_session, ticks, to_the
 
 QUEUE = frozenset({("direction", "ab"), ("host", "h1"), ("handle", "1:")})
 INTERFACE = frozenset({("direction", "ab"), ("host", "h1")})
@@ -20,7 +21,7 @@ def test_what_is_left_in_the_hosts_queue_is_not_lost(queued: int, codes: list[st
     plan["links"][0]["queue"]["packets"] = 4096
     t = ticks(10)
     link = {"achieved_bps": 8e6, "backlog_bytes": 0.0, "drops": 0.0, "achieved_loss": 0.0}
-    found = {
+    found: dict[str | tuple[str, Where], dict[str, Samples]] = {
         "sent": {"1": at(t, lambda t: min(10_600.0, 5000 * t))},
         **{(f"any_link_{key}", to_the("ab")): {"fast": at(t, value)} for key, value in link.items()},
         ("interface_sent_bytes", INTERFACE): {"fast": at([0.0, *t], lambda t: 1e6 * t)},
