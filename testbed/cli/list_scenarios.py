@@ -1,10 +1,13 @@
-"""``list``: the scenarios, tables and sweeps that there are, and how each last ended here."""
+"""``list``: the scenarios, tables and sweeps that there are, and how each last ended here; or the claims."""
+
+from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
+from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typing_extensions import TypedDict
@@ -14,7 +17,17 @@ from testbed.errors import BadInput
 from testbed.runtime.terminal import console
 from testbed.scenario import files
 
+if TYPE_CHECKING:
+    from rich.text import Text
+
 COLOURS = {"pass": "green", "fail": "red", "untrusted": "yellow"}
+
+
+class What(str, Enum):
+    """What is listed."""
+
+    EXPERIMENTS = "experiments"
+    CLAIMS = "claims"
 
 
 class Last(TypedDict):
@@ -38,20 +51,37 @@ class Entry(TypedDict):
     error: str
 
 
-def list_(as_json: Annotated[bool, typer.Option("--json", help="As a JSON document, for programs.")] = False) -> None:
-    """List scenarios, tables and sweeps: what each shows and its source, how many seconds its transfers take, of a
-    table or sweep all of them, and how it last ended on this machine."""
+def list_(
+    what: Annotated[What, typer.Argument(help="Experiments, or the claims that `all` decides.")] = What.EXPERIMENTS,
+    as_json: Annotated[bool, typer.Option("--json", help="As a JSON document, for programs.")] = False,
+) -> None:
+    """List scenarios, tables and sweeps: what each shows and its source, how long its transfers take, of a table or
+    sweep all of them, and how it last ended on this machine."""
+    if what == What.CLAIMS:
+        _list_claims(as_json=as_json)
+        return
     entries = list(_entries())
     if as_json:
         print(json.dumps({"schema": 1, "entries": entries}, indent=1, ensure_ascii=False))
         return
-    _print(entries)
+    _print(("name", "what it shows [source]"), map(_row, entries))
+
+
+def _list_claims(*, as_json: bool) -> None:
+    from testbed.study.kinds import claims_file
+
+    claims = claims_file.load().claims
+    if as_json:
+        entries = [{"id": name, "text": one.text, "source": one.source, "run": one.run} for name, one in claims.items()]
+        print(json.dumps({"schema": 1, "claims": entries}, indent=1, ensure_ascii=False))
+        return
+    _print(("claim", "what it says [source]"), ((name, f"{one.text} [{one.source}]") for name, one in claims.items()))
 
 
 def _entries() -> Iterator[Entry]:
     lasts = files.transfer_seconds()
     shipped = {"scenario": files.scenarios(), "link": files.links(), "table": files.tables(), "sweep": files.sweeps()}
-    for kind, found in shipped.items():
+    for kind, found in {**shipped, "peer": files.peers()}.items():
         for path in found:
             yield _entry(kind, path, lasts.get(path.stem))
 
@@ -63,7 +93,7 @@ def _entry(kind: str, path: Path, lasts_s: float | None) -> Entry:
     except BadInput as wrong:
         error = wrong.message
     return {
-        "name": path.stem,
+        "name": str(path.relative_to(paths.CHECKOUT)) if kind == "peer" else path.stem,
         "kind": kind,
         "title": heading.get("title", ""),
         "source": heading.get("source", ""),
@@ -94,27 +124,37 @@ def ago(at: str, now: datetime) -> str:
     return "just now"
 
 
-def _print(entries: list[Entry]) -> None:
-    from rich.table import Table
+def in_words(seconds: float) -> str:
+    """``43 s``, ``18 min``, ``3.2 h``."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 100 * 60 else f"{seconds / 3600:.1f} h"
+
+
+def _row(entry: Entry) -> tuple[str, Text]:
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("name", no_wrap=True)
-    table.add_column("what it shows [source]")
-    table.add_column("seconds", justify="right", no_wrap=True)
-    table.add_column("last here", no_wrap=True)
-    now = datetime.now(timezone.utc)
-    for entry in entries:
-        shows = f"({entry['error']})" if entry["error"] else entry["title"]
-        shows += f"  [{entry['source']}]" if entry["source"] else ""
-        shows += f"  ({entry['kind']})" if entry["kind"] != "scenario" else ""
-        lasts = f"{entry['seconds']:.0f}" if entry["seconds"] is not None else ""
-        last = entry["last"]
-        ended = Text(last["verdict"].upper(), COLOURS.get(last["verdict"], "")) if last else Text()
-        if last:
-            ended.append(f" {ago(last['at'], now)}", "dim")
-        table.add_row(entry["name"], Text(shows), lasts, ended)
-    to = console()
+    shows = Text(f"({entry['error']})" if entry["error"] else entry["title"])
+    if entry["source"]:
+        shows.append(f" [{entry['source'].partition(', ')[0]}]")
+    facts = [entry["kind"]] if entry["kind"] != "scenario" else []
+    facts += [in_words(entry["seconds"])] if entry["seconds"] is not None else []
+    shows.append(f"  {', '.join(facts)}" if facts else "", "dim")
+    if last := entry["last"]:
+        shows.append(f"  {last['verdict'].upper()}", COLOURS.get(last["verdict"], ""))
+        shows.append(f" {ago(last['at'], datetime.now(timezone.utc))}", "dim")
+    return entry["name"], shows
+
+
+def _print(header: tuple[str, str], rows: Iterable[tuple[str, Text | str]]) -> None:
+    """Two columns, as wide as the terminal or else 80 characters."""
+    from rich.table import Table
+
+    table = Table(*header, box=None, pad_edge=False, header_style="bold")
+    table.columns[0].no_wrap = True
+    for name, shows in rows:
+        table.add_row(name, shows)
+    to = console(width=80)
     with to.capture() as captured:
         to.print(table)
     print(*(line.rstrip() for line in captured.get().splitlines()), sep="\n", file=to.file)

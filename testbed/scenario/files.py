@@ -46,6 +46,11 @@ def sweeps() -> list[Path]:
     return sorted(SWEEPS.glob("*.yaml"))
 
 
+def peers() -> list[Path]:
+    """Scenarios and tables of other implementations, which are run by their paths."""
+    return sorted(paths.CHECKOUT.glob("peers/**/*.yaml"))
+
+
 def has_shipped_name(path: Path, name: str, shipped: Sequence[Path]) -> bool:
     """Whether a file that is not shipped names itself as one that is."""
     return path.resolve() not in shipped and name in {known.stem for known in shipped}

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from testbed import engines, paths
 from testbed.cli.app import command_line
-from testbed.cli.list_scenarios import ago
+from testbed.cli.list_scenarios import ago, in_words
 from testbed.cli.scenario_seconds import of_sweep, of_table
 from testbed.cli.scenario_seconds import seconds as seconds_by_plans
 from testbed.cli.terminal import fitted
@@ -23,6 +23,7 @@ from testbed.planning.resolve import Choices, resolve
 from testbed.runtime.progress import QuietProgress
 from testbed.scenario import files
 from testbed.scenario.load import load
+from testbed.study.kinds import claims_file
 from tests.plan.test_resolve import POLICIES as TWO_POLICIES
 from tests.raises import Said, raises
 from tests.ready import simulated
@@ -54,14 +55,25 @@ def finished(results: Path, name: str, verdict: str) -> None:
     (folder.parent / "latest").symlink_to(folder.name)
 
 
-def test_the_list_has_a_line_for_each_file_with_what_is_known_of_it(results: Path) -> None:
+def test_the_list_has_each_file_with_what_is_known_of_it_in_80_columns(results: Path) -> None:
     finished(results, "startup", "untrusted")
     lines = typed("list").splitlines()
     shipped = [path.stem for path in (*files.scenarios(), *files.links(), *files.tables(), *files.sweeps())]
-    assert [line.split()[0] for line in lines[1:]] == shipped
-    startup = next(line for line in lines if line.startswith("startup "))
-    assert "[NKP-0024," in startup
-    assert startup.split()[-4:] == ["43", "UNTRUSTED", "just", "now"]
+    peers = [str(path.relative_to(paths.CHECKOUT)) for path in files.peers()]
+    assert [line.split()[0] for line in lines[1:] if not line.startswith(" ")] == [*shipped, *peers]
+    assert max(map(len, lines)) <= 80
+    first = next(number for number, line in enumerate(lines) if line.startswith("startup "))
+    startup = " ".join(" ".join(lines[first : first + 3]).split())
+    assert "throughput of their connections [NKP-0024] 43 s UNTRUSTED just now" in startup
+
+
+def test_the_claims_are_listed(results: Path) -> None:
+    known = claims_file.load().claims
+    lines = typed("list", "claims").splitlines()
+    assert [line.split()[0] for line in lines[1:] if not line.startswith(" ")] == list(known)
+    assert max(map(len, lines)) <= 80
+    entries = json.loads(typed("list", "claims", "--json"))["claims"]
+    assert {entry["id"]: entry["text"] for entry in entries} == {name: claim.text for name, claim in known.items()}
 
 
 def test_the_list_is_there_for_programs(results: Path) -> None:
@@ -79,6 +91,11 @@ def test_a_result_that_says_nothing_is_left_out(results: Path) -> None:
     (results / "startup" / "latest" / "verdict.json").write_text("[]")
     assert json.loads(typed("list", "--json"))["entries"][0]["last"] is None
     assert typed("list")
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(43.2, "43 s"), (1075, "18 min"), (11376, "3.2 h")])
+def test_durations_in_words(seconds: float, words: str) -> None:
+    assert in_words(seconds) == words
 
 
 @pytest.mark.parametrize(
