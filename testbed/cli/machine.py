@@ -115,19 +115,25 @@ def _need_root() -> None:
         )
 
 
-def clean(hosts: Annotated[str, typer.Option(metavar="INVENTORY", help="On the machines of it.")] = "") -> None:
+def clean(
+    hosts: Annotated[str, typer.Option(metavar="INVENTORY", help="On the machines of it.")] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed, and remove nothing.")] = False,
+) -> None:
     """Remove namespaces, containers, processes and folders of runs that were killed. Results are kept."""
     from testbed.runtime import leftovers, lock
 
     on = lock.holder()
+    if hosts and dry_run:
+        raise typer.BadParameter("is of this machine alone, and does not go with --hosts", param_hint="--dry-run")
     if hosts:
         raise typer.Exit(_removed(*_on_machines(Path(hosts), on)))
     if os.geteuid() != 0:
         raise CannotRun("clean.needs-root", "removing namespaces needs root", "Try: sudo ./run.sh clean")
-    found = leftovers.remove_leftovers(leftovers.docker_client)
+    found = leftovers.remove_leftovers(leftovers.docker_client, dry_run=dry_run)
     if on is not None:
         print(f"{on} is running; it removes what it has made")
-    raise typer.Exit(_removed(found.things, found.problems, "nothing" if on is None else "nothing else"))
+    nothing = "nothing" if on is None else "nothing else"
+    raise typer.Exit(_removed(found.things, found.problems, nothing, "would remove" if dry_run else "removed"))
 
 
 def _on_machines(file: Path, on: object) -> tuple[Sequence[str], Sequence[str]]:
@@ -145,10 +151,10 @@ def _on_machines(file: Path, on: object) -> tuple[Sequence[str], Sequence[str]]:
     return remove_leftovers(machines)
 
 
-def _removed(things: Sequence[str], problems: Sequence[str], nothing: str = "nothing") -> int:
+def _removed(things: Sequence[str], problems: Sequence[str], nothing: str = "nothing", removed: str = "removed") -> int:
     """Say what was removed and what could not be; returns the exit code."""
     for what in things:
-        print(f"removed {what}")
+        print(f"{removed} {what}")
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)
     if not things and not problems:

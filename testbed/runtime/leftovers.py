@@ -47,8 +47,9 @@ def docker_client() -> Any | None:
         return None
 
 
-def tear_down(ledger: Ledger, docker: Docker) -> Removed:
-    """Remove all that a ledger names and is still there, latest first. It may be called again and again.
+def tear_down(ledger: Ledger, docker: Docker, *, dry_run: bool = False) -> Removed:
+    """Remove all that a ledger names and is still there, latest first; with ``dry_run`` only say what would go. It may
+    be called again and again.
 
     A thing that can't be removed does not keep the rest; the ledger then stays, for the next call.
     """
@@ -57,7 +58,7 @@ def tear_down(ledger: Ledger, docker: Docker) -> Removed:
         if name == str(ledger.file.parent) and done.problems:
             continue
         try:
-            if _remove(kind, name, ledger.owner.run, docker):
+            if (_is_there if dry_run else _remove)(kind, name, ledger.owner.run, docker):
                 done.things.append(f"{kind} {name}")
         except Exception as error:  # the others must go
             done.problems.append(f"{kind} {name} is still there: {error}")
@@ -68,7 +69,8 @@ def _remove(kind: Kind, name: str, run_id: str, docker: Docker) -> bool:
     """Whether there was something to remove."""
     match kind:
         case "container":
-            return _remove_container(name, run_id, docker)
+            container = _container(name, run_id, docker)
+            return container is not None and _force_remove(container)
         case "namespace":
             return _remove_namespace(name)
         case "processes":
@@ -77,6 +79,18 @@ def _remove(kind: Kind, name: str, run_id: str, docker: Docker) -> bool:
             there = Path(name).exists()
             shutil.rmtree(name, ignore_errors=True)
             return there
+
+
+def _is_there(kind: Kind, name: str, run_id: str, docker: Docker) -> bool:
+    match kind:
+        case "container":
+            return _container(name, run_id, docker) is not None
+        case "namespace":
+            return name in leftover_namespaces()
+        case "processes":
+            return bool(_processes_of(name))
+        case "folder":
+            return Path(name).exists()
 
 
 def _remove_namespace(name: str) -> bool:
@@ -88,7 +102,8 @@ def _remove_namespace(name: str) -> bool:
     return True
 
 
-def _remove_container(name: str, run_id: str, docker: Docker) -> bool:
+def _container(name: str, run_id: str, docker: Docker) -> Any | None:
+    """The run's container of that name, if there is one."""
     from docker.errors import NotFound
 
     if (client := docker()) is None:
@@ -96,8 +111,8 @@ def _remove_container(name: str, run_id: str, docker: Docker) -> bool:
     try:
         container = client.containers.get(name)
     except NotFound:
-        return False
-    return container.labels.get(RUN_LABEL) == run_id and _force_remove(container)
+        return None
+    return container if container.labels.get(RUN_LABEL) == run_id else None
 
 
 def _processes_of(run_id: str) -> list[int]:
@@ -126,8 +141,9 @@ def _end_processes(pids: Callable[[], list[int]]) -> bool:
     return any_there
 
 
-def remove_leftovers(docker: Docker) -> Removed:
-    """Remove the leftovers of runs that no longer exist; only things with this testbed's mark are touched."""
+def remove_leftovers(docker: Docker, *, dry_run: bool = False) -> Removed:
+    """Remove the leftovers of runs that no longer exist, or with ``dry_run`` only say what they are; only things with
+    this testbed's mark are touched."""
     done = Removed()
     # Before the ledgers are read: a run that begins meanwhile has its ledger before its containers.
     client = docker()
@@ -138,21 +154,26 @@ def remove_leftovers(docker: Docker) -> Removed:
         if ledger is None:
             # Of a run that was killed at its very beginning, of one that is at it, or somebody else's.
             if _is_a_beginning(folder) and holder() is None:
-                shutil.rmtree(folder, ignore_errors=True)
+                if not dry_run:
+                    shutil.rmtree(folder, ignore_errors=True)
                 done.things.append(f"folder {folder}")
         elif ledger.owner.alive:
             alive.add(ledger.owner.run)
         else:
-            found = tear_down(ledger, lambda: client)
+            found = tear_down(ledger, lambda: client, dry_run=dry_run)
             done.things.extend(found.things)
             done.problems.extend(found.problems)
     for container in labelled:  # also those whose ledger went with the machine's power
-        if container.labels.get(RUN_LABEL) not in alive and _force_remove(container):
-            done.things.append(f"container {container.name}")
+        text = f"container {container.name}"
+        if container.labels.get(RUN_LABEL) in alive or text in done.things:
+            continue
+        if dry_run or _force_remove(container):
+            done.things.append(text)
     for name in leftover_namespaces("ncp-mn"):  # of ``mn --custom``, by the process that made it
         maker = name.removeprefix("ncp-mn")
         if maker.isdigit() and start_time(int(maker)) is None:
-            _remove_namespace(name)
+            if not dry_run:
+                _remove_namespace(name)
             done.things.append(f"namespace {name}")
     return done
 

@@ -87,6 +87,20 @@ def test_a_tear_down_that_was_interrupted_is_finished_by_the_next(own_machine_st
     assert leftovers.remove_leftovers(no_docker).things == []
 
 
+def test_a_dry_run_names_what_would_go_and_removes_nothing(own_machine_state: Path) -> None:
+    ledger = dead(own_machine_state)
+    for name in ("made", "never-made"):
+        ledger.will_make("folder", str(own_machine_state / name))
+    (own_machine_state / "made").mkdir()
+    ledger.will_make("container", "ours")
+    engine = Docker({"ours": {RUN_LABEL: RUN}, "theirs": {}})
+    would = leftovers.remove_leftovers(lambda: engine, dry_run=True)
+    assert would.things == ["container ours", f"folder {own_machine_state / 'made'}", f"folder {ledger.file.parent}"]
+    assert set(engine.labels) == {"ours", "theirs"}
+    assert leftovers.remove_leftovers(lambda: engine).things == would.things
+    assert set(engine.labels) == {"theirs"}
+
+
 def test_a_last_line_that_was_cut_off_is_of_nothing_that_was_made(own_machine_state: Path) -> None:
     ledger = dead(own_machine_state)
     with ledger.file.open("a") as file:
