@@ -88,7 +88,7 @@ def up() -> None:
     _need_root()
     make_ready(Progress(), "up")
     endpoint = server.ensure()
-    print(f"InfluxDB at {endpoint.url}")
+    print(f"InfluxDB at {endpoint.url}{server.started_elsewhere()}")
     try:
         print(f"Grafana at {compose.start(endpoint)}")
     except compose.NoService as error:
@@ -103,7 +103,8 @@ def down() -> None:
     _need_root()
     if compose.stop():
         print("Grafana stopped")
-    print("InfluxDB stopped" if server.stop() else "InfluxDB was not running")
+    by = server.started_elsewhere()
+    print(f"InfluxDB stopped{by}" if server.stop() else "InfluxDB was not running")
 
 
 def _need_root() -> None:

@@ -25,7 +25,7 @@ from testbed.plan.model import Plan
 from testbed.runtime.interrupts import Interrupted
 from testbed.series import FromFile
 from testbed.series.one_clock import RETENTION
-from testbed.services.influx import Client, Endpoint, run_list, running
+from testbed.services.influx import Client, Endpoint, run_list, running, started_elsewhere
 from testbed.services.influx.reader import FromInflux
 
 
@@ -64,7 +64,7 @@ class Database:
             self.note = f"not stored: {error}"
             return None
         self._endpoint = endpoint
-        self.note = f"{count} points at {endpoint.url}"
+        self.note = f"{count} points at {endpoint.url}{started_elsewhere()}"
         return count
 
     def store_judged(self, judged: Judged) -> None:

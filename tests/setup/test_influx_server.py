@@ -15,9 +15,11 @@ import psutil
 import pytest
 import requests
 
+from testbed import paths
+from testbed.cli import machine
 from testbed.errors import BadInput
 from testbed.exit_codes import Exit
-from testbed.services import influx
+from testbed.services import compose, influx
 from testbed.services.influx.client import QueryFailed
 from testbed.services.influx.reader import FromInflux
 from testbed.services.influx.state import SERVICE_USER
@@ -97,6 +99,20 @@ def test_ensuring_twice_keeps_the_process(endpoint: influx.Endpoint) -> None:
     first = server_process().pid
     assert influx.ensure() == endpoint
     assert server_process().pid == first
+
+
+def test_a_server_that_another_checkout_started_is_said_to_be(
+    endpoint: influx.Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    influx.stop()
+    assert influx.ensure() == endpoint
+    assert influx.started_elsewhere() == ""
+    here = paths.CHECKOUT
+    monkeypatch.setattr(paths, "CHECKOUT", tmp_path)
+    assert influx.started_elsewhere() == f", which {here} started"
+    monkeypatch.setattr(compose, "stop", lambda: False)  # which would be a Grafana of this machine
+    machine.down()
+    assert f"InfluxDB stopped, which {here} started" in capsys.readouterr().out
 
 
 def test_stop_and_restart_keep_data_and_passwords(endpoint: influx.Endpoint) -> None:

@@ -105,7 +105,7 @@ class EmulatedRun(Run):
         with self.progress.step("database") as step:
             endpoint = self.endpoint = server.ensure()
             announce(endpoint, self.plan, self.folder)
-            step.note = f"InfluxDB at {endpoint.url}"
+            step.note = f"InfluxDB at {endpoint.url}{server.started_elsewhere()}"
         measured = self._on_the_network(own)
         with self.progress.step("judge and report") as step:
             from testbed.engines.judging import judge_and_report

@@ -2,6 +2,25 @@
 
 from testbed.services.influx.client import Client
 from testbed.services.influx.endpoint import Endpoint, external
-from testbed.services.influx.server import InfluxUnavailable, PortInUse, ensure, running, status, stop
+from testbed.services.influx.server import (
+    InfluxUnavailable,
+    PortInUse,
+    ensure,
+    running,
+    started_elsewhere,
+    status,
+    stop,
+)
 
-__all__ = ["Client", "Endpoint", "InfluxUnavailable", "PortInUse", "ensure", "external", "running", "status", "stop"]
+__all__ = [
+    "Client",
+    "Endpoint",
+    "InfluxUnavailable",
+    "PortInUse",
+    "ensure",
+    "external",
+    "running",
+    "started_elsewhere",
+    "status",
+    "stop",
+]

@@ -21,6 +21,7 @@ import requests
 from influxdb import InfluxDBClient
 from influxdb.exceptions import InfluxDBClientError, InfluxDBServerError
 
+from testbed import paths
 from testbed.errors import CannotRun
 from testbed.services.influx import retention, run_list
 from testbed.services.influx import state as influx_state
@@ -94,6 +95,13 @@ def stop() -> bool:
 def running() -> Endpoint | None:
     """The server that is up and whose logins this user may read; none is started."""
     return ensure() if status().state in ("running", "external") else None
+
+
+def started_elsewhere() -> str:
+    """In words that another checkout started our server, or "" if this one did: all share it."""
+    file = State.here().started_by
+    by = file.read_text(encoding="utf-8") if file.is_file() and external() is None else str(paths.CHECKOUT)
+    return "" if by == str(paths.CHECKOUT) else f", which {by} started"
 
 
 def status() -> Status:
@@ -193,6 +201,7 @@ def _start(state: State, user: str | None) -> None:
     if state.log.exists() and state.log.stat().st_size > LOG_BYTES_KEPT:
         state.log.unlink()
     state.pid_file.unlink(missing_ok=True)
+    state.started_by.write_text(str(paths.CHECKOUT), encoding="utf-8")
     # setsid --fork: a session of its own, and init as its parent, so it outlives us and leaves no zombie.
     command = ["setsid", "--fork", program, "-config", str(state.configuration), "-pidfile", str(state.pid_file)]
     with state.log.open("ab") as log:

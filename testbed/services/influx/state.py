@@ -71,6 +71,8 @@ class State:
         self.data = folder / "data"
         """All that the server writes itself; its user's own."""
         self.pid_file = self.data / "influxd.pid"
+        self.started_by = folder / "started-by"
+        """The checkout that started the server."""
 
     @staticmethod
     def here() -> State:
