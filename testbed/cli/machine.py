@@ -2,12 +2,14 @@
 
 import os
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
+from testbed.cli.options import SetOption
 from testbed.errors import CannotRun
 from testbed.exit_codes import Exit
 from testbed.machine.finding import Finding
@@ -164,13 +166,41 @@ def _removed(things: Sequence[str], problems: Sequence[str], nothing: str = "not
 
 
 def shell(
-    engine: Annotated[  # noqa: ARG001 (there is one)
-        Literal["vkernel"], typer.Option(help="The only one with a kernel of its own.")
-    ] = "vkernel",
+    scenario: Annotated[str, typer.Argument(help="Behind whose links; without it in a bare guest kernel.")] = "",
+    host: Annotated[str, typer.Argument(help="One of its hosts; usually the sender's.")] = "",
+    engine: Annotated[
+        Literal["mininet", "vkernel"] | None,
+        typer.Option(help="mininet: this kernel, the default with a scenario. vkernel: a guest, the default without."),
+    ] = None,
+    set_: SetOption = [],  # noqa: B006
     command: Annotated[str, typer.Option("--command", "-c", help="Run this instead of an interactive shell.")] = "",
 ) -> None:
-    """Open root's shell in a guest kernel; what it writes outside /out (a folder in /tmp) is gone afterwards."""
+    """Open root's shell on a host behind a scenario's measured links, or in a guest kernel.
+
+    Behind links it has this machine's files and programs. In a guest, what it writes outside /out (a folder in /tmp) is
+    gone afterwards.
+    """
+    if scenario and engine != "vkernel":
+        raise typer.Exit(_shell_behind(scenario, host, set_, ["bash", "-c", command] if command else ["bash"]))
+    if scenario or host or set_:
+        raise typer.BadParameter("opens a guest without links; leave it out for a scenario", param_hint="--engine")
+    if engine == "mininet":
+        raise typer.BadParameter("needs a scenario, whose links it makes", param_hint="--engine")
     from testbed.engines.vkernel.build import ready_kernel
     from testbed.engines.vkernel.guest import open_shell
 
     raise typer.Exit(open_shell(ready_kernel(Progress()), command))
+
+
+def _shell_behind(name: str, host: str, assignments: list[str], command: list[str]) -> int:
+    from testbed.engines import Options, named
+    from testbed.engines.mininet.lifecycle import EmulatedRun
+    from testbed.scenario.load import load
+
+    engine, loaded, progress = named("mininet"), load(name, assignments), Progress()
+    engine.refuse_user(loaded.scenario.name)
+    engine.clear(progress.say)
+    with tempfile.TemporaryDirectory(prefix="ncp-shell-") as place:
+        run = engine.ready_run(loaded, Options(runtime="process"), progress, Path(place))
+        assert isinstance(run, EmulatedRun)
+        return run.shell(host, command)

@@ -28,6 +28,11 @@ def uninterruptible() -> AbstractContextManager[None]:
     return _handled_by(signal.SIG_IGN)
 
 
+def left_to_children() -> AbstractContextManager[None]:
+    """The signals do nothing here, and what they usually do in a program that is started meanwhile."""
+    return _handled_by(lambda _number, _frame: None)
+
+
 @contextmanager
 def _handled_by(handler: Any) -> Iterator[None]:
     # What nohup had ignored stays so.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
@@ -21,18 +22,19 @@ from testbed.engines.mininet import calibration, timeline
 from testbed.engines.mininet.live_database import LiveDatabase, announce
 from testbed.engines.mininet.timeline import LiveTarget, Timeline
 from testbed.engines.run import Run
-from testbed.errors import CannotRun, RunFailed, Untrusted
+from testbed.errors import BadInput, CannotRun, RunFailed, Untrusted
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.judge.trust import of_measurements
 from testbed.judge.trust.machine import HOST_LOAD, write_spans
 from testbed.machine import build
+from testbed.message import unknown
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from testbed.remote.hosts import InventoryHosts
 from testbed.runtime import agents, live
 from testbed.runtime.collectors import Collectors
 from testbed.runtime.cross_traffic import Iperf3
-from testbed.runtime.interrupts import Interrupted, interruptible, uninterruptible
+from testbed.runtime.interrupts import Interrupted, interruptible, left_to_children, uninterruptible
 from testbed.runtime.network import Network
 from testbed.runtime.parts import Failure, end_together, needed
 from testbed.runtime.processes import AGENT_UID
@@ -45,6 +47,7 @@ from testbed.services.influx import server
 from testbed.services.influx.client import Client, NoAnswer, QueryFailed
 from testbed.services.influx.endpoint import Endpoint
 from testbed.services.influx.reader import FromInflux
+from topologies.commands import in_namespace
 from topologies.fabric import Fabric
 from topologies.middle import Middle
 
@@ -90,6 +93,29 @@ class EmulatedRun(Run):
         """
         with self._own_folder() as own:
             return self._on_the_network(own)[0]
+
+    def shell(self, host: str, command: Sequence[str]) -> int:
+        """Run a command on a host behind the scenario's links once they are measured, and take all down again; returns
+        its exit code. Nothing else sends."""
+        hosts = [each["name"] for each in self.plan["hosts"]]
+        if (name := host or self.site.session["sender_host"]) not in hosts:
+            raise BadInput.of(unknown("shell.no-such-host", "host", host, hosts))
+        with self._own_folder(), ExitStack() as parts:
+            try:
+                with self.progress.step("network"):
+                    network, _ = self._build_network(parts, InventoryHosts(self.site, {}, self.folder))
+                with self.progress.step("calibrate links") as step:
+                    network.emulator.start(network.links)
+                    step.note = self._calibrate(network, ())
+                for link in network.links:
+                    ends = ", ".join(f"{link[end]['host']} {link[end]['address']}" for end in ("a", "b"))
+                    self.progress.say(f"  {link['name']:<24} {ends}")
+                here = in_namespace(network.namespaces()[name], command)
+                with left_to_children():
+                    return subprocess.run(here, check=False).returncode
+            finally:
+                with self.progress.step("tear down"), uninterruptible():
+                    parts.close()
 
     @contextmanager
     def _own_folder(self) -> Iterator[Path]:
