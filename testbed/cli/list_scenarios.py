@@ -24,7 +24,7 @@ COLOURS = {"pass": "green", "fail": "red", "untrusted": "yellow"}
 
 
 class What(str, Enum):
-    """What is listed."""
+    """The kinds of things that are listed."""
 
     EXPERIMENTS = "experiments"
     CLAIMS = "claims"

@@ -98,7 +98,7 @@ def running() -> Endpoint | None:
 
 
 def started_elsewhere() -> str:
-    """In words that another checkout started our server, or "" if this one did: all share it."""
+    """Returns, in words, which other checkout started our server, or "" if this one did: all share it."""
     file = State.here().started_by
     by = file.read_text(encoding="utf-8") if file.is_file() and external() is None else str(paths.CHECKOUT)
     return "" if by == str(paths.CHECKOUT) else f", which {by} started"
