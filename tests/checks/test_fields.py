@@ -41,7 +41,14 @@ SLOW_ROUND_TRIPS = (
     " {name: b, rate: 128pps, delay: 500ms, queue: 1000 packets}]",
     "ncp.transfer=8MiB",
 )
-RUNS = {"startup": (), "lossy": LOSSY, "dropping": DROPPING, "slow round trips": SLOW_ROUND_TRIPS}
+MUCH_LOSS = ("links.fast.loss=10%", "links.slow.loss=10%")
+RUNS = {
+    "startup": (),
+    "lossy": LOSSY,
+    "dropping": DROPPING,
+    "slow round trips": SLOW_ROUND_TRIPS,
+    "much loss": MUCH_LOSS,
+}
 """What is changed in ``startup`` for each."""
 WHERE = {"achieved_loss": "lossy", "loss": "lossy", "resent": "lossy", "lost": "lossy", "drops": "dropping"}
 """Runs in which a field is not 0."""

@@ -360,22 +360,26 @@ def test_the_last_packet_before_a_pause_is_not_taken_for_all_that_leave_then() -
     pause: Told = {
         "rate": lambda s: 8e6 if s < 2.15 else 80e3 if s < 2.25 else 0.0,
         "loss": lambda s: 0.01 if s < 2.05 else 0.5 if s < 2.15 else 0.0,
-        "backlog": 0.0,
+        "backlog": lambda s: 100e3 if s < 2.05 else 1e3 if s < 2.15 else 0.0,
     }
     asked: Any = {"link": {"loss": 0.01}, "interval_ms": 100}
     assert off({**pause, "loss as set": 0.01}, **asked) == []
     assert len(off({**pause, "loss": 0.03, "loss as set": 0.01}, **asked)) == 1
 
 
-def test_what_is_lost_may_be_looked_for_where_nobody_knows_the_packets() -> None:
-    # In turn 100 packets in an interval, and one; a fifth of every fourth is lost, of whichever of both it is.
-    def lost(s: float) -> float:
-        return 0.2 if round(s * 10) % 4 == 0 else 0.0
+def test_what_is_lost_counts_by_what_entered_and_not_by_what_left() -> None:
+    # In turn 100 packets enter, of which 20 are lost and none leaves, and one does, with those 80.
+    def even(s: float) -> bool:
+        return round(s * 10) % 2 == 0
 
-    told: Told = {"rate": lambda s: 8e6 if round(s * 10) % 2 else 80e3, "loss": lost, "backlog": 0.0}
+    told: Told = {
+        "rate": lambda s: 81 * 80e3 if even(s) else 0.0,
+        "loss": lambda s: 0.0 if even(s) else 0.2,
+        "backlog": lambda s: 0.0 if even(s) else 80e3,
+    }
     wide: Any = {"interval_ms": 100, "limits": {"rate_error": 2.0, "delay_error_ms": 1.0}}
-    assert off({**told, "loss as set": 0.1}, link={"loss": 0.1}, **wide) == []
-    assert len(off({**told, "loss as set": 0.3}, link={"loss": 0.3}, **wide)) == 1
+    assert off({**told, "loss as set": 0.198}, link={"loss": 0.198}, **wide) == []
+    assert len(off({**told, "loss as set": 0.1}, link={"loss": 0.1}, **wide)) == 1
 
 
 def test_a_delay_may_reach_beyond_the_last_sample() -> None:

@@ -184,26 +184,26 @@ def _loss(planned: Mapping[str, Any], settled: Mapping[str, Timed], interval_s: 
     losses, rates = settled["achieved_loss"], settled["achieved_bps"]
     if not losses.t_s.size or planned["loss"] >= 1:
         return
-    left = rates.values * interval_s / (8 * float(planned["frame_bytes"]))
-    packets = max(1.0, float(left.sum()))
-    expected = float(planned["loss"])
-    # An interval's loss is a part of the packets that entered in it, which are not counted. Those that were not lost
-    # left a delay later, in one interval or in two, of which one may have few and the other many, as the sender may
-    # stop in between. The number that brings the loss nearer to the planned one counts.
-    due = losses.t_s + planned["delay_ms"] / 1000
-    first, end = (np.searchsorted(rates.t_s, due + side * 0.999 * interval_s) for side in (-1, 1))
-    near = np.array([left[np.clip(index, 0, left.size - 1)] for index in (first, end - 1)])
-    entered = np.maximum(1.0, near / np.where(losses.values < 1, 1 - losses.values, np.inf))
-    few, many = entered.min(axis=0), entered.max(axis=0)
-    beyond = losses.values > expected
-    too_much, too_little = (
-        float(np.average(losses.values, weights=weights))
-        for weights in (np.where(beyond, few, many), np.where(beyond, many, few))
-    )
-    lost = too_much if too_much > expected else min(too_little, expected)
+    frame, expected = float(planned["frame_bytes"]), float(planned["loss"])
+    left = rates.values * interval_s / 8
+    packets = max(1.0, float(left.sum()) / frame)
+    # What enters leaves, is held, dropped or lost, and an interval's loss is a part of what entered in it. Where all of
+    # that was lost, or nothing entered, the sum of the others says how much: all is sampled at once.
+    kept = left.copy()
+    for unit, rose in ((1.0, settled["backlog_bytes"].values), (frame, settled["drops"].values)):
+        if rose.size == kept.size:
+            kept += unit * np.diff(rose, prepend=rose[:1])
+    share, known = np.zeros(kept.size), np.isin(rates.t_s, losses.t_s)
+    share[known] = losses.values[np.isin(losses.t_s, rates.t_s)]
+    one = min(frame, float(left[left > 0].min(initial=frame)))
+    some = known & (share != 1)
+    lost = np.where(known, one, -kept)
+    lost[some] = kept[some] * share[some] / (1 - share[some])
+    lost_bytes = max(0.0, float(lost.sum()))
+    loss = lost_bytes / max(1.0, lost_bytes + float(kept.sum()))
     allowed = 2 * CHANCE * math.sqrt(expected * (1 - expected) / packets) + 2 / packets if expected else 0.0
-    if abs(lost - expected) > allowed:
-        yield Message("link.loss-off", f"loss {lost:.2%} of about {packets:,.0f} packets, expected {expected:.2%}")
+    if abs(loss - expected) > allowed:
+        yield Message("link.loss-off", f"loss {loss:.2%} of about {packets:,.0f} packets, expected {expected:.2%}")
 
 
 def _queue(planned: Mapping[str, Any], part: Mapping[str, Array]) -> Iterator[Message]:
