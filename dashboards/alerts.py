@@ -29,6 +29,8 @@ def _value(name: str, form: str) -> str:
 
 _RUN_NAMED = "{{ .Labels.scenario }}, policy {{ .Labels.policy }}, run {{ .Labels.run }}"
 _CONVERGES = influxql.tag_is_one_of("judge", ("follows_law", "settles", "ratio"))
+_JUDGED = '"status" = \'fail\' AND "trusted" = 1'
+"""Condition of a check that tells about windows: it was judged, in a run that can be trusted."""
 _NIGHTLY = influxql.tag_is("occasion", "nightly")
 _RUN = ("scenario", "policy", "run")
 _LINK = (*_RUN, "direction")
@@ -109,7 +111,7 @@ RULES = [
     _rule(
         "ncp-not-converged",
         "Not converged",
-        {"failed": _last("check_failed", (*_RUN, "measures", "expects", "unit"), _CONVERGES)},
+        {"failed": _last("check_failed", (*_RUN, "measures", "expects", "unit"), _CONVERGES, _JUDGED)},
         0,
         f"{_RUN_NAMED}: the check “{{{{ .Labels.check }}}}” fails. Measured {{{{ .Labels.measures }}}}, expected "
         "{{ .Labels.expects }} (unit: {{ .Labels.unit }}).",
@@ -120,8 +122,7 @@ RULES = [
         "Run broke down",
         {"broken": _last("verdict_broken", (*_RUN, "occasion"))},
         0,
-        f"{_RUN_NAMED} ({{{{ .Labels.occasion }}}}): it broke down and was not judged: measured nothing, expected a "
-        "verdict. Its report says why.",
+        f"{_RUN_NAMED} ({{{{ .Labels.occasion }}}}): it broke down before it could be judged. Its report says why.",
         "Verdict",
     ),
     _rule(
@@ -156,8 +157,8 @@ RULES = [
         "Nightly run does not pass",
         {"notpassed": _last("verdict_not_passed", _RUN, _NIGHTLY), "checks": _last("verdict_failed", _RUN, _NIGHTLY)},
         0,
-        f"{_RUN_NAMED}: the nightly run did not pass. Measured {_value('checks', '%.0f')} failed checks (0: it is not "
-        "to be trusted), expected 0 checks.",
+        f"{_RUN_NAMED}: the nightly run did not pass. {{{{ if gt .Values.checks_last.Value 0.0 }}}}Measured "
+        f"{_value('checks', '%.0f')} failed checks, expected none.{{{{ else }}}}It is not to be trusted.{{{{ end }}}}",
         "Verdict",
         severity="critical",
         last_s=86400,

@@ -54,6 +54,23 @@ def _chosen_connections(of_run: str) -> list[Variable]:
     return [chosen("session", sent, within=(of_run,)), chosen("connection", sent, within=(of_run, "session"))]
 
 
+_FAILED = number(
+    "Checks that failed",
+    "Failed checks of the run, those that could not be judged counted. Anything but 0 is "
+    "explained in the table of checks below.",
+    _of_run(named("verdict_failed"), (RUN,)),
+    red_from=1,
+    nothing="not judged yet",
+)
+_CHECKS = rows_of_run(
+    "Checks",
+    "What was judged: measured beside what was expected, with its tolerance, and why.",
+    CHECKS,
+    height=9,
+    widths={"check": 240, "status": 110, "measured": 110, "expected": 260, "unit": 150},
+    nothing="No checks yet: the run is on, or broke down (see its state).",
+)
+
 _shares = partial(lines, height=11, most=1)
 
 _CONVERGENCE = dashboard(
@@ -63,14 +80,7 @@ _CONVERGENCE = dashboard(
     "start. Without a choice it is the latest run, whichever that is by now.",
     [*of_one_run("convergence"), *_chosen_connections(RUN)],
     VERDICT,
-    number(
-        "Checks that failed",
-        "Failed checks of the run, those that could not be judged counted. Anything but 0 is "
-        "explained in the table of checks below.",
-        _of_run(named("verdict_failed"), (RUN,)),
-        red_from=1,
-        nothing="not judged yet",
-    ),
+    _FAILED,
     number(
         "Largest error",
         "Against the law: share of the window, measured − law, of each connection in the time that "
@@ -82,13 +92,13 @@ _CONVERGENCE = dashboard(
         "Settled after",
         "Seconds until the windows were in the ratio of the links' rates and stayed there. Nothing where they did not.",
         _of_run(_clocked("settled_s"), _SESSION_TAGS),
-        nothing="not settled, or not asked",
+        nothing="not settled yet, or not asked",
     ),
     number(
         "Mean goodput",
         "Payload that the receiver got, by session, over all of the transfer so far.",
         _of_run(_clocked("goodput_bps"), _SESSION_TAGS, "mean", alias="$tag_session"),
-        nothing="nothing sent yet",
+        nothing="no goodput yet",
     ),
     number(
         "Database is behind by",
@@ -96,7 +106,7 @@ _CONVERGENCE = dashboard(
         "what is seen here is that much older. Red beyond 5 s.",
         _of_run(named("telemetry_lag_ms"), (RUN,), "max"),
         red_from=5000,
-        nothing="virtual, or just begun",
+        nothing="not known (yet)",
     ),
     _shares(
         "Window shares and the law",
@@ -124,14 +134,7 @@ _CONVERGENCE = dashboard(
         _OF_ONE("window_packets"),
         height=9,
     ),
-    rows_of_run(
-        "Checks",
-        "What was judged: measured beside what was expected, with its tolerance, and why.",
-        CHECKS,
-        height=9,
-        widths={"check": 240, "status": 110, "measured": 110, "expected": 260, "unit": 150},
-        nothing="Not judged: the run is on, or broke down (see its state).",
-    ),
+    _CHECKS,
     lines("In flight", "Packets sent and not yet acknowledged: no more than the window.", _OF_ONE("in_flight_packets")),
     lines(
         "RTT",
@@ -188,7 +191,7 @@ _LINKS = dashboard(
         units={"rate_bps": "bps", "rate_bps_asked": "bps", "rate_error": "percentunit", "delay_ms": "ms"}
         | {"delay_ms_asked": "ms", "delay_error_ms": "ms"}
         | dict.fromkeys(("loss", "loss_asked", "of_limit"), "percentunit"),
-        nothing="The links were not measured: a virtual run has none, and one that has just begun not yet.",
+        nothing="No links measured yet; a virtual run's never are.",
     ),
     rows_of_run(
         "Lateness over the whole run",
@@ -200,7 +203,7 @@ _LINKS = dashboard(
         titles={"direction": "dir.", "p99_ms": "99%", "p99_limit_ms": "limit", "max_ms": "latest"}
         | {"max_limit_ms": "its limit"},
         units=dict.fromkeys(("p99_ms", "p99_limit_ms", "max_ms", "max_limit_ms"), "ms"),
-        nothing="Known when the run has ended, and only where the middle is the relay.",
+        nothing="Not known yet: when the run has ended, and only where the middle is the relay.",
     ),
     lines(
         "Lateness, 99th percentile of each interval",
@@ -299,7 +302,7 @@ _COMPARE = dashboard(
 
 # Speed table: how fast each setting of links is with each policy, beside what others measured.
 
-_NO_TABLE = "No table of runs has been made here: ./run.sh run speed-table makes one."
+_NO_TABLE = "No table here yet: ./run.sh run speed-table makes one."
 
 _MEDIAN = named("cell_median")
 _CELL = ("run", "figure", "row", "column")
@@ -377,6 +380,9 @@ _TCP = dashboard(
     "NCP: TCP experiments",
     "TCP_INFO and queues of the sockets of one run, and the flows of iperf3. 00:00:00 is the transfer's start.",
     [*of_one_run("tcp"), chosen("flow", _FLOWS, within=(RUN,)), chosen("role", _FLOWS, within=(RUN,))],
+    VERDICT,
+    _FAILED,
+    {**_CHECKS, "gridPos": {"h": 4, "w": 16}},
     _lines(
         "Congestion window",
         "Dashed the slow-start threshold, where it is not infinite.",
@@ -395,12 +401,7 @@ _TCP = dashboard(
         "By the sender; dashed the rate of pacing.",
         _TCP_SOCKET("tcp_delivery_bps", tcp_pacing_bps="pacing"),
     ),
-    _lines(
-        "Goodput of iperf3",
-        "As its server receives it, by half seconds.",
-        _IPERF3("iperf3_goodput_bps"),
-        nothing="No iperf3 ran beside this run.",
-    ),
+    _lines("Goodput of iperf3", "As its server receives it, by half seconds.", _IPERF3("iperf3_goodput_bps")),
     _lines(
         "Resends", "Segments sent again. Without loss there should be none.", _TCP_SOCKET("tcp_resent", function="rate")
     ),
@@ -427,7 +428,7 @@ _SOCKET = Curves((RUN,), ("role",), "$tag_flow $tag_role").of
 
 _FACES = _clocked("ndn_backlog_bytes")
 
-_number = partial(number, nothing="no NDN in this run")
+_number = partial(number, nothing="none yet")
 
 
 def _total(name: str, function: str = "max") -> Curve:
@@ -495,7 +496,7 @@ _OF_VARIANT = ("scenario", "policy", "engine", "variant")
 _BY = ("policy", "engine", "variant")
 _VARIANT = "$tag_policy $tag_engine $tag_variant"
 
-_NOT_JUDGED = "No run of these has been judged in this span of time."
+_NOT_JUDGED = "No verdict of these runs in this span of time yet."
 
 # The outcome's code is passed + trusted of the last run of each day.
 _OUTCOME = f'last({{}}) + last("{kept.TRUSTED.field}") AS "Value"'

@@ -62,9 +62,8 @@ versions have other words."""
 _OUTCOMES = {"0": ("UNTRUSTED", AMBER), "1": ("FAIL", RED), "2": ("PASS", GREEN)}
 """Outcomes kept for ever, by the sum of ``passed`` and ``trusted``."""
 
-NOTHING = "Nothing of this was sampled in the run that is chosen."
-"""Instead of a plot without data: there is no run yet, it has no such traffic, or it is not among those that are kept
-on one clock."""
+NOTHING = "No points yet. If none come: the run has no such traffic, broke down, or is archived (open its report)."
+"""Instead of a plot without data. Grafana has one text for a panel, also before its data are there."""
 
 _NO_COLUMNS: Mapping[str, Any] = MappingProxyType({})
 _LAST = {"calcs": ["lastNotNull"], "values": False}
@@ -299,7 +298,7 @@ VERDICT = _stat(
     "Verdict",
     "Grey while the run is on; green only when all that was asked held.",
     source.target(select_table(Table(MEASUREMENT, ("state",)), (RUN,), newest=1), rows=True),
-    "NO RUN",
+    "NO RUN YET",
     {"colorMode": "background", "textMode": "auto", "reduceOptions": {**_LAST, "fields": "/^state$/"}},
     {"mappings": _mappings(STATES), "thresholds": _steps(GREY)},
 )

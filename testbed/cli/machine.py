@@ -3,14 +3,16 @@
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from testbed.cli.options import SetOption
-from testbed.errors import CannotRun
+from testbed.errors import CannotRun, TestbedError
 from testbed.exit_codes import Exit
 from testbed.machine.finding import Finding
 from testbed.runtime.progress import Progress
@@ -124,6 +126,7 @@ def clean(
 ) -> None:
     """Remove namespaces, containers, processes and folders of runs that were killed. Results are kept."""
     from testbed.runtime import leftovers, lock
+    from testbed.services.influx import Client, run_list, server
 
     on = lock.holder()
     if hosts and dry_run:
@@ -133,6 +136,14 @@ def clean(
     if os.geteuid() != 0:
         raise CannotRun("clean.needs-root", "removing namespaces needs root", "Try: sudo ./run.sh clean")
     found = leftovers.remove_leftovers(leftovers.docker_client, dry_run=dry_run)
+    with suppress(TestbedError):  # without its database there is no list
+        if endpoint := server.running():
+            with Client(endpoint, "admin") as admin:
+                end = run_list.killed if dry_run else run_list.tidy
+                found.things.extend(
+                    f"“on” of killed run {run} in the database"
+                    for run in end(admin, (on or "").split(), time.time_ns())
+                )
     if on is not None:
         print(f"{on} is running; it removes what it has made")
     nothing = "nothing" if on is None else "nothing else"

@@ -21,7 +21,7 @@ from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from testbed.plan.traffic_types import traffic_of
 from testbed.series import FromFile, Reader
-from testbed.series.one_clock import shifted
+from testbed.series.one_clock import RETENTION, shifted
 from testbed.series.reader import end_of, start_of
 from testbed.services.influx import retention, run_list
 from testbed.services.influx.client import Client, QueryFailed
@@ -82,11 +82,14 @@ def judge_from(
     return Judged(verdict, derived.splitlines() + late, aligned, history, start_ns, end_ns)
 
 
-def store_judged(writer: Client, plan: Plan, judged: Judged) -> None:
-    """Write the points of a verdict that dashboards read; the client's role is ``admin``."""
+def store_judged(writer: Client, plan: Plan, judged: Judged, enter_in: Path | None = None) -> None:
+    """Write the points of a verdict that dashboards read; the client's role is ``admin``. ``enter_in`` is the folder of
+    a run that is not in the list yet: it comes there with all its points and its verdict, and never seems to be on."""
     writer.write(judged.derived)
-    run_list.store_on_one_clock(writer, judged.aligned, plan["scenario"])
+    writer.write(judged.aligned, RETENTION)
     writer.write(judged.history, retention.HISTORY)
+    if enter_in is not None:
+        run_list.begin(writer, plan, enter_in, time.time_ns(), judged.verdict.verdict)
     run_list.finish(writer, plan, judged.verdict.verdict, judged.start_ns, judged.end_ns, judged.verdict.summary)
 
 

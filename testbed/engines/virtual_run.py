@@ -25,7 +25,7 @@ from testbed.plan.model import Plan
 from testbed.runtime.interrupts import Interrupted
 from testbed.series import FromFile
 from testbed.series.one_clock import RETENTION
-from testbed.services.influx import Client, Endpoint, run_list, running, started_elsewhere
+from testbed.services.influx import Client, Endpoint, running, started_elsewhere
 from testbed.services.influx.reader import FromInflux
 
 
@@ -55,9 +55,7 @@ class Database:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 with Client(endpoint, "admin") as admin:
                     admin.delete_run(self._plan["run"])
-                    run_list.begin(admin, self._plan, self._telemetry.parent, time.time_ns())
                     admin.write(self._moved(lines))
-                    admin.write(law_ahead(self._plan), RETENTION)
                 with Client(endpoint, "reader") as reader:
                     count = FromInflux(reader, self._plan["run"]).count_points()
         except (TestbedError, OSError) as error:
@@ -71,8 +69,10 @@ class Database:
         """Write the points of the verdict that dashboards read, if the database has those of the run."""
         if self._endpoint is not None:
             derived, history = self._moved(judged.derived), self._moved(judged.history)
+            moved = dataclasses.replace(judged, derived=derived, history=history)
             with Client(self._endpoint, "admin") as admin:
-                store_judged(admin, self._plan, dataclasses.replace(judged, derived=derived, history=history))
+                admin.write(law_ahead(self._plan), RETENTION)
+                store_judged(admin, self._plan, moved, self._telemetry.parent)
 
     def _moved(self, lines: Iterable[str]) -> list[str]:
         return [f"{line.rsplit(' ', 1)[0]} {_time_ns(line) + self._later_ns}" for line in lines]

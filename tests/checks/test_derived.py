@@ -156,6 +156,10 @@ OF_CHECKS = [
 ]
 
 
+for _, fields_of_check in OF_CHECKS:
+    fields_of_check["trusted"] = 1
+
+
 def test_a_verdict_has_a_point_and_each_of_its_checks_one() -> None:
     plan = small_plan(checks=CHECKS)
     tags = {**RUN, "policy": "nkp24", "occasion": "manual"}
@@ -251,7 +255,7 @@ def ahead(plan: Any, measurement: str) -> dict[tuple[str, str], list[tuple[float
 
 def test_the_law_ahead_is_that_of_the_plan_with_a_band_where_it_is_judged() -> None:
     plan = small_plan(checks=[{"name": "law", **LAW, "from_s": 2.0, "to_s": 3.0, "tolerance": 0.2}])
-    found = ahead(plan, "t0_law_ahead")
+    found = ahead(plan, "law_ahead")
     assert set(found) == {("s1", "1"), ("s1", "2")}
     first = found["s1", "1"]
     assert [t for t, _ in first] == pytest.approx([k / 10 for k in range(85)])  # 10 MB at 10 Mbit/s, and a bit more
@@ -261,13 +265,13 @@ def test_the_law_ahead_is_that_of_the_plan_with_a_band_where_it_is_judged() -> N
         assert {key: value for key, value in fields.items() if key != "expected"} == pytest.approx(band)
         assert SharesAhead(plan).at("s1", "1", t) == pytest.approx(fields["expected"])
     wide = [{**plan["checks"][0], "tolerance": 0.5}]
-    assert max(f.get("upper", 0) for _, f in ahead(plan | {"checks": wide}, "t0_law_ahead")["s1", "1"]) == 1.0
-    assert min(f.get("lower", 1) for _, f in ahead(plan | {"checks": wide}, "t0_law_ahead")["s1", "2"]) == 0.0
+    assert max(f.get("upper", 0) for _, f in ahead(plan | {"checks": wide}, "law_ahead")["s1", "1"]) == 1.0
+    assert min(f.get("lower", 1) for _, f in ahead(plan | {"checks": wide}, "law_ahead")["s1", "2"]) == 0.0
 
 
 def test_a_long_run_has_its_points_farther_apart() -> None:
     plan = small_plan(checks=[{"name": "law", **LAW}], sessions=[small_session(expected_s=400.0)])
-    t = [t for t, _ in ahead(plan, "t0_law_ahead")["s1", "1"]]
+    t = [t for t, _ in ahead(plan, "law_ahead")["s1", "1"]]
     assert t == pytest.approx([0.21 * k for k in range(2001)])
 
 
@@ -275,7 +279,7 @@ def test_checks_that_follow_each_other_each_count_from_their_beginning_on() -> N
     early = {"name": "early", **LAW, "from_s": 1, "to_s": 2}
     late = {"name": "late", **LAW, "from_s": 4, "to_s": 6, "start_s": 4, "tolerance": 0.1}
     for checks in ([early, late], [late, early]):
-        first = dict(ahead(small_plan(checks=checks), "t0_law_ahead")["s1", "1"])
+        first = dict(ahead(small_plan(checks=checks), "law_ahead")["s1", "1"])
         at_s = {round(t, 1): fields for t, fields in first.items()}
         assert at_s[0.0]["expected"] == pytest.approx(0.5)
         assert at_s[3.9]["expected"] == pytest.approx(of_law(3.9))
@@ -293,11 +297,11 @@ def test_a_check_without_a_session_is_about_the_first_and_one_by_acknowledgement
     law = {"name": "law", **LAW}
     asked = [{"name": "stored", "judge": "points_stored"}, law]
     asked += [{**law, "name": "b", "session": "s2"}, {**law, "name": "c", "session": "s3", "policy": ["nkp24"]}]
-    found = ahead(small_plan(sessions=sessions, checks=asked), "t0_law_ahead")
+    found = ahead(small_plan(sessions=sessions, checks=asked), "law_ahead")
     assert set(found) == {(s, c) for s in ("s1", "s2") for c in "12"}
     assert found["s2", "1"][0][0] == 3.0
     second = [{**law, "session": "s2"}, {**law, "name": "d", "policy": ["cubic"]}]
-    assert {s for s, _ in ahead(small_plan(sessions=sessions, checks=second), "t0_law_ahead")} == {"s2"}
+    assert {s for s, _ in ahead(small_plan(sessions=sessions, checks=second), "law_ahead")} == {"s2"}
     acknowledged = small_plan(checks=[{**law, "rates": "acknowledged"}])
     assert law_ahead(acknowledged) == []
     assert SharesAhead(acknowledged).at("s1", "1", 1.0) is None
@@ -324,7 +328,7 @@ def test_a_check_without_a_session_is_about_the_first_and_one_by_acknowledgement
 )
 def test_the_ratio_asked_is_known_before(checks: list[dict[str, Any]], expected: Any) -> None:
     plan = small_plan(checks=[{"name": f"c{number}", **check} for number, check in enumerate(checks)])
-    found = ahead(plan, "t0_ratio_ahead")
+    found = ahead(plan, "ratio_ahead")
     if expected is None:
         assert found == {}
         return
@@ -338,7 +342,7 @@ def test_the_ratio_asked_has_a_step_where_a_rate_changes() -> None:
     change = {"kind": "set", "text": "", "link": "slow", "direction": "both", "properties": {"rate_bps": 8e6}}
     settles = {"name": "c", "judge": "settles", "within_s": 4, "to_s": 9, "tolerance": 0.25}
     plan = small_plan(checks=[settles], timeline=[{**change, "at_s": 3.0}])
-    found = ahead(plan, "t0_ratio_ahead")["s1", "1"]
+    found = ahead(plan, "ratio_ahead")["s1", "1"]
     assert [t for t, _ in found] == pytest.approx([0.0, 3.0, 3.0, found[-1][0]], abs=1e-5)
     assert [(fields["expected"], fields["lower"]) for _, fields in found] == [(4, 3), (4, 3), (1, 0.75), (1, 0.75)]
     (check,) = parameters_in_plan([settles])

@@ -33,7 +33,7 @@ def entered(influx: Client, plan: Any, tmp_path: Path, at_ns: int) -> None:
 def test_every_sample_is_there_at_its_time_since_the_start(database, tmp_path):
     plan = make_plan(transfer_mib=2) | {"run": "here"}
     lines = list(telemetry(plan))
-    run_list.store_on_one_clock(database, shifted(lines, START_NS), "startup")
+    database.write(shifted(lines, START_NS), ONE_CLOCK)
     path = tmp_path / "telemetry.lp"
     path.write_text("\n".join(lines) + "\n")
     original = FromFile(path).read(named("window_share"))
@@ -45,18 +45,57 @@ def test_every_sample_is_there_at_its_time_since_the_start(database, tmp_path):
         assert part.columns["time"] == list(samples.t_ns - START_NS + ZERO_NS)
 
 
-def test_the_points_as_they_were_sampled_stay_when_the_copy_is_forgotten(database, tmp_path, monkeypatch):
-    monkeypatch.setattr(run_list, "RUNS_KEPT", 1)
-    for i, name in enumerate(("sim-zzz", "20260101-old")):  # a name does not tell the time
-        plan = make_plan(transfer_mib=1) | {"run": name, "scenario": "short"}
-        entered(database, plan, tmp_path, START_NS + i)
-        lines = list(telemetry(plan))
-        database.write(lines)
-        run_list.store_on_one_clock(database, shifted(lines, START_NS), "short")
-    assert run_list.runs_on_one_clock(database, "short") == ["20260101-old"]
-    query = influxql.select(named("sent"), [influxql.tag_is("run", "sim-zzz")], expression='count("sent")')
-    assert database.query(query)
-    assert run_list.runs_on_one_clock(database, "other") == []
+def stored(database: Client, plan: Any, folder: Path, at_ns: int) -> None:
+    """A run as it is when it was judged: in the list, with its points as they were sampled and on the common clock."""
+    entered(database, plan, folder, at_ns)
+    lines = list(telemetry(plan))
+    database.write(lines)
+    database.write(shifted(lines, START_NS), ONE_CLOCK)
+
+
+def on_the_clock(database: Client, run: str) -> bool:
+    return bool(database.query(influxql.select_run(on_one_clock(named("sent")), run)))
+
+
+def test_a_run_stays_on_the_clock_until_the_list_forgets_it(database, tmp_path):
+    for i in range(70):
+        stored(
+            database, make_plan(transfer_mib=1) | {"run": f"of-many-{i}", "scenario": "many"}, tmp_path, START_NS + i
+        )
+    run_list.tidy(database, (), START_NS + 70)
+    assert all(on_the_clock(database, f"of-many-{i}") for i in range(70))
+    # After 90 days InfluxDB has neither its entry nor its points as they were sampled.
+    plan = make_plan(transfer_mib=1) | {"run": "forgotten"}
+    database.write(shifted(telemetry(plan), START_NS), ONE_CLOCK)
+    run_list.tidy(database, (), START_NS + 70)
+    assert not on_the_clock(database, "forgotten")
+    assert on_the_clock(database, "of-many-0")
+
+
+def test_a_run_that_is_not_yet_listed_keeps_its_points(database, tmp_path):
+    """A run in virtual time is listed when it is judged."""
+    plan = make_plan(transfer_mib=1) | {"run": "not-yet"}
+    database.write(telemetry(plan))
+    run_list.tidy(database, (), START_NS)
+    assert database.query(influxql.select_run(named("sent"), "not-yet"))
+
+
+def states(database: Client, scenario: str) -> dict[str, str]:
+    found = database.query(f"SELECT run_id, state FROM runs WHERE scenario = '{scenario}'")
+    return {r: s for part in found for r, s in zip(part.columns["run_id"], part.columns["state"], strict=True)}
+
+
+def test_a_killed_run_ends_as_error_and_one_that_is_on_does_not(database, tmp_path):
+    here, elsewhere = tmp_path / "here", tmp_path / "of-another-machine"
+    for name, folder in (("killed", here), ("alive", here), ("remote", elsewhere), ("remote-killed", elsewhere)):
+        plan = make_plan(transfer_mib=1) | {"run": name, "scenario": "killing"}
+        long_ago_s = 3600 if name == "remote-killed" else 0
+        entered(database, plan, folder, START_NS - long_ago_s * 10**9)
+        if folder == here:
+            (folder / "killing" / name).mkdir(parents=True)
+    assert run_list.tidy(database, ("alive",), START_NS + 10**9) == ["killed", "remote-killed"]
+    assert states(database, "killing") == {"killed": "error", "alive": "on", "remote": "on", "remote-killed": "error"}
+    assert run_list.tidy(database, ("alive",), START_NS + 10**9) == []
 
 
 def fields(lines: list[str], measurement: str) -> list[tuple[str, float, dict[str, Any]]]:
@@ -70,7 +109,7 @@ def fields(lines: list[str], measurement: str) -> list[tuple[str, float, dict[st
 
 def test_the_law_is_known_before_the_run_with_the_tolerance_of_its_check():
     plan = make_plan()
-    law = fields(law_ahead(plan), "t0_law_ahead")
+    law = fields(law_ahead(plan), "law_ahead")
     (check,) = [c for c in parameters_in_plan(plan["checks"]) if isinstance(c, FollowsLaw)]
     assert {connection for connection, _, _ in law} == {"1", "2"}
     at_start = {c: f["expected"] for c, t, f in law if t == 0.0}
@@ -87,7 +126,7 @@ def test_the_law_is_known_before_the_run_with_the_tolerance_of_its_check():
 def test_a_policy_that_the_law_is_not_about_has_none():
     plan = make_plan("previous")
     plan["checks"] = [{**check, "policy": ["nkp24"]} for check in plan["checks"] if check["judge"] == "follows_law"]
-    assert fields(law_ahead(plan), "t0_law_ahead") == []
+    assert fields(law_ahead(plan), "law_ahead") == []
 
 
 def test_two_checks_after_each_other_are_one_law():
@@ -95,7 +134,7 @@ def test_two_checks_after_each_other_are_one_law():
     first = plan["checks"][0] | {"to_s": 5.0}
     second = first | {"name": "later", "from_s": 10.0, "to_s": 20.0, "tolerance": 0.1}
     plan["checks"] = [second, first]
-    law = [(t, f) for c, t, f in fields(law_ahead(plan), "t0_law_ahead") if c == "2"]
+    law = [(t, f) for c, t, f in fields(law_ahead(plan), "law_ahead") if c == "2"]
     widths = {round(t, 1): f["upper"] - f["lower"] for t, f in law if "lower" in f and f["expected"] > 0.2}
     assert widths[1.0] == pytest.approx(0.06)
     assert 7.0 not in widths
@@ -105,14 +144,14 @@ def test_two_checks_after_each_other_are_one_law():
 def test_the_ratio_asked_is_a_band():
     plan = make_plan()
     (check,) = [c for c in plan["checks"] if c["judge"] == "ratio" and c["series"] == "window_packets"]
-    found = fields(law_ahead(plan), "t0_ratio_ahead")
+    found = fields(law_ahead(plan), "ratio_ahead")
     assert found
     assert all((f["lower"], f["upper"]) == (check["min"], check["max"]) for _, _, f in found)
 
 
 def test_a_line_that_is_no_point_is_left_out():
     assert list(shifted(["", f'event,run=r text="a b" {START_NS + 5}'], START_NS)) == [
-        f't0_event,run=r text="a b" {ZERO_NS + 5}'
+        f'event,run=r text="a b" {ZERO_NS + 5}'
     ]
 
 

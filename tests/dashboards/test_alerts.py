@@ -11,8 +11,10 @@ from ruamel.yaml import YAML
 from dashboards.generate import FOLDER
 from testbed.engines.mininet import calibration
 from testbed.engines.mininet.calibration import LinkReading
-from testbed.judge.checks.derived import broken_lines
+from testbed.judge.checks.derived import broken_lines, verdict_points
 from testbed.judge.checks.result import CheckResult, Trust, Verdict
+from testbed.judge.status import Status
+from testbed.series.series import line_protocol
 from testbed.services.influx.client import Client
 from tests.dashboards.conftest import Replayed
 from tests.dashboards.grafana import Span, Variables, interpolate
@@ -178,6 +180,37 @@ def test_a_run_that_broke_down_is_one_alert_of_its_own_kind(influx, runs, tmp_pa
     assert {uid for uid, alerts in found.items() if alerts} == {"ncp-broke-down"}
     (alert,) = found["ncp-broke-down"]
     assert alert.message.startswith(f"startup, policy nkp24, run broken-{occasion} ({occasion}): it broke down")
+    assert "nothing" not in alert.message
+
+
+@pytest.mark.parametrize(
+    ("trusted", "status", "fires"),
+    [(True, "fail", True), (False, "fail", False), (True, "error", False)],
+    ids=["fails", "untrusted", "not-judged"],
+)
+def test_only_a_trusted_run_whose_windows_were_judged_has_not_converged(influx, runs, trusted, status, fires):
+    run, then_ms = runs["nkp24"], runs["nkp24"].to_ms - 10 * 86_400_000
+    plan = run.plan | {"run": f"converges-{trusted}-{status}", "occasion": "nightly"}
+    check = next(check for check in plan["checks"] if check["judge"] == "follows_law")
+    measured = {"measured": 0.2, "expected": 0.0} if status == "fail" else {}
+    result = CheckResult(name=check["name"], judge="follows_law", status=status, reason="it did", **measured)
+    verdict = verdict_of(plan, [result], "").model_copy(
+        update={"verdict": Status.FAIL if trusted else Status.UNTRUSTED, "trust": Trust(trusted=trusted)}
+    )
+    influx.write(line_protocol(verdict_points(plan, verdict, 0, then_ms * 1_000_000)).splitlines())
+    found = [a for a in fired(influx, "ncp-not-converged", then_ms + 1000) if a.labels["run"] == plan["run"]]
+    assert bool(found) == fires
+    assert not any("nothing" in alert.message for alert in found)
+    (nightly,) = [a for a in fired(influx, "ncp-nightly-fail", then_ms + 1000) if a.labels["run"] == plan["run"]]
+    assert "Measured 0" not in nightly.message
+
+
+def test_a_nightly_run_without_a_failed_check_says_that_it_is_not_to_be_trusted(influx, runs):
+    then_ms = runs["nkp24"].to_ms - 10 * 86_400_000
+    tags = "run=unsafe,scenario=startup,policy=p,occasion=nightly"
+    influx.write([f"verdict,{tags} not_passed=1i,failed=0i {then_ms}000000"])
+    (alert,) = [a for a in fired(influx, "ncp-nightly-fail", then_ms + 1000) if a.labels["run"] == "unsafe"]
+    assert alert.message.endswith("the nightly run did not pass. It is not to be trusted.")
 
 
 def test_a_nightly_run_that_does_not_pass(influx, runs):
@@ -187,7 +220,7 @@ def test_a_nightly_run_that_does_not_pass(influx, runs):
     assert failed == expected
     assert expected
     (alert,) = of_run(fired(influx, "ncp-nightly-fail", at(runs["previous"])), runs["previous"])
-    assert "Measured 2 failed checks" in alert.message
+    assert alert.message.endswith("Measured 2 failed checks, expected none.")
     # The same run by hand is nobody's alarm at night.
     tags = "run=by-hand,scenario=startup,policy=p,occasion=manual"
     influx.write([f"verdict,{tags} not_passed=1i,failed=1i {at(runs['nkp24'])}000000"])

@@ -13,6 +13,7 @@ import pytest
 from influxdb.line_protocol import make_lines
 
 from testbed.series.influxql import tag_is
+from testbed.series.one_clock import RETENTION as ONE_CLOCK
 from testbed.services.influx.client import Client, Series
 from tests.dashboards.conftest import Replayed
 from tests.dashboards.grafana import span_of_panel, values_of
@@ -23,10 +24,10 @@ APART_NS = 600_000_000_000
 """So that ten thousand are within the 90 days for which points are kept."""
 
 
-def first_points(influx: Client, run: str) -> list[tuple[Series, int, dict[str, Any]]]:
+def first_points(influx: Client, run: str, policy: str) -> list[tuple[Series, int, dict[str, Any]]]:
     """A point of each series of a run: its series, time and fields. The list of runs has one anyway."""
     found = []
-    for series in influx.query(f"SELECT * FROM /.*/ WHERE {tag_is('run', run)} GROUP BY * LIMIT 1"):
+    for series in influx.query(f"SELECT * FROM {policy}./.*/ WHERE {tag_is('run', run)} GROUP BY * LIMIT 1"):
         fields = {
             name: values[0] for name, values in series.columns.items() if name != "time" and values[0] is not None
         }
@@ -34,10 +35,12 @@ def first_points(influx: Client, run: str) -> list[tuple[Series, int, dict[str, 
     return found
 
 
-def earlier_runs(influx: Client, like: Replayed, number: int) -> Iterator[list[str]]:
-    """The lines of each of so many runs before that one, each with its series."""
+def earlier_runs(
+    influx: Client, like: Replayed, number: int, policy: str = "autogen", apart_ns: int = APART_NS
+) -> Iterator[list[str]]:
+    """The lines of each of so many runs before that one, each with its series in the retention policy."""
     name = like.plan["run"]
-    points = first_points(influx, name)
+    points = first_points(influx, name, policy)
     template = str(
         make_lines(
             {
@@ -56,7 +59,7 @@ def earlier_runs(influx: Client, like: Replayed, number: int) -> Iterator[list[s
     lines = [line.rsplit(" ", 1) for line in template.splitlines()]
     for i in range(1, number + 1):
         other = re.sub(r"-[0-9a-f]{4}$", f"-{i:05x}", name)
-        yield [f"{line.replace(name, other)} {int(time_ns) - i * APART_NS}" for line, time_ns in lines]
+        yield [f"{line.replace(name, other)} {int(time_ns) - i * apart_ns}" for line, time_ns in lines]
 
 
 def every_answer(influx: Client, runs: dict[str, Replayed]) -> dict[str, tuple[set[str], float]]:
@@ -87,9 +90,11 @@ def test_ten_thousand_runs(influx: Client, runs: dict[str, Replayed]) -> None:
     begun = time.monotonic()
     # Run by run, as they come in life: new series in thousands at once take the server longer than it gives a write.
     written = 0
-    for lines in earlier_runs(influx, runs["nkp24"], RUNS):
+    on_clock = earlier_runs(influx, runs["nkp24"], RUNS, ONE_CLOCK, 0)
+    for lines, clocked in zip(earlier_runs(influx, runs["nkp24"], RUNS), on_clock, strict=True):
         influx.write(lines)
-        written += len(lines)
+        influx.write(clocked, ONE_CLOCK)
+        written += len(lines) + len(clocked)
     print(f"{RUNS} runs, {written} points in {time.monotonic() - begun:.0f} s")
     after = every_answer(influx, runs)
     slowest = sorted(after, key=lambda name: after[name][1], reverse=True)[:8]

@@ -75,8 +75,6 @@ def test_repetitions_that_store_at_once_count_their_own_points(tmp_path: Path, m
     for name, stand_in in {
         "Client": Slow,
         "running": lambda: SimpleNamespace(url="here"),
-        "run_list": SimpleNamespace(begin=lambda *_: None),
-        "law_ahead": lambda _: [],
         "FromInflux": lambda *_: SimpleNamespace(count_points=lambda: len(stored)),
     }.items():
         monkeypatch.setattr(virtual_run, name, stand_in)

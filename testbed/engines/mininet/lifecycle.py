@@ -80,11 +80,12 @@ class EmulatedRun(Run):
     def _broke_down(self, error: Exception) -> None:
         from testbed.engines.judging import write_broken
 
-        self._write_provenance()
         endpoint = None if isinstance(error, NoAnswer) else self.endpoint
-        # Whoever stops a run does not wait for plots.
+        # Whoever stops a run does not wait for plots, and may press Ctrl-C twice.
         report = not isinstance(error, Interrupted)
-        write_broken(self.plan, self.folder, endpoint, error, getattr(error, "reasons", []), report=report)
+        with uninterruptible():
+            self._write_provenance()
+            write_broken(self.plan, self.folder, endpoint, error, getattr(error, "reasons", []), report=report)
 
     def measure(self) -> Trust:
         """Run without a database and without a verdict: telemetry and results are left in the folder.

@@ -25,6 +25,7 @@ BEYOND = 1.25
 def announce(endpoint: Endpoint, plan: Plan, folder: Path) -> None:
     """Enter the run into the list and write the law of its windows; if the database refuses, the run goes on."""
     with suppress(QueryFailed), Client(endpoint, "admin") as writer:
+        run_list.tidy(writer, (), time.time_ns())  # it holds the machine: no other run here is on
         run_list.begin(writer, plan, folder, time.time_ns())
         writer.write(law_ahead(plan), RETENTION)
 

@@ -25,7 +25,7 @@ from testbed.judge.status import Status
 from testbed.plan.duration import shown_s
 from testbed.plan.model import Plan, Session
 from testbed.series import Reader, named
-from testbed.series.one_clock import PREFIX, ZERO_NS
+from testbed.series.one_clock import ZERO_NS
 from testbed.series.reader import end_of, group_order, start_of
 from testbed.series.series import Point, line_protocol, point
 from testbed.series.tables import AFTER_MS, BEFORE_MS
@@ -112,8 +112,8 @@ def verdict_points(plan: Plan, verdict: Verdict, start_ns: int, end_ns: int) -> 
     - One point for the run: fields verdict, passed, not_passed, broken, trusted, checks, failed, summary, and from_ms
       and to_ms, a span that shows all of the run.
     - One point per check, with the tags ``check`` and ``judge`` and, for alerts, in words ``measures``, ``expects`` and
-      ``unit``. Fields are status, passed, failed and reason; where they are numbers also measured, expected, tolerance
-      and of_expected. A run that broke down has no checks: nothing was judged.
+      ``unit``. Fields are status, trusted (of the run), passed, failed and reason; where they are numbers also
+      measured, expected, tolerance and of_expected. A run that broke down has no checks: nothing was judged.
     """
     tags = {**_run_tags(plan), "policy": verdict.policy, "occasion": occasion(plan)}
     fields = {
@@ -131,7 +131,8 @@ def verdict_points(plan: Plan, verdict: Verdict, start_ns: int, end_ns: int) -> 
     yield point("verdict", tags, fields, end_ns)
     in_plan = {check["name"]: check for check in plan.get("checks", [])}
     for check in [] if verdict.broken else verdict.checks:
-        yield _check_point(tags, check, in_plan.get(check.name, {}), end_ns)
+        found = _check_point(tags, check, in_plan.get(check.name, {}), end_ns)
+        yield {**found, "fields": {**found["fields"], "trusted": fields["trusted"]}}
 
 
 def _check_point(tags: Mapping[str, str], check: CheckResult, planned_check: Mapping[str, Any], end_ns: int) -> Point:
@@ -280,8 +281,8 @@ POINTS_MAX = 2000
 def law_ahead(plan: Plan) -> list[str]:
     """Line protocol, on the common clock, of two measurements with tags run, scenario, policy, session, connection.
 
-    ``t0_law_ahead`` (fields expected, lower, upper: shares) is for sessions that a ``follows_law`` with the rates of
-    the plan is about; lower and upper are there where it judges. ``t0_ratio_ahead`` (fields expected, lower, upper) is
+    ``law_ahead`` (fields expected, lower, upper: shares) is for sessions that a ``follows_law`` with the rates of
+    the plan is about; lower and upper are there where it judges. ``ratio_ahead`` (fields expected, lower, upper) is
     for sessions with two connections, of whose windows a ``settles`` or ``ratio`` asks a quotient: the first counts.
     """
     checks = parameters_in_plan(plan["checks"])
@@ -363,4 +364,4 @@ def _point(
 ) -> Point:
     of_session = {"policy": session["policy"], "session": session["name"], "connection": connection}
     at_ns = ZERO_NS + round((float(session["start_s"]) + t_s) * 1e9)
-    return point(PREFIX + measurement, {**_run_tags(plan), **of_session}, fields, at_ns)
+    return point(measurement, {**_run_tags(plan), **of_session}, fields, at_ns)

@@ -4,7 +4,7 @@ Dashboards find the latest run in it, and the facts of the chosen run. A run's n
 simulated run is made of its plan), so the point's own time orders them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +13,16 @@ from testbed.judge.status import Status
 from testbed.plan.duration import shown_s
 from testbed.plan.model import Plan
 from testbed.series import influxql
-from testbed.series.one_clock import PREFIX, RETENTION
 from testbed.series.series import line_protocol, point
 from testbed.series.tables import LATEST, MEASUREMENT, dashboards_of
 from testbed.services.influx.client import Client
 
 NANOSECONDS = 1_000_000_000
 
-RUNS_KEPT = 60
-"""Runs of a scenario that are kept on the common clock."""
+SILENT_S = 900.0
+"""The time that a run which is on may take beyond the length that it said last, its network's and links' included."""
+
+_LIST = influxql.identifier(MEASUREMENT)
 
 _LAST_OF_ALL_NS = 4_102_444_800 * NANOSECONDS  # 2100-01-01T00:00:00Z
 """Time of the entry "latest", so that it comes first in a list with the newest on top."""
@@ -33,15 +34,15 @@ def before_the_first() -> list[str]:
     return _lines({}, {"length_s": 10.0}, _LAST_OF_ALL_NS)
 
 
-def begin(client: Client, plan: Plan, folder: Path, now_ns: int) -> None:
+def begin(client: Client, plan: Plan, folder: Path, now_ns: int, state: Status | None = None) -> None:
     """Enter a run that begins now and leaves its results in ``folder``. The client's role is ``admin``."""
     latest = _lines({"run": LATEST}, {"run_id": LATEST}, _LAST_OF_ALL_NS)
-    client.write([*latest, *_lines(_tags(plan), _facts(plan, folder), now_ns)])
+    client.write([*latest, *_lines(_tags(plan), _facts(plan, folder, state), now_ns)])
 
 
 def lengthen(client: Client, plan: Plan, length_s: float) -> None:
     """Note that a run that is on takes longer than was expected."""
-    _change(client, plan, {"length_s": float(length_s)})
+    _change(client, plan["run"], {"length_s": float(length_s)})
 
 
 def finish(client: Client, plan: Plan, state: Status, start_ns: int | None, end_ns: int, summary: str) -> None:
@@ -50,37 +51,42 @@ def finish(client: Client, plan: Plan, state: Status, start_ns: int | None, end_
     fields: dict[str, Any] = {"state": state.value, "summary": summary}
     if start_ns is not None:
         fields["length_s"] = max(1.0, (end_ns - start_ns) / NANOSECONDS)
-    _change(client, plan, fields)
+    _change(client, plan["run"], fields)
 
 
-def _oldest_first(client: Client, runs: Iterable[str]) -> list[str]:
-    """The runs in the order in which they were begun; first those that the list has forgotten."""
-    found = client.query(f'SELECT "run_id" FROM {influxql.identifier(MEASUREMENT)}')
-    order = {run: i for part in found for i, run in enumerate(part.columns["run_id"], start=1)}
-    return sorted(runs, key=lambda run: (order.get(run, 0), run))
+def killed(client: Client, alive: Collection[str], now_ns: int) -> list[str]:
+    """Runs that are on by the list and were killed. ``alive`` names runs of this machine that are on; one whose results
+    are elsewhere was killed when it is on for much longer than it said last."""
+    found = []
+    for part in client.query(f'SELECT "length_s", "folder" FROM {_LIST} WHERE "state" = \'on\' GROUP BY "run"'):
+        begun_ns, length_s, folder = (column[-1] for column in part.columns.values())
+        late = now_ns - begun_ns > (length_s + SILENT_S) * NANOSECONDS
+        if part.tags["run"] not in alive and (late or Path(folder).exists()):
+            found.append(part.tags["run"])
+    return found
 
 
-def store_on_one_clock(client: Client, lines: Iterable[str], scenario: str) -> None:
-    """Write a run's lines to the common clock and forget the scenario's oldest runs there, so that the number of series
-    does not grow for ever. The client's role is ``admin``."""
-    client.write(lines, RETENTION)
-    for run in runs_on_one_clock(client, scenario)[:-RUNS_KEPT]:
-        client.execute(f"DROP SERIES FROM /^{PREFIX}/ WHERE {influxql.tag_is('run', run)}")
+def tidy(client: Client, alive: Collection[str], now_ns: int) -> list[str]:
+    """End the killed runs as ``error`` and return them; and forget the points of runs that are not listed any more, so
+    that the number of series does not grow for ever. The client's role is ``admin``."""
+    client.execute("DROP SERIES FROM /^t0_/")  # the second writing of earlier versions
+    listed = {run for part in client.query(f'SELECT "run_id" FROM {_LIST}') for run in part.columns["run_id"]}
+    for part in client.query('SHOW TAG VALUES FROM "event" WITH KEY = "run"'):
+        for run in sorted(set(part.columns["value"]) - listed):
+            where = influxql.tag_is("run", run)
+            if not client.query(f'SELECT * FROM "event" WHERE {where} LIMIT 1'):  # the points as they were sampled
+                client.delete_run(run)
+    ended = killed(client, alive, now_ns)
+    for run in ended:
+        _change(client, run, {"state": Status.ERROR.value, "summary": "It was killed before it was judged."})
+    return ended
 
 
-def runs_on_one_clock(client: Client, scenario: str) -> list[str]:
-    """The scenario's runs that are on the common clock, oldest first."""
-    measurement = f"{influxql.identifier(RETENTION)}.{influxql.identifier(PREFIX + 'event')}"
-    where = influxql.tag_is("scenario", scenario)
-    found = client.query(f'SHOW TAG VALUES FROM {measurement} WITH KEY = "run" WHERE {where}')
-    return _oldest_first(client, [str(run) for part in found for run in part.columns["value"]])
-
-
-def _change(client: Client, plan: Plan, fields: Mapping[str, Any]) -> None:
-    where = influxql.tag_is("run", plan["run"])
-    found = client.query(f'SELECT "run_id" FROM {influxql.identifier(MEASUREMENT)} WHERE {where}')
-    for part in found:  # a point of the same time and tags is the same point
-        client.write(_lines(_tags(plan), fields, part.columns["time"][-1]))
+def _change(client: Client, run: str, fields: Mapping[str, Any]) -> None:
+    where = influxql.tag_is("run", run)
+    for part in client.query(f'SELECT "run_id" FROM {_LIST} WHERE {where} GROUP BY *'):
+        # a point of the same time and tags is the same point
+        client.write(_lines(part.tags, fields, part.columns["time"][-1]))
 
 
 def _tags(plan: Plan) -> dict[str, str]:
@@ -92,7 +98,7 @@ def _tags(plan: Plan) -> dict[str, str]:
     }
 
 
-def _facts(plan: Plan, folder: Path) -> dict[str, Any]:
+def _facts(plan: Plan, folder: Path, state: Status | None) -> dict[str, Any]:
     boards = dashboards_of(plan)
     choices = [plan["run"], *(f"{LATEST}:{board}" for board in boards)]
     full, below = folder.resolve(), paths.results().resolve()
@@ -107,7 +113,7 @@ def _facts(plan: Plan, folder: Path) -> dict[str, Any]:
         # As Grafana serves it, which has the results of one checkout, and on this machine.
         "report": f"{served}/report.html",
         "folder": str(full),
-        "state": "on",
+        "state": state.value if state else "on",
         "length_s": shown_s(plan),
     }
 
