@@ -50,6 +50,14 @@ step() {
     cannot "\"$name\" failed${why:+: the package registry could not be reached (${why:0:160})}. Log: $log"
 }
 
+# holder FILE: the process that has its lock.
+holder() {
+    local pid
+    pid=$(awk -v "inode=:$(stat -c %i "$1")$" '$2 == "FLOCK" && $6 ~ inode { print $5; exit }' /proc/locks)
+    [[ -r /proc/${pid:-none}/cmdline ]] || { echo "another process"; return; }
+    echo "$(tr '\0' ' ' <"/proc/$pid/cmdline")(pid $pid, since $(stat -c %y "/proc/$pid" | cut -c12-19))"
+}
+
 apt_python() {
     export DEBIAN_FRONTEND=noninteractive
     apt-get update && apt-get install -y --no-install-recommends python3 python3-venv
@@ -62,7 +70,11 @@ set_up() {
     fi
     exec 9>"$root/.build/setup.flock"
     trap 'say; say "stopped; the same command goes on with the set-up"; exit 130' INT TERM
-    flock 9 # another run.sh of this checkout may be doing the same
+    local wait=3
+    until flock -w "$wait" 9; do # another run.sh of this checkout is doing the same
+        wait=30
+        say "waiting for the set-up of this checkout: $(holder "$root/.build/setup.flock")"
+    done
     if up_to_date; then return; fi
     : >"$log"
     say "Setting up $venv: Python packages as pinned in uv.lock. Log: $log"

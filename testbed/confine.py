@@ -75,6 +75,12 @@ def code(path: Path, where: str) -> bool:
     return True
 
 
+def is_of_result(path: Path) -> bool:
+    """Whether a file is read for a result, or is in the folder of one: an earlier version may have written it."""
+    marks = (path.parent / name for name in ("plan.json", "study.json", "table.json"))
+    return _now.get() is not None or any(map(Path.is_file, marks))
+
+
 def add_own(folder: Path) -> None:
     """Count a folder of this checkout's history to its own until the innermost :func:`to` is left."""
     if (confined := _now.get()) is not None:

@@ -190,9 +190,20 @@ def parse_size_bytes(text: object) -> int:
     return round(size)
 
 
-@_example("1% or 0.01")
+@_example("1%")
+def parse_share(text: object) -> float:
+    """A fraction from 0 to 1, written as a percentage (``1%``) or as 0. Half of the readers take a bare 0.5 for half a
+    percent."""
+    share = parse_fraction(text)
+    if share and "%" not in f"{text}":
+        either = f"{share * 100:.12g}% or {share:.12g}%"
+        raise UnitError("quantity.bare-fraction", f"{text} is ambiguous; write {either}", example=either)
+    return share
+
+
+@_example("1%")
 def parse_fraction(text: object) -> float:
-    """A fraction from 0 to 1, written as a percentage (``1%``) or as a bare number (``0.01``)."""
+    """A fraction from 0 to 1, as a percentage (``1%``) or, as earlier results have it, as a bare number (``0.01``)."""
     if isinstance(text, bool):
         raise UnitError("quantity.not-a-fraction", f"{text!r} is not a fraction")
     number, unit = (float(text), "") if isinstance(text, (int, float)) else _split(text)
@@ -200,7 +211,7 @@ def parse_fraction(text: object) -> float:
         raise _unknown_unit(text, unit, "%")
     value = number / 100 if unit else number
     if not 0 <= value <= 1:
-        raise UnitError("quantity.fraction-outside", f"{text!r} is outside 0 to 1 (0% to 100%)")
+        raise UnitError("quantity.fraction-outside", f"{text!r} is outside 0% to 100%")
     return value
 
 

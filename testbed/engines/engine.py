@@ -139,8 +139,9 @@ class Engine(ABC):
         return self.build(progress, meanwhile)
 
     def prepare_plans(self, progress: Progress) -> Programs:
-        """Prepare as far as plans need it, where no run is made."""
-        return self.prepare(progress)
+        """Prepare as far as plans need it, where no run is made: without emulation of links, or a guest kernel."""
+        make_ready(progress, "show")
+        return Engine.build(self, progress)
 
     def build(self, progress: Progress, meanwhile: Callable[[], object] = lambda: None) -> Programs:
         """Build the programs of this checkout."""

@@ -42,7 +42,7 @@ class RunBegun(TypedDict):
     name: str
     ended: int
     of: int
-    left_s: float
+    left_s: float | None
 
 
 class RunEnded(TypedDict):
@@ -56,7 +56,7 @@ class RunEnded(TypedDict):
     kept: bool
     ended: int
     of: int
-    left_s: float
+    left_s: float | None
 
 
 class StepBegun(TypedDict):
@@ -224,5 +224,5 @@ class EventProgress(QuietProgress):
 _OF_A_FLOW = ("session", "connection", "window_packets", "share", "rtt_ms", "rate", "rate_unit")
 
 
-def _numbers(so_far: SoFar) -> dict[str, float]:
-    return {**so_far._asdict(), "left_s": round(so_far.left_s, 1)}
+def _numbers(so_far: SoFar) -> dict[str, float | None]:
+    return {**so_far._asdict(), "left_s": None if so_far.left_s is None else round(so_far.left_s, 1)}

@@ -84,9 +84,7 @@ def picture(sampled: Sampled, width: int, height: int) -> Group:
 
 def _head(sampled: Sampled, width: int) -> Text:
     done = min(1.0, sampled.t_s / sampled.expected_s)
-    left_s = sampled.expected_s - sampled.t_s
-    left = f"about {left_s:.0f} s left" if left_s > 0 else f"{-left_s:.0f} s more than expected"
-    name, text = f"  {sampled.plan['scenario']}  ", f" {done:4.0%}  {sampled.t_s:.0f} s, {left}"
+    name, text = f"  {sampled.plan['scenario']}  ", f"  {sampled.t_s:.0f} s, at best {sampled.expected_s:.0f} s"
     bar = max(4, min(40, width - len(name) - len(text) - 1))
     return Text(name, "bold").append(_bar(done, bar), "cyan").append(text)
 

@@ -22,6 +22,7 @@ from testbed.errors import CannotRun, TestbedError
 from testbed.judge.checks.derived import law_ahead
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.plan.model import Plan
+from testbed.runtime import lock
 from testbed.runtime.interrupts import Interrupted
 from testbed.series import FromFile
 from testbed.series.one_clock import RETENTION
@@ -51,8 +52,7 @@ class Database:
             lines = self._telemetry.read_text(encoding="utf-8").splitlines()
             self._later_ns = time.time_ns() - max((_time_ns(line) for line in lines), default=0)
             # Repetitions of a run have its name: of two that store at once, each would count the other's points.
-            with Path(tempfile.gettempdir(), f"ncp-database-{os.getuid()}.lock").open("a") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
+            with lock.held(Path(tempfile.gettempdir(), f"ncp-database-{os.getuid()}.lock"), "the database"):
                 with Client(endpoint, "admin") as admin:
                     admin.delete_run(self._plan["run"])
                     admin.write(self._moved(lines))

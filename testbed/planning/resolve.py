@@ -139,7 +139,7 @@ def _refuse_unfit_files(loaded: LoadedScenario, links: Sequence[Link]) -> None:
         for key in FILES:
             file, where = str(link.get(key, "")), f"links.{link['name']}.{key.removesuffix('_file')}"
             if file and (unfit := why_unfit(confine.file(Path(file), f"{loaded.path}: {where}"))):
-                raise BadInput("link.bad-file", f"{loaded.path}: {where}: {file}: {unfit}", field=where)
+                raise BadInput("link.bad-file", f"{loaded.place_of(*where.split('.'))}: {file}: {unfit}", field=where)
 
 
 def _traces(requested: Traces, plan: Plan) -> Traces:
@@ -158,11 +158,12 @@ def _traces(requested: Traces, plan: Plan) -> Traces:
 def _refuse_events_after(limit_s: float, loaded: LoadedScenario) -> None:
     for number, event in enumerate(loaded.scenario.timeline, start=1):
         if event.at_s > limit_s:
+            where = loaded.place_of("timeline", f"{number}", "at")
             raise BadInput(
                 "timeline.after-the-end",
-                f"{loaded.path}: timeline.{number} ({event.do}).at: {event.at_s:g} s never comes: the transfer is "
-                f"given up after {limit_s:g} s; let it transfer more, or set limits.transfer_time",
-                field=f"timeline.{number} ({event.do}).at",
+                f"{where}: {event.at_s:g} s never comes: the transfer is given up after {limit_s:g} s; let it transfer "
+                "more, or set limits.transfer_time",
+                field=f"timeline.{number}.at",
             )
 
 
@@ -172,7 +173,7 @@ def _refuse_checks_of_nothing(loaded: LoadedScenario, known: Mapping[str, Sequen
         for key, names in check.model_dump(include={"policy", "session", "sessions", "late", "link"}).items():
             kind = key if key in known else "session"
             for name in [names] if isinstance(names, str) else names or []:
-                where = f"{loaded.path}: checks.{check.name}.{key}"
+                where = loaded.place_of("checks", check.name, key)
                 refuse_unknown("check.no-such-target", kind, name, known[kind], where)
 
 
@@ -185,10 +186,7 @@ def _topology(loaded: LoadedScenario) -> model.Topology:
 
 
 def _timeline(loaded: LoadedScenario, topology: Topology, connections: int) -> list[Action]:
-    try:
-        return unfold(loaded.scenario.timeline, topology.named, topology.hops, connections)
-    except BadInput as error:
-        raise error.at(f"{loaded.path}") from error
+    return unfold(loaded.scenario.timeline, topology.named, topology.hops, connections, loaded.place_of)
 
 
 def transfer_limit_s(

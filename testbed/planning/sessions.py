@@ -90,9 +90,7 @@ def cross_traffic_of(scenario: Scenario, topology: Topology) -> list[model.Cross
 
 def _policy(loaded: LoadedScenario, entry: Session, default: str, policies: PolicyFacts) -> Policy:
     name = entry.policy or default
-    field = f"sessions.{entry.name}.policy" if entry.policy else "ncp.policy"
-    override = next((f"--set {o}" for o in loaded.overrides if o.startswith(f"{field}=")), None)
-    where = f"{override or loaded.path}: {field}"
+    where = loaded.place_of(*(("sessions", entry.name) if entry.policy else ("ncp",)), "policy")
     refuse_unknown("scenario.no-such-policy", "policy", name, sorted(policies), where)
     return policies[name]
 

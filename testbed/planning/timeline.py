@@ -5,8 +5,9 @@ An action is ``{"at_s", "kind", "text", …}``: ``set`` (link, direction, proper
 unfolded into them here, so that whoever carries them out needs no state.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from testbed.errors import BadInput, refuse_unknown
@@ -24,12 +25,16 @@ _AS_ASKED = ("delay_ms", "jitter_ms", "loss", *NUMBERS)
 
 
 def unfold(
-    timeline: Sequence[TimelineEvent], links: Sequence[Link], hops: Mapping[str, Sequence[Link]], connections: int
+    timeline: Sequence[TimelineEvent],
+    links: Sequence[Link],
+    hops: Mapping[str, Sequence[Link]],
+    connections: int,
+    place_of: Callable[..., str] = lambda *names: ".".join(names),
 ) -> list[Action]:
     """All actions in time order.
 
     ``hops`` are the links that a link consists of, where it is a path of several. ``connections`` is how many
-    the first session has.
+    the first session has. ``place_of`` tells a part of the scenario in messages.
 
     Raises:
         BadInput: an event names an unknown link or connection, or a property that its link can't change.
@@ -37,20 +42,20 @@ def unfold(
     by_name = {link["name"]: link for link in links}
     actions: list[Action] = []
     for number, event in sorted(enumerate(timeline, start=1), key=lambda item: item[1].at_s):
-        where = f"timeline.{number} ({event.do})"
+        where = partial(place_of, "timeline", f"{number}")
         link = None
         if not isinstance(event, PauseRead):
-            refuse_unknown("timeline.no-such-link", "link", event.link, by_name, f"{where}.link")
+            refuse_unknown("timeline.no-such-link", "link", event.link, by_name, where("link"))
             link = by_name[event.link]
             if isinstance(event, SetLink) and event.jitter_ms is not None and link.get("jitter") == "samples":
                 raise BadInput(
                     "timeline.jitter-from-file",
-                    f"{where}.jitter: link {event.link!r} has its jitter from a file, which no event changes; give "
+                    f"{where('jitter')}: link {event.link!r} has its jitter from a file, which no event changes; give "
                     "the link jitter: {uniform: 5ms} or {normal: 5ms} instead",
                 )
         else:
             known = range(1, connections + 1)
-            refuse_unknown("timeline.no-such-connection", "connection", event.connection, known, f"{where}.connection")
+            refuse_unknown("timeline.no-such-connection", "connection", event.connection, known, where("connection"))
         actions += _actions(event, link, actions)
     # A sort that keeps the file's order at equal times.
     ordered = sorted(actions, key=lambda action: action["at_s"])

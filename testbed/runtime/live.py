@@ -32,7 +32,7 @@ def only_run(run: str, scenario: str, namespace: str) -> Iterator[Path]:
         take(lock)
         # Held now, so whatever is left belongs to runs that are over.
         lock.truncate(0)
-        lock.write(f"{scenario} {run} (pid {os.getpid()})")
+        lock.write(f"{scenario} {run}")
         lock.flush()
         ledger = Ledger.open(directory(run), run, scenario)
         before = tempfile.tempdir

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 
 class SoFar(NamedTuple):
-    """The number of runs that have ended, and about how many seconds the others take."""
+    """The number of runs that have ended, and about how many seconds the others take: None before the first has."""
 
     ended: int
     of: int
-    left_s: float
+    left_s: float | None
 
     def left(self) -> str:
         """The time left in words; "" of less than a second."""
-        if self.left_s < 1:
-            return ""
+        if self.left_s is None or self.left_s < 1:
+            return "  time left unknown" if self.left_s is None else ""
         return f"  about {self.left_s / 60:.0f} min left" if self.left_s >= 90 else f"  about {self.left_s:.0f} s left"
 
 
@@ -56,9 +56,11 @@ class Step:
         """Seconds since the step began."""
         return time.monotonic() - self.started_s
 
-    def left(self, expected_s: float) -> str:
-        """The seconds so far and about how many are left, of those that were expected."""
-        return f"{self.elapsed_s:.0f} s, about {max(0.0, expected_s - self.elapsed_s):.0f} s left"
+    def left(self, least_s: float, done: float = 0.0) -> str:
+        """The seconds so far, and about how many are left by the part that is done, or how many it takes at best."""
+        if done <= 0:
+            return f"{self.elapsed_s:.0f} s, at best {least_s:.0f} s"
+        return f"{self.elapsed_s:.0f} s, about {self.elapsed_s * max(0.0, 1 / done - 1):.0f} s left"
 
     def late(self, expected_s: float) -> str:
         """The seconds that it took in place of those that were expected."""
@@ -120,8 +122,8 @@ class Progress:
     def run_ended(self, ended: Ended, so_far: SoFar) -> None:
         """One of many runs has ended, or is known from before."""
         if ended.text:
-            kept = " (kept)" if ended.kept else ""
-            self.say(f"  [{so_far.ended}/{so_far.of}] {ended.name}: {ended.text}{kept}{so_far.left()}")
+            more = " (kept)" if ended.kept else so_far.left()
+            self.say(f"  [{so_far.ended}/{so_far.of}] {ended.name}: {ended.text}{more}")
 
     def watching(self, plan: Plan, telemetry: Path) -> AbstractContextManager[object]:
         """While the transfer of ``plan`` is on and its telemetry grows, in a file or a folder of files."""

@@ -80,7 +80,7 @@ def watch_transfer(
             if heard.stalled(states, elapsed_s):
                 rest = [agent for agent in running if agent not in senders]
                 heard.note(rest, [state_of(agent) for agent in rest], elapsed_s)
-            progress.update(step, _status(plan, senders, states, step.left(expected_s)))
+            progress.update(step, _status(plan, senders, states, step))
 
     watch_until(
         lambda: not running,
@@ -144,12 +144,12 @@ class Heard:
         return now_s - self._since_s >= STALLED_S
 
 
-def _status(plan: Plan, senders: Sequence[Agent], answers: Sequence[dict[str, Any]], left: str) -> str:
+def _status(plan: Plan, senders: Sequence[Agent], answers: Sequence[dict[str, Any]], step: Step) -> str:
     states = [state or agent.place.result() or {} for agent, state in zip(senders, answers, strict=True)]
     total = sum(session["transfer_bytes"] for session in plan["sessions"])
     done = sum(state.get("bytes", 0) for state in states) / total
     windows = ":".join(f"{c['window_packets']:.0f}" for state in states for c in state.get("connections", []))
-    return f"{done:4.0%}  {left}" + (f"  windows {windows}" if windows else "")
+    return f"{done:4.0%}  {step.left(expected_transfer_s(plan), done)}" + (f"  windows {windows}" if windows else "")
 
 
 def _outcome(senders: Sequence[Agent]) -> str:

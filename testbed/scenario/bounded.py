@@ -20,6 +20,16 @@ DEEPEST = 20
 """Lists and mappings inside each other."""
 
 
+_SAYS = {
+    "expected <block end>": ("it is indented otherwise than the lines before it", False),
+    "found character '\\t'": ("a tab; indent with spaces", False),
+    "could not find expected ':'": ("a key takes a colon and a blank behind it, as in key: value", True),
+    "expected ',' or": ("a bracket is opened here and not closed", True),
+    "mapping values are not allowed": ("a key where none can be: is the line indented as its neighbours are?", False),
+}
+"""Beginnings of what ruamel says, what that means to a user, and whether it means the line where something began."""
+
+
 class NotYaml(InvalidValue):
     """The mistake of a text; its detail ``line`` (from 1) is there where one is to blame."""
 
@@ -48,8 +58,11 @@ def _read(text: str, lines: bool, most_characters: int) -> Any:
     except NotYaml:
         raise
     except MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise NotYaml("yaml.invalid", f"not valid YAML: {error.problem}", line=line) from error
+        begins = f"{error.problem}".startswith
+        says, from_there = next((said for begin, said in _SAYS.items() if begins(begin)), ("", False))
+        mark = (error.context_mark if from_there else None) or error.problem_mark
+        line = mark.line + 1 if mark else None
+        raise NotYaml("yaml.invalid", f"not valid YAML: {says or error.problem}", line=line) from error
     except Exception as error:  # ruamel's own parser has others for what it can't make of a scalar or a key
         raise NotYaml("yaml.invalid", f"not valid YAML: {error}") from error
     _values(document, {})

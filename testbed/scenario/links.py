@@ -12,7 +12,7 @@ from testbed.message import InvalidValue
 from testbed.scenario.quantities import DelayMilliseconds, Fraction, LinkRate, QueueLimit, SizeBytes, written
 from testbed.scenario.section import Name, Section
 from topologies.impairments import NUMBERS
-from topologies.impairments.impairment import Impairment, bounds
+from topologies.impairments.impairment import SHARE, Impairment, bounds
 from topologies.impairments.loss import GilbertElliott
 from topologies.link import Impairments, QueueMode
 from topologies.units import QueueLength
@@ -33,6 +33,8 @@ def impaired(default: float | None) -> Callable[[type[Model]], type[Model]]:
 
 def _kind(key: str, impairment: Impairment) -> Any:
     kind = impairment.types()[key]
+    if impairment.written is SHARE:
+        return Fraction
     if quantity := impairment.written:
         read, schema = BeforeValidator(quantity.parse), written(quantity.description, *quantity.examples)
         return Annotated[kind, read, schema]
@@ -63,7 +65,7 @@ class Jitter(Section):
     def _one_kind(self) -> Jitter:
         given = [kind for kind in (self.uniform_ms, self.normal_ms, self.file) if kind is not None]
         if len(given) != 1:
-            raise InvalidValue("link.one-jitter", "give one of uniform, normal and file, for example {{uniform: 5ms}}")
+            raise InvalidValue("link.one-jitter", "give one of uniform, normal and file, for example {uniform: 5ms}")
         return self
 
 

@@ -2,8 +2,9 @@
 
 import difflib
 import io
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,20 +13,25 @@ from pydantic_core import ErrorDetails
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 
+from testbed import confine
 from testbed.documents import named
 from testbed.errors import BadInput
 from testbed.message import InvalidValue, Lines, Message
 from testbed.scenario import bounded, files, in_python
-from testbed.scenario.extended import KEY, Whole, extended, places
+from testbed.scenario.extended import KEY, Place, Whole, extended, places
 from testbed.scenario.files import read
 from testbed.scenario.model import Scenario
 from testbed.scenario.overrides import apply_override, split_assignment
+from testbed.scenario.quantities import OF_A_USER
 from testbed.scenario.quick import apply_quick
 
 Model = TypeVar("Model", bound=BaseModel)
 
 WITH_PARTS = {"$ref", "properties", "items", "discriminator"}
 """Keywords of a JSON Schema of what has keys or items."""
+LIST, KEYS = "should be a list, like [1, 2] or a line with a dash for each entry", "should be keys with values"
+SHAPES = {"list_type": LIST, "tuple_type": LIST, "dict_type": KEYS, "model_type": KEYS, "model_attributes_type": KEYS}
+"""Words for types that Pydantic tells in words of Python."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,12 @@ class LoadedScenario:
     shipped scenario and is another: it is not what that is known for."""
     program: str | None = None
     """The text of the Python file that it comes from."""
+    places: Mapping[tuple[str, ...], Place] = field(default_factory=dict)
+    """Files and lines of its parts, where these are known."""
+
+    def place_of(self, *names: str) -> str:
+        """``mine.yaml:7: links.fast.rate``: a part of it, for messages."""
+        return _place_of(self.path, self.places, names, self.overrides)
 
 
 def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> LoadedScenario:
@@ -52,7 +64,8 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
     scenario = validated(Scenario, path, document, applied)
     program = read(path) if path.suffix == files.IN_PYTHON else None
     changed = bool(assignments) or files.has_shipped_name(path, scenario.name, files.scenarios())
-    return LoadedScenario(scenario, path, whole_text(path), tuple(applied), changed, program)
+    where = document.places if isinstance(document, Whole) else places(document, path)
+    return LoadedScenario(scenario, path, whole_text(path), tuple(applied), changed, program, where)
 
 
 def document_of(name: str, assignments: Sequence[str], *, quick: bool) -> tuple[Path, dict[str, Any], list[str]]:
@@ -116,7 +129,7 @@ def parse(path: Path, text: str, should_be: str, most_characters: int = bounded.
 def validated(model: type[Model], path: Path, document: dict[str, Any], applied: Sequence[str] = ()) -> Model:
     """The document as ``model``; each mistake is reported with its line in the file (:class:`BadInput`)."""
     try:
-        return model.model_validate(plain(document))
+        return model.model_validate(plain(document), context=None if confine.is_of_result(path) else OF_A_USER)
     except ValidationError as error:
         # A misspelt key is also a missing one; the misspelling is the one to mend, so it comes first.
         details = sorted(error.errors(), key=lambda item: item["type"] == "missing")
@@ -145,39 +158,56 @@ def _describe(
 ) -> Message:
     """``scenarios/x.yaml:7: links.fast.rate: 1024 has no unit; write for example 1024pps``."""
     names = named(document, error["loc"])
-    known = document.places if isinstance(document, Whole) else places(document, path)
-    there = names[:-1] if error["type"] == "missing" else names
-    steps = next((way for n in range(len(there), 0, -1) if (way := tuple(there[:n])) in known), ())
-    file, line = known.get(steps, (path, None))
-    field = ".".join(names) or model.__name__.lower()
-    where = f"{file}:{line}" if line else f"{file}"
-    overridden = next((a for a in applied if a.split("=", 1)[0] == field), None)
-    if overridden:
-        where = f"--set {overridden}"
     said = _mistake(model, names, error)
-    return said.at(f"{where}: {field}", field=field)
+    names = names or str(said.details.get("field", model.__name__.lower())).split(".")
+    known = document.places if isinstance(document, Whole) else places(document, path)
+    return said.at(_place_of(path, known, names, applied), field=".".join(names))
+
+
+def _place_of(path: Path, known: Mapping[tuple[str, ...], Place], names: Sequence[str], applied: Sequence[str]) -> str:
+    """A part with its file and its line, or that of the closest part around it; or with what ``--set`` says of it."""
+    part = ".".join(names)
+    if overridden := next((text for text in applied if text.split("=", 1)[0] == part), None):
+        return f"--set {overridden}: {part}"
+    around = (tuple(names[:n]) for n in range(len(names), 0, -1))
+    file, line = next((known[steps] for steps in around if steps in known), (path, None))
+    return f"{file}:{line}: {part}" if line else f"{file}: {part}"
 
 
 def _mistake(model: type[BaseModel], names: Sequence[str], error: ErrorDetails) -> Message:
     kind, value = error["type"], error["input"]
     if kind == "extra_forbidden":
-        known = _sibling_keys(model, error["loc"])
-        close = difflib.get_close_matches(names[-1], known, n=1)
-        guess = f"; did you mean {close[0]!r}?" if close else ""
-        others = f" (known: {', '.join(known)})" if known else ""
-        return Message("input.unknown-key", f"unknown key {names[-1]!r}{guess}{others}", key=names[-1])
+        known = _schema_around(model, error["loc"]).get("properties", {})
+        return Message("input.unknown-key", f"unknown key {names[-1]!r}{_guess(names[-1], known)}", key=names[-1])
     if kind == "missing":
-        return Message("input.missing", "is missing")
+        key = _schema_around(model, error["loc"]).get("properties", {}).get(names[-1], {})
+        example = f"; write for example {key['examples'][0]}" if "examples" in key else ""
+        return Message("input.missing", f"is missing{example}")
     if kind == "value_error":
         wrong = error["ctx"]["error"] if "ctx" in error else error["msg"]
         return wrong.said if isinstance(wrong, InvalidValue) else Message("input.bad-value", f"{wrong}")
+    wrong = SHAPES.get(kind) or error["msg"].replace("Input should", "should").split(", unable")[0]
+    if kind in ("literal_error", "union_tag_invalid"):
+        value = error["ctx"].get("tag", value)
+        known = re.findall("'([^']*)'", error["ctx"].get("expected_tags") or error["ctx"]["expected"])
+        wrong = f"it is not known here{_guess(value, known)}"
+    if kind == "union_tag_not_found":
+        known = _schema_around(model, (*error["loc"], ""))["discriminator"]["mapping"]
+        wrong = f"{error['ctx']['discriminator']} is missing{_guess('', known)}"
+    if kind == "float_parsing" and re.fullmatch(r"[\d.]+%", f"{value}"):
+        wrong += f"; write {float(value[:-1]) / 100:g}"
     if isinstance(value, (str, int, float)):
-        return Message("input.wrong-type", f"{value!r} is not right: {error['msg']}")
-    return Message("input.wrong-shape", f"{error['msg']}")
+        return Message("input.wrong-type", f"{value!r} is not right: {wrong}")
+    return Message("input.wrong-shape", f"{'is empty: ' if value is None else ''}{wrong}")
 
 
-def _sibling_keys(model: type[BaseModel], loc: Sequence[int | str]) -> list[str]:
-    """The keys that would have been right beside the last step of ``loc``."""
+def _guess(word: object, known: Collection[str]) -> str:
+    close = difflib.get_close_matches(str(word), known, n=1)
+    return (f"; did you mean {close[0]!r}?" if close else "") + (f" (known: {', '.join(known)})" if known else "")
+
+
+def _schema_around(model: type[BaseModel], loc: Sequence[int | str]) -> dict[str, Any]:
+    """The schema of what the last step of ``loc`` is in."""
     schema: dict[str, Any] = model.model_json_schema(by_alias=True)
     definitions = schema.get("$defs", {})
     node: dict[str, Any] = schema
@@ -201,4 +231,4 @@ def _sibling_keys(model: type[BaseModel], loc: Sequence[int | str]) -> list[str]
             node = node["properties"][step]
         elif "discriminator" in node:
             node = {"$ref": node["discriminator"]["mapping"][step]}
-    return list(resolve(node).get("properties", {}))
+    return resolve(node)

@@ -194,18 +194,20 @@ class Scenario(Section):
                 f"a scenario has exactly one of {', '.join(TRAFFIC)}, which says what is sent; here is {said}",
             )
         for check in self.checks:
+            place = f"checks.{check.name}"
             if self.traffic not in check.of_traffic:
                 kinds = " or ".join(check.of_traffic)
                 raise InvalidValue(
-                    "check.of-other-traffic", f"checks.{check.name}: {check.judge} is about {kinds}, not {self.traffic}"
+                    "check.of-other-traffic", f"{check.judge} is about {kinds}, not {self.traffic}", field=place
                 )
             if why := check.unfit(getattr(self, self.traffic)):
-                raise InvalidValue("check.does-not-fit", f"checks.{check.name}: {check.judge} {why}")
+                raise InvalidValue("check.does-not-fit", f"{check.judge} {why}", field=place)
         if (self.traffic == "ndn") != self.topology.shape.agents_everywhere:
             raise InvalidValue(
                 "topology.not-for-traffic",
-                f"topology: {self.traffic} over {self.topology.kind}; ndn needs topology chain, which has an agent on "
-                "every host, and nothing else can use that",
+                f"{self.traffic} over {self.topology.kind}; ndn needs topology chain, which has an agent on every "
+                "host, and nothing else can use that",
+                field="topology",
             )
         if self.traffic != "ncp":
             self._nothing_of_ncp()
@@ -219,17 +221,18 @@ class Scenario(Section):
         key = "sessions" if many is self.sessions else "links"
         if self.traffic == "ndn" and len(self.links) < 2:
             raise InvalidValue(
-                "ndn.no-forwarder", "links has 1; ndn needs a forwarder between consumer and producer, so at least 2"
+                "ndn.no-forwarder", "has 1; ndn needs 2: a forwarder between consumer and producer", field="links"
             )
         if len(many) > 1 and self.traffic != "ndn":
             raise InvalidValue(
-                "traffic.one-path", f"{key} has {len(many)}; {self.traffic} sends over one path, so give one", key=key
+                "traffic.one-path", f"has {len(many)}; {self.traffic} sends over one path, so give one", field=key
             )
         for session in self.sessions:
             if max(session.connections, len(session.paths)) > 1:
                 raise InvalidValue(
                     "traffic.one-connection",
-                    f"sessions.{session.name}: {self.traffic} has one connection; give one path",
+                    f"{self.traffic} has one connection; give one path",
+                    field=f"sessions.{session.name}",
                 )
 
     def _nothing_of_ncp(self) -> None:
@@ -237,17 +240,18 @@ class Scenario(Section):
             for name in ("policy", "transfer_bytes", "send_window_bytes", "initial_windows"):
                 if getattr(session, name) is not None:
                     raise InvalidValue(
-                        "traffic.ncp-only", f"sessions.{session.name}: {name} is NCP's; leave it out", key=name
+                        "traffic.ncp-only", f"{name} is NCP's; leave it out", field=f"sessions.{session.name}", key=name
                     )
             if self.traffic == "program" and session.connections > 1:
                 raise InvalidValue(
                     "program.connections-given",
-                    f"sessions.{session.name}.connections: a program gets addresses, one for each path; leave it out",
+                    "a program gets addresses, one for each path; leave it out",
+                    field=f"sessions.{session.name}.connections",
                 )
         for event in self.timeline:
             if event.do == "pause_read":
                 raise InvalidValue(
-                    "timeline.pause-without-ncp", "timeline: pause_read is only for NCP's receiver; leave it out"
+                    "timeline.pause-without-ncp", "pause_read is for NCP's receiver; leave it out", field="timeline"
                 )
 
     @model_validator(mode="after")
@@ -256,26 +260,30 @@ class Scenario(Section):
         for key in ("sessions", "access", "cross_traffic"):
             if getattr(self, key) and key not in shape.keys:
                 others = " or ".join(name for name, other in KINDS.items() if key in other.keys)
+                by_default = "" if "topology" in self.model_fields_set else ", which it is as no topology is given,"
                 raise InvalidValue(
                     "topology.key-not-taken",
-                    f"{key}: topology {kind} has none; use topology {others}, or leave it out",
-                    key=key,
+                    f"topology {kind}{by_default} has none; use topology {others}, or leave it out",
+                    field=key,
                 )
         if not shape.least_links <= len(self.links) <= (shape.most_links or MOST_LINKS):
             least = shape.least_links
             expected = f"at least {least}" if len(self.links) < least else f"at most {shape.most_links}"
             raise InvalidValue(
-                "topology.links-do-not-fit", f"links has {len(self.links)}; a {kind} has {expected}: {shape.links_are}"
+                "topology.links-do-not-fit",
+                f"has {len(self.links)}; a {kind} has {expected}: {shape.links_are}",
+                field="links",
             )
         if self.topology.is_own and not self.sessions:
             raise InvalidValue(
                 "topology.no-sessions",
-                "sessions: is missing; with a topology of your own they say who sends over which links",
+                "is missing; with a topology of your own they say who sends over which links",
+                field="sessions",
             )
         for link in self.links:
             if (kind == "graph") != (link.ends is not None):
-                does = "is missing; name its two nodes" if kind == "graph" else "topology graph has it"
-                raise InvalidValue("topology.bad-ends", f"links.{link.name}.ends: {does}")
+                does = "is missing; name its two nodes" if kind == "graph" else "is only for topology graph, give that"
+                raise InvalidValue("topology.bad-ends", f"{does}", field=f"links.{link.name}.ends")
         return self
 
     @model_validator(mode="after")
@@ -287,7 +295,7 @@ class Scenario(Section):
                     self._check_host(f"{where}.{role}", getattr(entry, role))
                 if entry.sender is not None and entry.sender == entry.receiver:
                     raise InvalidValue(
-                        "topology.sends-to-itself", f"{where}: {entry.sender} sends to itself; give two hosts"
+                        "topology.sends-to-itself", f"{entry.sender} sends to itself; give two hosts", field=where
                     )
                 self._check_paths(where, entry)
         return self
@@ -297,36 +305,38 @@ class Scenario(Section):
         if not self.topology.shape.hosts_are_named:
             if host is not None:
                 raise InvalidValue(
-                    "topology.hosts-chosen", f"{where}: topology {self.topology.kind} chooses the hosts; leave it out"
+                    "topology.hosts-chosen", f"{self.topology.kind} chooses the hosts; leave it out", field=where
                 )
         elif self.topology.is_own:
             if host is None:
                 raise InvalidValue(
-                    "topology.no-end", f"{where}: is missing; name a host of {self.topology.class_name or 'the links'}"
+                    "topology.no-end",
+                    f"is missing; name a host of {self.topology.class_name or 'the links'}",
+                    field=where,
                 )
         elif host not in hosts:
             said = "is missing" if host is None else f"there is no host {host!r}"
-            raise InvalidValue("topology.bad-end", f"{where}: {said}; hosts, one per link: {', '.join(hosts)}")
+            raise InvalidValue("topology.bad-end", f"{said}; hosts, one per link: {', '.join(hosts)}", field=where)
 
     def _check_paths(self, where: str, entry: Session | CrossTraffic) -> None:
         if not self.topology.is_own:
             if entry.paths:
                 raise InvalidValue(
                     "topology.paths-told",
-                    f"{where}.{entry.key_of_paths}: topology {self.topology.kind} has its own; leave it out",
-                    key=entry.key_of_paths,
+                    f"{self.topology.kind} has its own; leave it out",
+                    field=f"{where}.{entry.key_of_paths}",
                 )
             return
         names = ", ".join(link.name for link in self.links)
         if not entry.paths:
             raise InvalidValue(
                 "topology.no-paths",
-                f"{where}.{entry.key_of_paths}: is missing; name the links that packets cross, in order, of {names}",
-                key=entry.key_of_paths,
+                f"is missing; name the links that packets cross, in order, of {names}",
+                field=f"{where}.{entry.key_of_paths}",
             )
         if isinstance(entry, Session) and "connections" in entry.model_fields_set:
             raise InvalidValue(
-                "topology.connections-given", f"{where}.connections: there is one for each of its paths; leave it out"
+                "topology.connections-given", "each path has one; leave it out", field=f"{where}.connections"
             )
 
     @model_validator(mode="after")
@@ -338,15 +348,17 @@ class Scenario(Section):
             for session in self.each_session:
                 own = session.initial_windows or windows
                 connections = len(session.paths) or session.connections
+                its = f"sessions.{session.name}" if session.initial_windows else "ncp"
                 if own is not None and len(own) != connections:
                     raise InvalidValue(
                         "ncp.windows-per-connection",
-                        f"initial_windows has {len(own)} values for the {connections} connections of session "
-                        f"{session.name}; give one per connection",
+                        f"has {len(own)} values for the {connections} connections of {session.name}; give one for each",
+                        field=f"{its}.initial_windows",
                     )
         elif windows is not None and len(windows) != len(self.links):
             raise InvalidValue(
                 "ncp.windows-per-link",
-                f"ncp.initial_windows has {len(windows)} values for {len(self.links)} links; give one per link",
+                f"has {len(windows)} values for {len(self.links)} links; give one per link",
+                field="ncp.initial_windows",
             )
         return self

@@ -5,11 +5,18 @@ A field of one of these types stores the number in the unit that the type's name
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, ValidationInfo, WithJsonSchema
 
 from testbed.message import InvalidValue
 from topologies import units
 from topologies.impairments.impairment import SHARE
+
+OF_A_USER = {"of": "user"}
+"""Context of validation for what a user writes: a result keeps what earlier versions took."""
+
+
+def _share(value: object, info: ValidationInfo) -> float:
+    return (units.parse_share if info.context == OF_A_USER else SHARE.parse)(value)
 
 
 def _whole(seconds: float) -> float:
@@ -32,7 +39,7 @@ DelayMilliseconds = Annotated[float, BeforeValidator(units.parse_delay_ms), DURA
 SizeBytes = Annotated[
     int, BeforeValidator(units.parse_size_bytes), written("a size with its unit", "48MiB", "64KiB", "1024B")
 ]
-Fraction = Annotated[float, BeforeValidator(SHARE.parse), written(SHARE.description, *SHARE.examples)]
+Fraction = Annotated[float, BeforeValidator(_share), written(SHARE.description, *SHARE.examples)]
 LinkRate = Annotated[
     units.Rate,
     BeforeValidator(units.parse_rate),

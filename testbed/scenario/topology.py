@@ -52,6 +52,10 @@ class Topology(Section):
             return {"kind": value}
         if isinstance(value, dict) and "kind" not in value:
             return {**value, "kind": "custom"}
+        if not isinstance(value, (dict, Topology)):
+            raise InvalidValue(
+                "topology.no-name", f"give one of {', '.join(SHAPES)}, graph, or a Mininet Topo: file, class"
+            )
         return value
 
     @property
@@ -69,6 +73,6 @@ class Topology(Section):
         custom = self.kind == "custom"
         if custom != (self.file is not None) or custom != (self.class_name is not None):
             raise InvalidValue(
-                "topology.file-and-class", "a topology of your own is {{file: my_topo.py, class: MyTopo}}, with both"
+                "topology.file-and-class", "a topology of your own is {file: my_topo.py, class: MyTopo}, with both"
             )
         return self

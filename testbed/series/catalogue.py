@@ -6,6 +6,7 @@ Checks, plots, exports and dashboards all take their series from here.
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from testbed.message import InvalidValue, unknown
 from testbed.series.series import Series
 
 SEGMENTS = "segments.csv"
@@ -133,8 +134,8 @@ CATALOGUE: Mapping[str, Series] = MappingProxyType({series.name: series for seri
 
 
 def named(name: str) -> Series:
-    """The series of that name; ValueError lists the names there are."""
+    """The series of that name; :class:`InvalidValue` tells the closest, or all."""
     try:
         return CATALOGUE[name]
     except KeyError:
-        raise ValueError(f"there is no series {name!r}; there are {', '.join(CATALOGUE)}") from None
+        raise InvalidValue.of(unknown("series.not-found", "series", name, CATALOGUE)) from None

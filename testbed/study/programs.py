@@ -1,6 +1,5 @@
 """The end points' code: of the checkout as it is, or built from a commit."""
 
-import fcntl
 import hashlib
 import os
 import shutil
@@ -14,6 +13,7 @@ from testbed.engines import Engine, Programs
 from testbed.errors import BadInput, CannotRun
 from testbed.judge.history import git
 from testbed.machine import build
+from testbed.runtime import lock
 from testbed.runtime.progress import Progress
 
 COMMITS = paths.CHECKOUT / ".build" / "commits"
@@ -58,8 +58,7 @@ def build_missing(programs: Programs) -> None:
         return
     if missing := [name for name, path in programs.binaries.items() if not path.exists()]:
         COMMITS.mkdir(parents=True, exist_ok=True)
-        with (COMMITS.parent / "commits.flock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with lock.held(COMMITS.parent / "commits.flock", f"the programs of commit {programs.commit[:12]}"):
             if _git("cat-file", "-e", f"{programs.commit}^{{commit}}").returncode:
                 raise CannotRun(
                     "commit.not-here", f"commit {programs.commit[:12]}: this machine's checkout has no such commit"

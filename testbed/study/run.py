@@ -4,6 +4,7 @@ of the ledger, and one progress line for all."""
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -136,7 +137,9 @@ class _Study:
     attempts: Counter[str] = field(default_factory=Counter)
     """Attempts of this command, by cell."""
     results: dict[str, CellResult] = field(default_factory=dict)
-    left_s: float = 0.0
+    expected_s: dict[str, float] = field(default_factory=dict)
+    """Expected seconds of each cell that is to be made, by its label."""
+    left_s: float = inf
     """Expected seconds of the cells that are left, kept up to date: adding up thousands at each end takes long."""
     paces: list[tuple[float, float]] = field(default_factory=list)
     """Seconds taken and expected."""
@@ -165,6 +168,7 @@ class _Study:
                 if found:
                     self.each(found)
         todo = self.executor.mine(todo)
+        self.expected_s = {cell.label: cell.expected_s for cell in todo}
         self.left_s = sum(map(self._share_s, todo))
         groups: dict[int, list[Cell]] = {}
         for cell in todo:
@@ -235,7 +239,15 @@ class _Study:
             )
 
     def _so_far(self) -> SoFar:
-        """A line with the time left, by the duration of the last cells."""
-        taken, expected = (sum(pace[i] for pace in self.paces[-RECENT:]) for i in (0, 1))
-        pace = taken / expected if expected else 1.0
-        return SoFar(len(self.results), len(self.cells), pace * self.left_s)
+        """The time left by the duration of the last cells, and of those that are on for longer: the short ones end
+        first."""
+        left_s = None if self.left_s else 0.0
+        if last := self.paces[-RECENT:]:
+            on = ((on_s, self.expected_s[label]) for label, on_s in self.executor.running().items())
+            left_s = self.left_s * _pace([*last, *(pair for pair in on if pair[0] > pair[1] * _pace(last))])
+        return SoFar(len(self.results), len(self.cells), left_s)
+
+
+def _pace(pairs: Sequence[tuple[float, float]]) -> float:
+    """The seconds that cells took for each that was expected."""
+    return sum(taken for taken, _ in pairs) / sum(expected for _, expected in pairs)

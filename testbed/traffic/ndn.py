@@ -90,7 +90,7 @@ class Ndn(Traffic):
 
         def shown() -> str:
             done = state_of(consumer).get("bytes", 0) / session["transfer_bytes"]
-            return f"{done:4.0%}  {step.left(session['expected_s'])}"
+            return f"{done:4.0%}  {step.left(session['expected_s'], done)}"
 
         def ended() -> bool:
             return consumer.exit_code() is not None

@@ -20,6 +20,7 @@ from testbed.runtime.progress import Progress
 from testbed.study.checks import claims as judged
 from testbed.study.checks.claims import Judged, Made
 from testbed.study.kinds import claims as all_run
+from testbed.study.kinds import table_file
 from testbed.study.kinds.claims import Request
 from testbed.study.kinds.claims_file import Claims, load
 from testbed.study.kinds.table_result import Place, Spread, missing, outcomes_of
@@ -94,7 +95,7 @@ def test_every_shipped_claim_points_at_a_run_and_a_check_that_exist() -> None:
             'max: 1, rows: ["9"]',
             Said("claims.bad-claim", wrong="there is no row '9' in speed-table"),
         ),
-        ("judge: bound", "judge: bond", Said("input.wrong-shape", place=Containing("claims"))),
+        ("judge: bound", "judge: bond", Said("input.wrong-type", place=Containing("claims"))),
         (
             "source: them, kind: claim",
             "source: us, kind: claim",
@@ -451,3 +452,34 @@ def test_a_claim_about_a_table_has_its_cells_their_intervals_and_n(file: Path, t
     (run / "table.json").write_text(json.dumps(table))
     none = found(judge="bound", min=0.9)
     assert (none.verdict, none.reason) == ("unsupported", "Row 1 nkp24 #1: no such kernel")
+
+
+def test_only_some_claims_need_only_their_rows(file: Path) -> None:
+    two = SMALL.replace('rows: ["1"], minutes: 1,', 'rows: ["1", "6", "7"], minutes: 3, sim_minutes: 0.6,')
+    assert two != SMALL
+    file.write_text(two)
+    assert load(file).runs["table"].rows == ["1", "6", "7"]
+    some = load(file, only=["carries"]).runs["table"]
+    assert some.rows == ["1"]
+    assert (some.minutes, some.disk_mb) == pytest.approx((1, 1 / 3))
+    assert some.quick.rows == ["1"]
+    assert Request("sim", quick=False).command(some).endswith("speed-table --rows 1 --columns nkp24 --engine sim")
+
+
+def test_a_claim_about_all_rows_needs_them_all(file: Path) -> None:
+    file.write_text(SMALL.replace(', rows: ["1"]}', "}"))
+    assert load(file, only=["carries"]).runs["table"] == load(file).runs["table"]
+
+
+def test_a_check_of_the_table_itself_says_its_rows() -> None:
+    claims = load()
+    named = next(
+        (name, claim)
+        for name, claim in claims.claims.items()
+        if claim.check and claims.runs[claim.run].kind == "table" and load(only=[name]).runs[claim.run].rows
+    )
+    some = load(only=[named[0]]).runs[named[1].run]
+    table = table_file.load(some.run).table
+    assert some.rows == [row.name for row in table.rows if row.name in some.rows]
+    assert len(some.rows) < len(table.rows)
+    assert {row for check in table.checks if check.name == named[1].check for row in check.rows or ()} <= set(some.rows)

@@ -120,7 +120,7 @@ def test_what_does_not_fit_is_refused_by_name(assignments: list[str], says: Said
 
 def test_virtual_time_has_no_sockets() -> None:
     plan = plan_of() | {"engine": "sim"}
-    assert engines.of(plan).unsupported(plan) == ["ndn: it needs a kernel's sockets, which the simulator has not"]
+    assert engines.of(plan).unsupported(plan) == ["ndn: it needs a kernel's sockets, which the simulator doesn't have"]
 
 
 def test_results_of_nodes_are_those_of_a_session() -> None:

@@ -78,4 +78,4 @@ def test_its_picture_has_the_routers_between(testbed: Testbed) -> None:
 def test_too_few_links_are_refused_in_words(testbed: Testbed) -> None:
     done = testbed("validate", "mine.yaml", "--set", "links=[{name: shared, rate: 512pps}]")
     assert done.returncode == 2
-    assert "links has 1; a neck has at least 3: the shared one, and two for each connection" in done.stderr
+    assert "links: has 1; a neck has at least 3: the shared one, and two for each connection" in done.stderr

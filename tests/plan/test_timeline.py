@@ -147,7 +147,7 @@ def test_a_paused_reader(actions_of) -> None:
             Said("timeline.no-such-connection", name="3", guess=" (known: 1, 2)"),
         ),
         ("at: 5, do: down, link: slow", Said("quantity.number-without-unit", number=5)),
-        ("at: 5s, do: unplug, link: slow", Said("input.wrong-shape", error=Containing("unplug"))),
+        ("at: 5s, do: unplug, link: slow", Said("input.wrong-type", error=Containing("unplug"))),
         ("at: 5s, do: set, link: slow", Said("timeline.sets-nothing")),
         ("at: 5s, do: set, link: slow, loos: 1%", Said("input.unknown-key", guess=Containing("did you mean 'loss'"))),
         ("at: 5s, do: ramp, link: slow, over: 1s", Said("timeline.one-ramp")),
@@ -163,7 +163,7 @@ def test_mistakes_are_named(actions_of, event: str, says: Said) -> None:
 def test_jitter_from_a_file_is_not_an_events(actions_of, tmp_path: Path) -> None:
     (tmp_path / "samples.txt").write_text("1\n5\n")
     event = "at: 5s, do: set, link: slow, jitter: 5ms"
-    with raises(BadInput, "timeline.jitter-from-file", where="timeline.1 (set)", link="slow"):
+    with raises(BadInput, "timeline.jitter-from-file", where="timeline.1.jitter", link="slow"):
         actions_of(event, link=", jitter: {file: samples.txt}")
     (action,) = actions_of(event, link=", jitter: {normal: 1ms}")
     assert action["properties"] == {"jitter_ms": 5.0}

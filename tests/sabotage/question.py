@@ -43,7 +43,7 @@ def _table(name: str, asked: dict[str, Any], folder: Path) -> dict[str, Any]:
         "known": [{"name": "others", "file": str(folder / "known.csv"), "columns": {"as-is": "mib_s"}}],
         "checks": [
             {"name": "near the bound", "judge": "bound", "columns": ["as-is"], "min": 0.25, "max": 1.0},
-            {"name": "as others measured", "judge": "known", "columns": ["as-is"], "tolerance": 0.02},
+            {"name": "as others measured", "judge": "known", "columns": ["as-is"], "tolerance": "2%"},
         ],
     }
 

@@ -109,7 +109,7 @@ def test_files_are_those_beside_the_file_that_names_them(tmp_path: Path) -> None
         (
             BASE.replace("payload_intact", "payload"),
             CHILD,
-            Said("input.wrong-shape", place=Containing("base.yaml:8: checks.payload")),
+            Said("input.wrong-type", place=Containing("base.yaml:8: checks.payload")),
         ),
         (BASE, CHILD.replace("name: child\n", ""), Said("scenario.no-name", path=Containing("child.yaml"))),
         (

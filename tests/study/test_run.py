@@ -14,11 +14,12 @@ from testbed.engines import Engine
 from testbed.errors import BadInput, CannotRun
 from testbed.judge.status import Status
 from testbed.runtime import lock
-from testbed.runtime.progress import Progress
+from testbed.runtime.progress import Ended, Progress, SoFar, Step
 from testbed.study.cell import Cell, when_free
+from testbed.study.executors import Executor
 from testbed.study.ledger import LEDGER, Ledger, begin
 from testbed.study.record import RunRecord
-from testbed.study.run import StudySpec, run_cells, run_study
+from testbed.study.run import StudySpec, _Study, run_cells, run_study
 from tests.raises import Containing, raises
 
 
@@ -160,3 +161,40 @@ def test_a_study_of_an_earlier_version_is_not_resumed_and_says_so(tmp_path: Path
     (tmp_path / "name" / "1" / document).write_text("{}")
     with raises(BadInput, "resume.older-version", document=document):
         begin(tmp_path / "name", "table", {}, "1")
+
+
+def test_the_time_left_is_unknown_until_a_run_has_ended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    seen: list[SoFar] = []
+
+    class Watched(Progress):
+        def run_ended(self, ended: Ended, so_far: SoFar) -> None:
+            seen.append(so_far)
+            super().run_ended(ended, so_far)
+
+        def runs_on(self, step: Step, on: Mapping[str, float], where: str, so_far: SoFar) -> None:
+            seen.append(so_far)
+
+    Ledger(tmp_path / LEDGER).append([RunRecord(run="1", cell="kept", status=PASS)])
+    cells, _ = words(kept=[], a=[PASS], b=[PASS])
+    run_cells(cells, tmp_path, Watched(), describe=lambda result: result.status)
+    lefts = [(so_far.ended, so_far.left_s is None) for so_far in seen]
+    assert lefts[:2] == [(1, True), (1, True)], "8 s were told of runs that take minutes"
+    assert not any(unknown for ended, unknown in lefts if ended > 1)
+    assert seen[-1].left_s == 0
+    assert SoFar(0, 2, None).left() == "  time left unknown"
+    assert "kept: pass (kept)\n" in capsys.readouterr().err
+
+
+def test_runs_that_are_on_for_longer_than_those_that_ended_count(tmp_path: Path) -> None:
+    cells, _ = words(a=[PASS], b=[PASS], c=[PASS])
+    study = _Study(cells, tmp_path, Ledger(tmp_path / LEDGER), Slow(), lambda _: "", lambda _: None)
+    study.expected_s, study.left_s = dict.fromkeys("abc", 8.0), 16.0
+    study.paces = [(2.0, 8.0)]
+    assert study._so_far().left_s == pytest.approx(16 * (2 + 90) / (8 + 8))
+
+
+class Slow(Executor):
+    """Has a run on for much longer than the one that ended."""
+
+    def running(self) -> dict[str, float]:
+        return {"b": 90.0, "c": 1.0}

@@ -118,7 +118,7 @@ def test_mptcp_gets_the_same_links_and_bytes() -> None:
             "{name: x, congestion_control: cubic}",
             Said("table.congestion-control-of-ncp", carriers="mptcp"),
         ),
-        ("judge: ratio", "judge: ratios", Said("input.wrong-shape", field="checks.faster")),
+        ("judge: ratio", "judge: ratios", Said("input.wrong-type", field="checks.faster")),
         ("min: 1}", "rows: [farr]}", Said("table.no-such-row", row="farr")),
     ],
 )

@@ -305,7 +305,9 @@ def test_it_may_send_for_a_time(tmp_path: Path, carry_out: CarryOut) -> None:
 
 def test_the_simulator_refuses_it_by_name(plan_with: Callable[..., Any]) -> None:
     plan = plan_with() | {"engine": "sim"}
-    assert engines.of(plan).unsupported(plan) == ["program: it needs a kernel's sockets, which the simulator has not"]
+    assert engines.of(plan).unsupported(plan) == [
+        "program: it needs a kernel's sockets, which the simulator doesn't have"
+    ]
 
 
 def test_another_program_is_another_run(plan_with: Callable[..., Any]) -> None:

@@ -80,7 +80,7 @@ def test_it_is_sent_watched_and_told(pings: type[traffic.Traffic], network: Any,
 
 
 def test_the_simulator_refuses_it_in_words(pings: type[traffic.Traffic]) -> None:
-    assert engines.of(PLAN).unsupported(PLAN) == ["pings: it needs a kernel's ICMP, which the simulator has not"]
+    assert engines.of(PLAN).unsupported(PLAN) == ["pings: it needs a kernel's ICMP, which the simulator doesn't have"]
 
 
 def test_its_flows_are_watched(pings: type[traffic.Traffic]) -> None:

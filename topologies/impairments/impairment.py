@@ -44,7 +44,7 @@ class Quantity:
     examples: tuple[str | float, ...]
 
 
-SHARE = Quantity(units.parse_fraction, "a fraction, in percent or from 0 to 1", ("1%", 0.01))
+SHARE = Quantity(units.parse_fraction, "a share in percent, or 0", ("1%", 0))
 
 
 def _nothing(_asked: Asked) -> Iterator[str]:

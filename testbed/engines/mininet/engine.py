@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Literal
 
 from testbed import traffic
-from testbed.engines.engine import Engine, Options, Programs
+from testbed.engines.engine import Engine, Options
 from testbed.engines.mininet.lifecycle import EmulatedRun
 from testbed.errors import CannotRun
-from testbed.machine import Need, make_ready
+from testbed.machine import Need
 from testbed.plan.model import Plan
 from testbed.plan.trigger import trigger
 from testbed.planning.resolve import Choices
@@ -55,11 +55,6 @@ class Mininet(Engine):
             machines = {name: not here(variables) for name, variables in options.machines.hosts.items()}
         runtime = options.runtime or "docker"
         return Choices(runtime, middle, options.seed, options.quick, trigger(), self.name, options.traces, machines)
-
-    def prepare_plans(self, progress: Progress) -> Programs:
-        """Leave out the emulation of links."""
-        make_ready(progress, "show")
-        return self.build(progress)
 
     def unsupported(self, plan: Plan) -> list[str]:
         """The reasons of this kernel, or the relay."""

@@ -55,12 +55,12 @@ class Simulator(Engine):
     def unsupported(self, plan: Plan) -> list[str]:
         """The parts that only a real kernel has; none of them is left out silently."""
         found = [
-            f"cross_traffic.{flow['number']}: {flow['tool']} needs a kernel's TCP, which the simulator has not"
+            f"cross_traffic.{flow['number']}: {flow['tool']} needs a kernel's TCP, which the simulator doesn't have"
             for flow in plan["cross_traffic"]
         ]
         sent = sent_by(plan)
         if sent.of_a_kernel:
-            return [*found, f"{sent.name}: it needs a kernel's {sent.of_a_kernel}, which the simulator has not"]
+            return [*found, f"{sent.name}: it needs a kernel's {sent.of_a_kernel}, which the simulator doesn't have"]
         captured = plan["traces"]["pcap"] if "traces" in plan else []
         for session in (session for session in plan["sessions"] if session["transport"] == "tcp"):
             name = session["name"]

@@ -6,6 +6,7 @@ import subprocess
 from testbed.errors import RunFailed
 from testbed.machine import guest_kernel as kernel
 from testbed.machine.guest_kernel import Kernel
+from testbed.runtime import lock
 from testbed.runtime.progress import Progress
 
 
@@ -22,8 +23,13 @@ def build(progress: Progress) -> None:
     """Build it into the cache; raises :class:`RunFailed` with the log's place."""
     target = kernel.target()
     target.parent.mkdir(parents=True, exist_ok=True)
-    progress.say("Building the guest kernel with virtual time (once; a few minutes of two cores)")
-    with progress.step("guest kernel") as step:
+    with (
+        lock.held(target.with_suffix(".lock"), "the guest kernel", progress.say),
+        progress.step("guest kernel") as step,
+    ):
+        if target.exists():  # another checkout has built it meanwhile
+            return
+        progress.say("Building the guest kernel with virtual time (once; a few minutes of two cores)")
         process = subprocess.Popen(
             ["nice", "-n", "10", str(kernel.RECIPE / "build.sh"), str(kernel.SOURCE), str(target)],
             stdin=subprocess.DEVNULL,

@@ -6,7 +6,6 @@ machine: the same commit is the same to it in every clone.
 """
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import platform
@@ -28,6 +27,7 @@ from testbed.errors import RunFailed
 from testbed.machine import guest_kernel as kernel
 from testbed.machine import packages
 from testbed.machine.guest_kernel import Kernel
+from testbed.runtime import lock
 
 SOURCES = ("collectors", "testbed", "topologies")
 GROUP = "testbed"
@@ -91,12 +91,11 @@ def _cached(kind: str, identity: str, make: Callable[[Path], None]) -> Path:
     cached = kernel.own_cache() / "vkernel"
     folder = cached / f"{kind}-{identity}"
     cached.mkdir(parents=True, exist_ok=True)
-    with (cached / f"{kind}.lock").open("a") as lock:
-        if not folder.exists():
-            fcntl.flock(lock, fcntl.LOCK_EX)  # several runs may have been begun at once
+    with contextlib.suppress(OSError):
+        os.utime(folder)
+        return folder
+    with lock.held(cached / f"{kind}.lock", f"the guests' {kind}"):  # several runs may have been begun at once
         if folder.exists():
-            with contextlib.suppress(OSError):
-                os.utime(folder)
             return folder
         with whole(folder) as made:
             make(made)

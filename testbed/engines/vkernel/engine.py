@@ -1,6 +1,7 @@
 """A whole run on real packets in a kernel of its own, whose clock leaps over idle time; without root."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from testbed.engines.engine import Engine, Options, Programs
@@ -64,8 +65,9 @@ class GuestKernel(Engine):
         return super().build(progress, meanwhile)
 
     def name_run(self, plan: Plan, programs: Programs) -> None:
-        """Name a run by its plan, the sources and the kernel."""
-        plan["run"] = run_id(plan, kernel.chosen())
+        """Name a run by its plan, the sources and the kernel, which plans alone do without."""
+        with suppress(CannotRun):
+            plan["run"] = run_id(plan, kernel.chosen())
         plan["namespace"] = "ncp-" + plan["run"].rsplit("-", 1)[-1]
 
     def unlike(self, recorded: Mapping[str, Any]) -> list[Message]:

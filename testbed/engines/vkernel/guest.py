@@ -1,7 +1,6 @@
 """Boots a guest kernel for one job and waits for its end, or with a shell on this terminal. Needs no root."""
 
 import contextlib
-import fcntl
 import os
 import resource
 import shlex
@@ -20,6 +19,7 @@ from testbed import paths
 from testbed.engines.telemetry import GrowingFiles
 from testbed.errors import BadInput, RunFailed
 from testbed.machine.guest_kernel import Kernel
+from testbed.runtime.lock import try_take
 from testbed.runtime.processes import end_group
 
 INIT = paths.CHECKOUT / "images" / "vkernel" / "engine-init"
@@ -197,12 +197,9 @@ def _free_core() -> tuple[int, TextIO] | None:
     allowed = sorted(os.sched_getaffinity(0), key=lambda core: -idle[core].idle if core < len(idle) else 0.0)
     for core in allowed:
         lock = (Path(tempfile.gettempdir()) / f"ncp-guest-{os.getuid()}-core-{core}.lock").open("a")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lock.close()
-            continue
-        return core, lock
+        if try_take(lock):
+            return core, lock
+        lock.close()
     return None
 
 

@@ -285,10 +285,11 @@ class Settles(OfTwo):
                     f"{ratios.values[-1]:.3g}.",
                 )
             else:
+                since = f" from {self.from_s:g} s on" if self.from_s else ""
                 said = Message(
                     "settles.for-good",
-                    f"Settled within ±{self.tolerance:.0%} of {target:.3g} after {after_s:.1f} s, counted from "
-                    f"{self.from_s:g} s; expected at most {self.within_s:g} s.",
+                    f"Settled within ±{self.tolerance:.0%} of {target:.3g} after {after_s:.1f} s{since}; expected at "
+                    f"most {self.within_s:g} s.",
                 )
             if status == Status.FAIL:
                 said = said.followed_by(*explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s))

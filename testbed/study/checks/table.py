@@ -371,7 +371,8 @@ def judge_one(
     first = next((cell for cell in apart if cell.standing == status), apart[0])
     said = Message(
         "cells.do-not-count",
-        f"{len(apart)} of {len(mine)} runs that it is about don't count: {Place.of(first)}: {first.record.reason}",
+        f"{len(apart)} of {len(mine)} runs that it is about don't count: {Place.of(first)}: "
+        f"{first.record.reason.rstrip('.')}.",
     )
     return result.saying(said.followed_by(result.said), status=status, outcome=None)
 
@@ -407,11 +408,12 @@ def _judge_places(check: RowCheck | RowRatioCheck, rows: Rows, figure: str) -> C
     said += _how_sure(there)
     if absent := [column for column in check.columns if rows and column not in rows[0].cells[figure]]:
         said.add_message("cells.no-column", f"Not decided: there is no column {', '.join(absent)}.")
-    elif len(there) < len(places) or not places:
+    elif not places:
+        said.add_message("cells.none", "Not decided: none of its cells was run.")
+    elif missing := len(places) - len(there):
         said.add_message(
             "cells.no-value",
-            f"Not decided for {len(places) - len(there) or 'all'} of {len(places)} cells: no value that counts, "
-            "too few, or 0.",
+            f"Not decided for {missing} of {len(places)} cells: no run with a value counts, too few do, or it is 0.",
         )
     status: Status = worst(found.found for found in there.values())
     if status not in (Status.FAIL, Status.INCONCLUSIVE) and (len(there) < len(places) or not places):

@@ -136,7 +136,8 @@ def list_runs(claims: Claims, request: Request) -> None:
         for claim_id, claim in claims.claims.items():
             if claim.run == name:
                 print(f"      {claim_id}: {claim.text}")
-    print(f"{len(claims.claims)} claims, {len(claims.runs)} runs, about {request.minutes(claims):.0f} min")
+    minutes = request.minutes(claims)
+    print(f"{len(claims.claims)} claims, {len(claims.runs)} runs, about {minutes:.0f} min on two idle cores")
 
 
 @dataclass
@@ -291,9 +292,8 @@ def run(claims: Claims, request: Request, progress: Progress) -> tuple[Status, l
     ready(engine, Options(link=request.link, quick=request.quick), progress, NAME)
     identity = {key: value for key, value in asdict(request).items() if key != "resume"}
     identity["runs"] = {name: spec.model_dump() for name, spec in claims.runs.items()}
-    minutes = request.minutes(claims)
-    how = f"for {len(claims.claims)} claims, about {minutes:.0f} min"
-    spec = StudySpec("claims", NAME, [], identity, how, 60 * minutes, engine.name)
+    how, expected_s = f"for {len(claims.claims)} claims", 60 * request.minutes(claims)
+    spec = StudySpec("claims", NAME, [], identity, how, expected_s, engine.name)
     folder = spec.begin(paths.results() / NAME, request.resume)
     write_json(folder / "provenance.json", provenance.of_machine_and_code())
     progress.say(f"  {engine.facts.title}: {engine.facts.model}")

@@ -311,11 +311,17 @@ def load(path: Path = FILE, only: Sequence[str] = ()) -> Claims:
     """Reads all claims, or ``only`` some with their runs and set-ups; raises :class:`BadInput`."""
     text = path.read_text(encoding="utf-8")
     claims = validated(Claims, path, parse(path, text, "it is a mapping with sources, runs, claims", MOST_CHARACTERS))
+    runs: dict[Name, RunSpec] = {}
     for run_name, run in claims.runs.items():
         try:
-            checks, rows = _names_in(run)
+            requested = _loaded(run)
         except BadInput as error:
             raise error.at(f"{path}: runs.{run_name}") from error
+        checks = [getattr(check, "name", check) for check in requested.checks]
+        rows = [row.name for row in getattr(requested, "rows", ())]
+        deciding = [claim for name, claim in claims.claims.items() if claim.run == run_name and name in only]
+        if deciding or not only:
+            runs[run_name] = _with_rows_of(deciding, run, requested) if deciding and rows else run
         for name, claim in claims.claims.items():
             if claim.run == run_name and (wrong := _dangling(claim, run, checks, rows)):
                 raise BadInput("claims.bad-claim", f"{path}: claims.{name}: {wrong}")
@@ -323,20 +329,34 @@ def load(path: Path = FILE, only: Sequence[str] = ()) -> Claims:
         refuse_unknown("claims.no-such-claim", "claim", name, claims.claims, "--only")
     kept = {name: claim for name, claim in claims.claims.items() if not only or name in only}
     setups = {claim.setup: claims.setups[claim.setup] for claim in kept.values()}
-    needed = {claim.run for claim in kept.values()}
-    runs = {name: run for name, run in claims.runs.items() if name in needed}
     return claims.model_copy(update={"setups": setups, "claims": kept, "runs": runs})
 
 
-def _names_in(run: RunSpec) -> tuple[list[str], list[str]]:
-    """Names of a run's checks and of a table's rows; raises :class:`BadInput` for a run that can't be loaded, also in
-    quick form."""
+def _with_rows_of(claims: Sequence[Claim], run: RunSpec, table: tables.Table) -> RunSpec:
+    """The run of a table with the rows alone that the checks of some claims are about, and as much less time."""
+    named = {name for claim in claims for name in (claim.check, *(claim.xfail.also if claim.xfail else ()))}
+    checks = [check for claim in claims if (check := claim.table_check("it"))]
+    checks += [check for check in table.checks if check.name in named]
+    every = run.rows or [row.name for row in table.rows]
+    needed = {row for check in checks for row in check.rows or every}
+
+    def part(of: Options, rows: Sequence[str], *costs: str) -> Any:
+        kept = [row for row in rows if row in needed] or rows
+        less = {key: getattr(of, key) * len(kept) / len(rows) for key in costs}
+        return of.model_copy(update={"rows": kept, **less})
+
+    if needed.issuperset(every):
+        return run
+    quick = part(run.quick, run.quick.rows or every, "minutes")
+    less: RunSpec = part(run.model_copy(update={"quick": quick}), every, "minutes", "sim_minutes", "disk_mb")
+    return less
+
+
+def _loaded(run: RunSpec) -> Any:
+    """A run's scenario, table or sweep; raises :class:`BadInput` where it can't be loaded, also in quick form."""
     load = {"table": tables.load, "sweep": sweeps.load, "scenario": scenarios.load}[run.kind]
     load(run.run, [*run.set, *run.quick.set], quick=True)
-    loaded: Any = load(run.run, run.set)
-    requested = getattr(loaded, run.kind)
-    checks = [getattr(check, "name", check) for check in requested.checks]
-    return checks, [row.name for row in getattr(requested, "rows", ())]
+    return getattr(load(run.run, run.set), run.kind)
 
 
 def _dangling(claim: Claim, run: RunSpec, checks: Sequence[str], rows: Sequence[str]) -> str:

@@ -190,7 +190,7 @@ def tell(loaded: LoadedTable, request: TableRequest) -> None:
     planned = [(cell, expected_transfer_s(plan)) for cell, plan in plans_of(loaded, request)]
     for cell, seconds in planned:
         print(f"row {cell.row:<8} {cell.column:<14} #{cell.repetition}  {seconds:5.1f} s of transfer")
-    print(f"{len(planned)} runs, {sum(seconds for _, seconds in planned) / 60:.1f} min of transfer")
+    print(f"{len(planned)} runs, {sum(seconds for _, seconds in planned) / 60:.1f} min of transfer at best")
 
 
 def run(loaded: LoadedTable, request: TableRequest, progress: Progress | None = None) -> tuple[Verdict, Path]:

@@ -13,7 +13,7 @@ from testbed.errors import BadInput, refuse_unknown
 from testbed.machine.machine import program
 from testbed.plan.model import Plan, Role
 from testbed.scenario.load import LoadedScenario, load
-from topologies.units import UnitError, parse_fraction
+from topologies.units import UnitError, parse_share
 
 OURS = "ours"
 PEERS = {"1.0.9": "ncp-1.0.9", "1.1.2": "ncp-1.1.2"}
@@ -71,7 +71,7 @@ def matrix(
 
 
 def peers_of(texts: Sequence[str]) -> list[str]:
-    """The peers named on the command line, all without any; raises :class:`BadInput` for one that there is not."""
+    """The peers named on the command line, all without any; raises :class:`BadInput` for one of another name."""
     for text in texts:
         refuse_unknown("interop.no-such-peer", "peer", text, PEERS, "--peer")
     return list(dict.fromkeys(texts)) or list(PEERS)
@@ -92,7 +92,7 @@ def connections_of(text: str) -> list[int]:
 def losses_of(text: str) -> list[float]:
     """``0%,1%`` as fractions; raises :class:`BadInput`."""
     try:
-        found = [parse_fraction(part.strip()) for part in text.split(",")]
+        found = [parse_share(part.strip()) for part in text.split(",")]
     except UnitError as error:
         raise BadInput("interop.bad-loss", f"--loss {text}: {error}") from error
     if not all(0 <= loss <= HIGHEST_LOSS for loss in found):
