@@ -11,12 +11,15 @@ _STYLE = r"(?:(?!url\((?!#)|@import|image(?:-set)?\(|src|expression|behavior|bin
 _OURS = re.compile(
     "(?ai)</?(?:html|head|meta|title|body|header|main|section|div|p|h[1-3]|ul|li|table|thead|tbody|tr|th|td|figure|"
     "figcaption|details|summary|pre|code|span|strong|b|a|br|svg|g|path|use|text|tspan|rect|polyline|defs|clipPath|"
+    "pattern|"
     r"metadata|rdf:RDF|cc:Work|cc:Agent|dc:(?:type|title|format|creator))(?:\s+(?:"
     "(?:lang|name|content|class|id|colspan|rowspan|scope|data-label|role|aria-label|version|viewBox|width|height|x|y|"
-    'rx|d|points|transform|xmlns(?::(?:xlink|dc|cc|rdf))?|rdf:resource)="[^"<]*"|charset="utf-8"|'
+    'rx|d|points|transform|patternUnits|xmlns(?::(?:xlink|dc|cc|rdf))?|rdf:resource)="[^"<]*"|charset="utf-8"|'
+    r'fill="(?:#[0-9a-f]{6}|var\(--[\w-]+\))"|'
     rf'style="{_STYLE % chr(34)}"|xlink:href="#[\w.-]+"|clip-path="url\(#[\w.-]+\)"))* ?/?>|'
     r'<a href="(?:#[\w.-]+|\w(?:[^"<&.:%\\\s]|\.(?!\.))*|'  # has no scheme, and does not lead up
     r'https?://[\w.:-]+(?:/[\w-]+)*/d/ncp-[\w-]+\?var-scenario=[\w%]+&amp;var-run=[\w-]+)">|'  # a dashboard, at the run
+    r'<img src="cells/(?:[^"<&.:%\\\s]|\.(?!\.))*\.svg" alt="[^"<]*" loading="lazy">|'  # a run's plot, in the gallery
     rf'<style(?: type="text/css")?>{_STYLE % ""}</style>|</style>|<!doctype html>|'
     r"<!-- (?:[^<>-]|-[^<>-])* -->|"  # matplotlib writes a formula as a comment, and draws it
     r'<\?xml version="1\.0" encoding="utf-8" standalone="no"\?>|'

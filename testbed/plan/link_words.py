@@ -1,5 +1,8 @@
 """Properties of a link in words, for terminals and pictures alike."""
 
+from typing import Any
+
+from testbed.plan.model import Action
 from topologies.impairments import NUMBERS
 from topologies.impairments.impairment import SHARE
 from topologies.link import Link, rate_pps
@@ -28,17 +31,34 @@ def delay(link: Link) -> str:
 
 def impairments(link: Link) -> list[str]:
     """The link's other impairments of packets."""
-    found = [f"loss {_percent(link['loss'])}"] if link["loss"] else []
+    found = [_property("loss", link["loss"])] if link["loss"] else []
     if bursts := link.get("gilbert_elliott"):
-        found.append(f"bursts of loss {_percent(bursts['enter'])}/{_percent(bursts['leave'])}")
+        found.append(_property("gilbert_elliott", bursts))
     if jitter_ms := link.get("jitter_ms"):
-        found.append(f"jitter {jitter_ms:g} ms")
+        found.append(_property("jitter_ms", jitter_ms))
     elif "jitter_file" in link:
         found.append("jitter by a file")
-    for key, impairment in NUMBERS.items():
-        if value := link.get(key):
-            found.append(f"{key} {_percent(value) if impairment.written is SHARE else value}")  # type: ignore[arg-type]
-    return found
+    return found + [_property(key, value) for key in NUMBERS if (value := link.get(key))]
+
+
+def done_in_words(action: Action) -> str:
+    """Words for what an event does: ``a: 4 Mbit/s, delay 20 ms``, ``a down``."""
+    if action["kind"] == "pause_read":
+        return action["text"]
+    if action["kind"] == "carrier":
+        return f"{action['link']} {'up' if action['up'] else 'down'}"
+    way = "" if action["direction"] == "both" else f" {action['direction']}"
+    return f"{action['link']}{way}: " + ", ".join(_property(*each) for each in action["properties"].items())
+
+
+def _property(key: str, value: Any) -> str:
+    if key == "rate_bps":
+        return bits_per_second(value)
+    if key == "gilbert_elliott":
+        return f"bursts of loss {_percent(value['enter'])}/{_percent(value['leave'])}"
+    if key.endswith("_ms"):
+        return f"{key.removesuffix('_ms')} {value:g} ms"
+    return f"{key} {_percent(value) if key == 'loss' or NUMBERS[key].written is SHARE else value}"
 
 
 def _percent(share: float) -> str:

@@ -1,4 +1,4 @@
-"""What a reader would stumble over in a page: missing images, errors, and what is wider than the screen."""
+"""What a reader stumbles over in a page: missing images, errors, what is hard to read, or wider than the screen."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from playwright.sync_api import Browser, sync_playwright
 
@@ -23,8 +23,18 @@ _MEASURE = """
   const wide = [...document.body.querySelectorAll('*')].filter(e => !e.closest('svg') || e.tagName === 'svg')
     .filter(e => e.getBoundingClientRect().right > width + 1 && !scrolls(e)).map(name);
   const images = [...document.images];
+  // The contrast of WCAG 2.1 between a text and the nearest ground that is painted.
+  const part = x => (x /= 255) <= .04045 ? x / 12.92 : ((x + .055) / 1.055) ** 2.4;
+  const rgb = color => color.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => .2126 * part(r) + .7152 * part(g) + .0722 * part(b);
+  const ground = e => { for (; e; e = e.parentElement) { const found = rgb(getComputedStyle(e).backgroundColor);
+    if (found.length < 4 || found[3] > 0) return found; } return [255, 255, 255]; };
+  const contrast = e => { const [a, b] = [light(rgb(getComputedStyle(e).color)), light(ground(e))];
+    return (Math.max(a, b) + .05) / (Math.min(a, b) + .05); };
+  const faint = [...document.body.querySelectorAll('*')].filter(e => !e.closest('svg')
+    && [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim()) && contrast(e) < 4.5).map(name);
   return {
-    width, overflow: document.documentElement.scrollWidth - width, wide: wide.slice(0, 5),
+    faint: faint.slice(0, 5), width, overflow: document.documentElement.scrollWidth - width, wide: wide.slice(0, 5),
     missing: images.filter(i => !i.complete || i.naturalWidth === 0).map(i => i.src.slice(0, 200)),
     pictures: images.length + document.querySelectorAll('svg[role=img]').length,
     empty: [...document.querySelectorAll('svg[role=img]')].filter(s => s.getBoundingClientRect().height < 20).length,
@@ -55,9 +65,10 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-def look(browser: Browser, file: Path, width: int) -> Look:
+def look(browser: Browser, file: Path, width: int, colours: Literal["light", "dark"] = "light") -> Look:
     """Open the page at this width and return its problems."""
-    page = browser.new_page(viewport={"width": width, "height": 900}, is_mobile=width < 600)
+    size: Any = {"width": width, "height": 900}
+    page = browser.new_page(viewport=size, is_mobile=width < 600, color_scheme=colours)
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(f"error: {error}"))
     page.on(
@@ -81,6 +92,8 @@ def look(browser: Browser, file: Path, width: int) -> Look:
     problems += [f"image missing: {source}" for source in found["missing"]]
     if found["empty"]:
         problems.append(f"{found['empty']} drawings have no height")
+    if found["faint"]:
+        problems.append(f"hard to read: {', '.join(found['faint'])}")
     if found["overflow"] > 0 or found["wide"]:
         wide = ", ".join(found["wide"])
         problems.append(f"wider than the screen by {found['overflow']} pixels: {wide}")

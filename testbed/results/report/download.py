@@ -13,7 +13,7 @@ from testbed.traffic.tcp.captured.sequence import DATA, EDGES, Edge, read_csv
 PUBLISHED = paths.CHECKOUT / "data" / "published" / "initial-rwnd.csv"
 DESCRIPTION = (
     "Data as the sender's host sent it and the right edge of the window that the receiver advertised, from captured "
-    "packets. Full dots: sent again. Dashed lines: whole round trips."
+    "packets. Dashed lines: whole round trips."
 )
 
 
@@ -56,9 +56,7 @@ def time_sequence_plot(folder: ResultFolder) -> Plot:
         curves.append(Curve("patch: all acked", [acknowledged_ms], [object_kb], look))
     title, unit = "Time sequence at the sender", "kB of the object"
     axes: Any = {"x_label": "ms since the first data packet", "right": last_ms * 1.04, "top": max(*y, object_kb) * 1.05}
-    legend: Any = {"bbox_to_anchor": (-0.1, 0.985), "ncols": 6, "fontsize": 7}
-    narrow: Any = {"columnspacing": 0.9, "handlelength": 1.2, "handletextpad": 0.4}
-    return curve_plot("time-sequence", title, unit, DESCRIPTION, curves, **axes, **legend, **narrow)
+    return curve_plot("time-sequence", title, unit, DESCRIPTION, curves, **axes)
 
 
 def _steps(edges: Sequence[Edge]) -> tuple[list[float], list[float]]:

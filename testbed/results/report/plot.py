@@ -53,8 +53,8 @@ class Curve(NamedTuple):
     """Name of the shade's edges, if it is not the label."""
 
 
-def draw_curves(axes: Axes, curves: Iterable[Curve], alpha: float = 0.16) -> None:
-    """Draw them in their order; shades are as opaque as ``alpha``."""
+def draw_curves(axes: Axes, curves: Iterable[Curve]) -> None:
+    """Draw them in their order."""
     for label, x, y, look, band, band_name in curves:
         if x is None:
             axes.axhline(y, label=label, **look)
@@ -63,7 +63,7 @@ def draw_curves(axes: Axes, curves: Iterable[Curve], alpha: float = 0.16) -> Non
         else:
             axes.plot(x, y, label=label, **look)
         if band is not None:
-            axes.fill_between(x, *band, color=look["color"], alpha=alpha, linewidth=0)
+            axes.fill_between(x, *band, color=look["color"], alpha=0.16, linewidth=0)
             for edge, values in zip(("lowest", "highest"), band, strict=True):
                 axes.plot(x, values, visible=False, label=f"_{band_name or label}, {edge}")
 
@@ -79,17 +79,57 @@ def curve_plot(
     left: float | None = 0,
     right: float | None = None,
     top: float | None = None,
-    alpha: float = 0.16,
+    events: Iterable[tuple[float, str]] = (),
     further: Callable[[Axes], None] = lambda _axes: None,
-    **legend: Any,
 ) -> Plot:
-    """A plot of curves on axes from ``left`` and 0 to ``right`` and ``top``; ``further`` draws what is no curve."""
+    """A plot of curves on axes from ``left`` and 0 to ``right`` and ``top``, with ``events`` by their times.
+    ``further`` draws what else is no curve."""
     with style.new_plot(title, unit) as (figure, axes):
-        draw_curves(axes, curves, alpha)
+        draw_curves(axes, curves)
         axes.set(xlabel=x_label, xlim=(left, right), ylim=(0, top))
         further(axes)
-        axes.legend(**{**style.LEGEND, **legend})
+        figure.set_figheight(figure.get_figheight() + _draw_events(axes, events) / 72)
         return drawn(figure, name, description)
+
+
+_STEPS = 0.02
+"""Events of one thing that follow each other within this part of the time axis are the steps of one."""
+
+
+def _draw_events(axes: Axes, events: Iterable[tuple[float, str]]) -> float:
+    """A vertical line for each event, with its text above the axes, where no curve is, in as many lines as they need;
+    returns the height of these in points. What changes in steps has one text, of the first and the last step."""
+    last_s = axes.get_xlim()[1]
+    steps: list[list[tuple[float, str]]] = []
+    for at_s, text in (event for event in events if 0 <= event[0] <= last_s):
+        about = text.partition(": ")[0]
+        if steps and steps[-1][-1][1].partition(": ")[0] == about != text and at_s - steps[-1][-1][0] < _STEPS * last_s:
+            steps[-1].append((at_s, text))
+        else:
+            steps.append([(at_s, text)])
+    begins: list[float] = []
+    for order, ((at_s, text), *others) in enumerate(reversed(steps)):  # so that no text lies where an earlier one leads
+        for each_s in (at_s, *(to_s for to_s, _ in others[-1:])):
+            axes.axvline(each_s, color=style.MUTED, linewidth=1, linestyle=(0, (4, 2)))
+        said = f"{text} … {others[-1][1].partition(': ')[2]}" if others else text
+        at, width = at_s / last_s, style.EVENT_LETTER * (len(said) + 1)
+        after = at + width <= 1 or at < width
+        begin = at if after else at - width
+        line = next((number for number, first in enumerate(begins) if begin + width <= first), len(begins))
+        begins[line : line + 1] = [begin]
+        place: Any = {"xycoords": ("data", "axes fraction"), "xytext": (0, 3 + 9 * line), "textcoords": "offset points"}
+        side: Any = {"ha": "left" if after else "right", "annotation_clip": False, "zorder": 5 - 0.01 * order}
+        look: Any = {"fontsize": 7.5, "color": style.MUTED, "bbox": {"fc": style.PAPER, "ec": "none", "pad": 0.5}}
+        lead = {
+            "arrowstyle": "-",
+            "color": style.MUTED,
+            "lw": 0.6,
+            "shrinkA": 0,
+            "shrinkB": 0,
+            "relpos": (not after, 0),
+        }
+        axes.annotate(said, (at_s, 1), **place, **side, **look, arrowprops=lead)
+    return 9.0 * len(begins)
 
 
 def drawn(figure: Figure, name: str, description: str, *, wide: bool = False) -> Plot:

@@ -1,6 +1,6 @@
 """The plots of a run: what a run of each traffic draws over time."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,13 @@ from testbed.documents import read_csv
 from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import Evidence, Timed
 from testbed.judge.checks.law import FollowsLaw
+from testbed.judge.status import BEST_FIRST, Status
 from testbed.plan.model import Session
 from testbed.plan.traffic_types import traffic_of
 from testbed.results.report import style
 from testbed.results.report.folder import ResultFolder
 from testbed.results.report.plot import Curve, Plot, curve_plot
+from testbed.results.report.words import of_events
 from testbed.series.catalogue import SEGMENTS
 from testbed.series.reader import start_of
 
@@ -36,8 +38,8 @@ def all_plots(folder: ResultFolder) -> list[Plot]:
     return [plot for session in begun for plot in draw(folder, folder.evidence, session)]
 
 
-_SHARE = "Each connection's share of the session's window over time, with the law and its tolerance."
-_DELIVERED = "Each connection's share of the packets that the receiver got, over the last second."
+_SHARE = "Each connection's share of the session's window over time."
+_DELIVERED = "Each connection's share of the packets that the receiver got in the last second, and its link's of rates."
 _ARRIVING = "Packets per second that the receiver got on each connection, with the links' rates."
 _OF_A_SESSION = (
     ("window-share", "window_share", "Share of the session's window", "share", _SHARE),
@@ -48,6 +50,17 @@ _OF_A_SESSION = (
     ("in-flight", "in_flight_packets", "In flight", "packets", "Packets in flight on each connection."),
 )
 """Name, series, title, unit and caption of each plot of a session with windows."""
+_DECIDED_IN = dict.fromkeys(("goodput", "multipath", "bottleneck", "fair_share", "link_filled"), "delivery-rate")
+_DECIDED_IN["round_trip"] = "rtt"
+"""Plots in which one sees whether a check holds, by its judge, where that is not the plot with the law."""
+
+
+def deciding(folder: ResultFolder, plots: Sequence[Plot]) -> Plot | None:
+    """The plot for the first screen: that of the first of the worst checks, or else the first, which has the law."""
+    judged = [check for check in folder.verdict.checks if check.status != Status.SKIPPED]
+    worst = max(judged, key=lambda check: BEST_FIRST.index(check.status), default=None)
+    name = _DECIDED_IN.get(worst.judge, "") if worst else ""
+    return next((plot for plot in plots if plot.name.endswith(name)), next(iter(plots), None))
 
 
 def _session_plots(folder: ResultFolder, evidence: Evidence, session: Session) -> list[Plot]:
@@ -61,12 +74,7 @@ def _session_plots(folder: ResultFolder, evidence: Evidence, session: Session) -
         "delivery-rate": ("link's rate", planned.by_connection(rates)),
     }
     law = next((c for c in folder.checks if isinstance(c, FollowsLaw) and _is_of(c, session)), None)
-
-    def further(axes: Axes, samples: Mapping[str, Timed], with_law: FollowsLaw | None) -> None:
-        if with_law is not None:
-            _draw_law(axes, evidence, session, with_law, samples)
-        _draw_events(axes, evidence, session["name"])
-
+    events = _events(folder, evidence, session["name"])
     plots = []
     for name, series, title, unit, caption in _OF_A_SESSION:
         samples = evidence.samples(series, session["name"])
@@ -84,9 +92,11 @@ def _session_plots(folder: ResultFolder, evidence: Evidence, session: Session) -
                 if one in samples
             ]
             curves.append(Curve(label, [], [], _EXPECTED))
-        draw = partial(further, samples=samples, with_law=law if name == "window-share" else None)
-        limits: Any = {"right": _end(samples), "top": 1.05 if unit == "share" else None}
-        plots.append(curve_plot(prefix + name, title, unit, caption, curves, **limits, further=draw, ncols=4))
+        more: Any = {"right": _end(samples), "top": 1.05 if unit == "share" else None, "events": events}
+        if law and name == "window-share":
+            more["further"] = partial(_draw_law, evidence=evidence, session=session, check=law, samples=samples)
+            caption = f"{caption.rstrip('.')}, with the law and its tolerance."
+        plots.append(curve_plot(prefix + name, title, unit, caption, curves, **more))
     return plots
 
 
@@ -118,22 +128,19 @@ def _draw_law(
     judged_to = min(check.to_s, end)
     axes.axvspan(check.from_s, judged_to, color=style.SHADE, zorder=0)
     text = f"judged {check.from_s:g} s to {judged_to:.0f} s"
-    look: Any = {"ha": "center", "va": "center", "fontsize": 8.5, "color": style.MUTED}
+    ground = {"fc": style.SHADE, "ec": "none", "pad": 1}  # an event's line may cross it
+    look: Any = {"ha": "center", "va": "center", "fontsize": 8.5, "color": style.MUTED, "bbox": ground}
     axes.text((check.from_s + judged_to) / 2, 1.0, text, **look)
 
 
-def _draw_events(axes: Axes, evidence: Evidence, session: str) -> None:
-    """Events other than the transfer's own start and end, as vertical lines with their kind."""
-    start = evidence.start_ns(session)
-    right = axes.get_xlim()[1]
-    look: Any = {"rotation": 90, "va": "top", "ha": "left", "fontsize": 8, "color": style.MUTED}
-    place: Any = {"xycoords": ("data", "axes fraction"), "xytext": (3, -3), "textcoords": "offset points"}
-    for event in evidence.events:
-        at_s = (event.t_ns - start) / 1e9
-        if event.kind in ("transfer_start", "transfer_end") or not 0 <= at_s <= right:
-            continue
-        axes.axvline(at_s, color=style.MUTED, linewidth=1, linestyle=(0, (4, 2)))
-        axes.annotate(event.text or event.kind, (at_s, 1), **place, **look)
+def _events(folder: ResultFolder, evidence: Evidence, session: str) -> list[tuple[float, str]]:
+    """Events other than the transfer's own start and end, in order: seconds since its start, and words."""
+    start_ns, words = evidence.start_ns(session), of_events(folder.plan)
+    return [
+        ((event.t_ns - start_ns) / 1e9, words.get(event.text, event.text) or event.kind)
+        for event in evidence.events
+        if event.kind not in ("transfer_start", "transfer_end")
+    ]
 
 
 def _over_time(
@@ -146,7 +153,7 @@ def _over_time(
         look = style.line(number) | {"marker": "." if timed.t_s.size == 1 else None}
         curves.append(Curve(label, timed.t_s, timed.values / per, look))
     right = _end(shown)
-    return [curve_plot(name, title, unit, caption, [*curves, *further], right=right, ncols=4)] if shown else []
+    return [curve_plot(name, title, unit, caption, [*curves, *further], right=right)] if shown else []
 
 
 def _end(samples: Mapping[str, Timed]) -> float | None:
@@ -154,14 +161,14 @@ def _end(samples: Mapping[str, Timed]) -> float | None:
     return max((float(s.t_s[-1]) for s in samples.values() if s.t_s.size), default=0.0) or None
 
 
-_WINDOW = "The congestion window, what is in flight of it, and the slow-start threshold where it is not infinite."
+_WINDOW = "The congestion window over time, as the sender's kernel has it."
 _WINDOWS = {
     "window": "sender_cwnd_packets",
     "in flight": "sender_in_flight_packets",
     "threshold": "sender_ssthresh_packets",
 }
 _ADVERTISED = "The window that the receiver advertises, as the sender has it."
-_RTT = "The smoothed round-trip time, and the least so far."
+_RTT = "The round-trip time over time, as the sender's kernel has it."
 _DELIVERY = "The rate of delivery as the sender measures it, from its acknowledgements."
 _OF_TCP = (
     ("tcp-advertised", "Advertised window", "KiB", _ADVERTISED, {"advertised": "sender_peer_window_bytes"}, 1024),
@@ -212,7 +219,7 @@ def _round_trips(log: Path) -> list[Plot]:
     caption = "Each segment's round trip over time, as the consumer logs it"
     caption += "." if every == 1 else f"; one of {every} is drawn."
     right = float(rows[-1]["t_ms"]) / 1000 or None
-    return [curve_plot("ndn-rtt", "Round trips", "ms", caption, curves, right=right, ncols=4)]
+    return [curve_plot("ndn-rtt", "Round trips", "ms", caption, curves, right=right)]
 
 
 def _backlog(folder: ResultFolder, evidence: Evidence, session: str) -> list[Plot]:
@@ -223,5 +230,6 @@ def _backlog(folder: ResultFolder, evidence: Evidence, session: str) -> list[Plo
     threshold_bytes = forwarder["marking"].get("threshold_bytes")
     threshold = [Curve("threshold", None, threshold_bytes / 1000, _THIN)] if threshold_bytes else []
     title = "Backlog of the forwarder's socket"
-    caption = f"Largest backlog of the socket of face {face} in each interval, with the threshold for marks."
+    caption = f"Largest backlog of the socket of face {face} in each interval"
+    caption += ", with the threshold for marks." if threshold else "."
     return _over_time("ndn-backlog", title, "kB", caption, {face: found.get(face)}, 1000, *threshold)

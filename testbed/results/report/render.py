@@ -11,7 +11,7 @@ from testbed.results.report import download, words
 from testbed.results.report.folder import ResultFolder
 from testbed.results.report.page_templates import on_page, page_templates, write_html
 from testbed.results.report.plot import Plot
-from testbed.results.report.plots import all_plots
+from testbed.results.report.plots import all_plots, deciding
 from testbed.results.report.tables import link_rows, machine_rows, share_tables
 from testbed.series import FromFile
 from testbed.series.reader import start_of
@@ -29,7 +29,8 @@ def write_report(result_dir: Path, reader: FromFile | None = None) -> Path:
     The same folder gives the same bytes. Raises BadInput where a file is missing or broken.
     """
     folder = ResultFolder(result_dir, reader)
-    plots = all_plots(folder) + ([download.time_sequence_plot(folder)] if download.is_download(folder) else [])
+    plots = ([download.time_sequence_plot(folder)] if download.is_download(folder) else []) + all_plots(folder)
+    first = deciding(folder, plots)
     environment = page_templates()
     environment.filters.update(signed=_signed)
     plan = folder.plan
@@ -42,6 +43,7 @@ def write_report(result_dir: Path, reader: FromFile | None = None) -> Path:
         plots,
         pictures=[topology],
         topology=on_page(topology),
+        first=first.name if first else "",
         plan=plan,
         verdict=folder.verdict,
         asked_links=words.the_links(plan),
@@ -62,10 +64,15 @@ def write_report(result_dir: Path, reader: FromFile | None = None) -> Path:
 
 def _timeline(folder: ResultFolder) -> list[dict[str, Any]]:
     """Events in time order, in seconds since the first transfer_start (or since the first event without one)."""
-    events = folder.evidence.events if folder.evidence else []
+    events, in_words = folder.evidence.events if folder.evidence else [], words.of_events(folder.plan)
     zero = min((e.t_ns for e in events if e.kind == "transfer_start"), default=events[0].t_ns if events else 0)
     return [
-        {"at_s": (e.t_ns - zero) / 1e9, "kind": e.kind.replace("_", " "), "session": e.session, "text": e.text}
+        {
+            "at_s": (e.t_ns - zero) / 1e9,
+            "kind": e.kind.replace("_", " "),
+            "session": e.session,
+            "text": in_words.get(e.text, e.text),
+        }
         for e in events
     ]
 

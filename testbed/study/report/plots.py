@@ -83,7 +83,7 @@ def _marks(name: str, measured: str, summaries: Sequence[RowSummary], columns: S
     rows = [s for s in summaries if any(s.median(c, measured) is not None for c in columns)] or list(summaries)
     shown = [c for c in columns if any(s.median(c, measured) is not None for s in rows)]
     description = f"{title_of(measured)} by row, a mark for each column: medians{_whiskers(rows, measured)}."
-    if BETTER.get(measured):
+    if any(is_beaten(s, column, measured) for s in rows for column in shown if s.median(column, measured) is not None):
         description += " Hollow: another column of the row is better by more than chance explains."
     with style.canvas((7.2, 1.3 + (0.1 + 0.06 * len(shown)) * len(rows))) as figure:
         axes = figure.subplots()
@@ -106,8 +106,6 @@ def _marks(name: str, measured: str, summaries: Sequence[RowSummary], columns: S
         _name_places(axes, "y", names, 0.5, fontsize=8)
         axes.invert_yaxis()
         _set_scale(axes, [s.median(c, measured) for s in rows for c in shown], "x")
-        if shown:
-            axes.legend(ncols=4, **{**style.LEGEND, "handlelength": 1.2})
         return drawn(figure, name, description)
 
 
@@ -129,7 +127,7 @@ def _least_lead(way: int, other: Spread, own: Spread) -> float:
 
 def _bars(name: str, measured: str, summaries: Sequence[RowSummary], columns: Sequence[str]) -> Plot:
     bounded = any(measured in s.bounds for s in summaries)
-    known = [k for s in summaries for k in s.known if k.figure == measured]
+    known = [k for s in summaries for k in s.known if k.figure == measured and k.column in columns]
     description = f"{title_of(measured)} by row and column: bars are medians{_whiskers(summaries, measured)}"
     description += ", lines what the links carry at most" if bounded else ""
     description += ", marks what others say." if known else "."
@@ -139,13 +137,13 @@ def _bars(name: str, measured: str, summaries: Sequence[RowSummary], columns: Se
         axes = figure.subplots()
         width = 0.84 / len(columns)
         for number, column in enumerate(columns):
-            colour = style.colour(number)
-            axes.plot([], [], "s", markersize=7, color=colour, label=column)
+            named = column  # by its first bar, as a legend names what is drawn
             for place, summary in enumerate(summaries):
                 x = place - 0.42 + (number + 0.5) * width
                 if value := _value(summary, column, measured):
                     median, ends, label = value
-                    axes.bar(x, median, 0.9 * width, color=colour, label=f"_{column}")
+                    axes.bar(x, median, 0.9 * width, label=named, **style.bar(number))
+                    named = f"_{column}"
                     axes.vlines(x, *ends, color=style.INK, linewidth=1, label=label)
                 for k in summary.known:
                     if (k.column, k.figure) == (column, measured):
@@ -159,14 +157,13 @@ def _bars(name: str, measured: str, summaries: Sequence[RowSummary], columns: Se
             axes.plot([], [], **limit, label="what the links carry")
         for by, look in looks.items():
             axes.plot([], [], label=by, **look)
-        axes.set_title(title_of(measured), pad=26)
+        axes.set_title(title_of(measured))
         axes.set_ylabel(unit_of(measured))
         axes.ticklabel_format(axis="y", style="plain", useOffset=False)
         narrow = round(style.of_the_page(17))
         ticks = ["\n".join([s.label, *textwrap.wrap(s.title, narrow)]) for s in summaries]
         _name_places(axes, "x", ticks, 0.5, fontsize=7.5)
         _set_scale(axes, [*(s.median(c, measured) for s in summaries for c in columns), *(k.value for k in known)], "y")
-        axes.legend(ncols=8, **{**style.LEGEND, "handlelength": 1.4})
         return drawn(figure, name, description)
 
 
@@ -237,10 +234,8 @@ def _gain(plot: Mapping[str, Any], rows: Sequence[RowSummary]) -> Plot:
     medians = np.array([[row.median(c, measured) for row in rows] for c in columns], dtype=np.float64)
     published = [{(k.column, k.figure): k.value for k in reversed(row.known)} for row in rows]  # the first source's
     known = np.array([[of.get((c, measured)) for of in published] for c in columns], dtype=np.float64)
-    description = (
-        f"{plot['title']}: by how much {column} is above {over}, absolute and in percent of {over}, and both. "
-        "Bars and lines are measured, marks published."
-    )
+    description = f"{plot['title']}: by how much {column} is above {over}, absolute and in percent of {over}, and both."
+    description += " Bars and lines are measured, marks published." if np.isfinite(known).any() else ""
     with style.canvas((9.6, 3.6)) as figure:
         left, right = figure.subplots(1, 2, width_ratios=(3, 2))
         _draw_gains(left, gain(medians, factor), gain(known, factor), unit)
@@ -252,9 +247,8 @@ def _gain(plot: Mapping[str, Any], rows: Sequence[RowSummary]) -> Plot:
         right.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         right.yaxis.set_major_formatter("{x:,.0f}")
         right.yaxis.set_minor_formatter(NullFormatter())
-        right.legend(ncols=2, **style.LEGEND)
         right.set_ylabel(f"{column} and {over}, {unit}")
-        left.set_title(plot["title"], pad=26)
+        left.set_title(plot["title"])
         for axes in (left, right):
             axes.set_xlabel(plot["x"])
             _name_places(axes, "x", [row.label for row in rows], 0.6, fontsize=8)
@@ -284,7 +278,6 @@ def _draw_gains(axes: Axes, ours: Values, theirs: Values, unit: str) -> None:
     axes.yaxis.set_major_formatter("{x:,.0f}")
     percent.set_ylim(0, np.nanmax([50.0, *1.08 * percents]))
     percent.grid(visible=False)
-    axes.legend(ncols=4, **style.LEGEND)
 
 
 def _points(values: Values) -> tuple[Any, Values]:
@@ -312,7 +305,7 @@ def _fit(name: str, check: CheckResult) -> Plot:
         f"{check.name}: {y_label} over {x_label}, a point per cell; the line has slope {of['slope']:.4f} and "
         f"explains {of['r2']:.4f} of the variance."
     )
-    return curve_plot(name, check.name, y_label, description, curves, x_label=x_label, ncols=3)
+    return curve_plot(name, check.name, y_label, description, curves, x_label=x_label)
 
 
 def _marks_of(shape: str, size: float, colour: str) -> dict[str, Any]:
@@ -331,7 +324,7 @@ def law(found: Fit, policy: str) -> Plot:
         curves.append(Curve(f"{label}: slope {line.slope:.2f}", t_s, [line.at(t) for t in t_s], look))
     title, x_label = "Time to converge over τ = W/Σrate", "τ = W / Σ rate, s"
     description = f"Seconds until the windows of {policy} are in the links' ratio, over τ = W/Σrate, with the law."
-    return curve_plot("law", title, "s", description, curves, x_label=x_label, ncols=3)
+    return curve_plot("law", title, "s", description, curves, x_label=x_label)
 
 
 def panels_of_sweep(rows: Sequence[Row], plot: PlotOf, number: int) -> Plot:
@@ -417,8 +410,8 @@ def over_time(groups: Sequence[Group], home: Path) -> list[Plot]:
             band = (values.min(axis=0), values.max(axis=0))
             curves.append(Curve(group, grid_s, values.mean(axis=0), style.line(number), band))
         right = max(float(s.t_s[-1]) for found in samples.values() for s in found)
-        description = f"{title} of {' and '.join(samples)}: means of the runs, and from the lowest to the highest."
-        plots.append(curve_plot(name, title, unit, description, curves, right=right, alpha=0.2, ncols=3))
+        description = f"{title} of {' and '.join(samples)}: means of {MOST_RUNS} runs at most, and their range."
+        plots.append(curve_plot(name, title, unit, description, curves, right=right))
     return plots
 
 
@@ -433,10 +426,11 @@ def _first(run: Evidence | None, series: str) -> list[Timed]:
 
 def differences(found: Sequence[Difference], confidence: float) -> list[Plot]:
     """A plot of differences in percent of the first group with their intervals; none where there are none to draw."""
-    shown = [d for d in found if d.low is not None and d.base.mean][:24]
-    if not shown:
+    every = [d for d in found if d.low is not None and d.base.mean]
+    if not (shown := every[:24]):
         return []
     description = f"Differences in % of the first group; all intervals together hold with {confidence:.0%} (nominal)."
+    description += f" The first {len(shown)} of {len(every)} are drawn." if len(shown) < len(every) else ""
     with style.new_plot("Difference from the first group", "") as (figure, axes):
         figure.set_figheight(1.4 + 0.27 * len(shown))
         axes.axvline(0, color=style.INK, linewidth=0.9)
@@ -478,16 +472,9 @@ def shares(session: Session, engines: Mapping[str, Evidence]) -> Plot:
                 look = {"color": style.colour(number)}
                 label, band_name = f"{connection}, {engine}", f"{connection}, allowed"
                 curves.append(Curve(label, s.t_s, s.values, look, allowed, band_name))
-    labels = sum(not curve.label.startswith("_") for curve in curves)
-
-    def further(axes: Axes) -> None:
-        axes.set_title(axes.get_title("left"), pad=12 + 12 * -(-labels // 3))
-
     name, title = f"{scenario}-{session['name']}-window-share", "Share of the session's window"
     description = f"Window shares of session {session['name']} on {' and '.join(engines)}"
-    legend: Any = {"ncols": 3, "bbox_to_anchor": (-0.1, 0.99), "columnspacing": 0.8, "handlelength": 1.2}
-    limits: Any = {"left": None, "top": 1.05}
-    return curve_plot(name, title, "share", description, curves, **limits, further=further, **legend, fontsize=7.5)
+    return curve_plot(name, title, "share", description, curves, left=None, top=1.05)
 
 
 def published(claims: Sequence[Judged]) -> list[Plot]:
@@ -496,9 +483,7 @@ def published(claims: Sequence[Judged]) -> list[Plot]:
     shown = [claim for claim in claims if claim.value is not None and len(claim.figures) == 1]
     if not shown:
         return []
-    description = (
-        "Measured over published figure of each claim that has one, with its interval; the table has its level."
-    )
+    description = "Measured over published figure of each claim with one, and its interval where the table has one."
     with style.canvas((9.6, 0.9 + 0.27 * len(shown))) as figure:
         axes = figure.subplots()
         for place, claim in enumerate(shown):
@@ -514,7 +499,6 @@ def published(claims: Sequence[Judged]) -> list[Plot]:
         axes.plot([], [], "X", color=style.SERIES_COLOURS[1], label="does not, or open")
         _name_places(axes, "y", [claim.id for claim in reversed(shown)], 0.6)
         axes.set_xlabel("measured / published")
-        axes.legend(ncols=2, **style.LEGEND)
         return [drawn(figure, "published", description)]
 
 
@@ -558,5 +542,4 @@ def _window_shares(name: str, folder: Path) -> list[Plot]:
         curves.append(Curve(label, [one.t_s for one in theirs], [one.share for one in theirs], look))
     title = f"{plan['scenario']}, {verdict.policy}"
     description = f"{title}: each connection's share of the window over time."
-    legend: Any = {"ncols": 5, "columnspacing": 1, "handlelength": 1.5}
-    return [curve_plot(f"{name}-shares", title, "share of the window", description, curves, top=1.05, **legend)]
+    return [curve_plot(f"{name}-shares", title, "share of the window", description, curves, top=1.05)]
