@@ -41,6 +41,7 @@ OF_NAMES = {
     "host_load.csv": "The machine's idle time during the run.",
     "provenance.json": "Where a result comes from: commit, machine, kernel, settings, seeds, packages.",
     "report.html": "The report, for people.",
+    "gallery.html": "All plots of a table's runs, for people.",
     "table.yaml": "The table, as it was run.",
     "table.csv": "The figures of a table or sweep.",
     "LICENSE": "The licence of the testbed.",

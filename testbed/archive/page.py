@@ -11,9 +11,10 @@ from testbed.archive.drawing import unlike
 from testbed.archive.markup import foreign
 from testbed.judge.verify import text_differences
 from testbed.message import Message
+from testbed.study import ledger
 from testbed.study.verify import Verification
 
-PAGE, PLOTS = "report.html", "plots"
+PAGE, GALLERY, PLOTS = "report.html", "gallery.html", "plots"
 DRAWING = re.compile(r"<svg.*?</svg>", re.DOTALL)
 
 
@@ -27,10 +28,11 @@ def write_page(folder: Path) -> Path:
         from testbed.study.report.page import write_claims
 
         return write_claims(folder)
-    if (folder / "table.json").is_file():
+    if ledger.kind_of(folder) == "table" or (folder / "table.json").is_file():
+        from testbed.study.kinds.table import unfinished
         from testbed.study.report.page import write_table
 
-        return write_table(folder)
+        return write_table(folder, unfinished(folder))
     from testbed.results.report.render import write_report
 
     return write_report(folder)
@@ -53,7 +55,7 @@ def beside(folder: Path, place: Path) -> None:
     """A folder with all that ``folder`` has but its page and plots, by links."""
     place.mkdir()
     for path in folder.resolve().iterdir():
-        if path.name not in (PAGE, PLOTS):
+        if path.name not in (PAGE, GALLERY, PLOTS):
             (place / path.name).symlink_to(path)
 
 
@@ -65,6 +67,8 @@ def compare(folder: Path, again: Path, verified: Verification, recorded: Mapping
         there, made = before.get(file), after.get(file)
         if file == PAGE and there is None:
             verified.differences.add_message("file.not-there", f"{PAGE}: is not there")
+        elif there is None and file == GALLERY:
+            continue  # earlier code made none, and nothing is in it that is not in the runs
         elif there is None and not provenance_check.of_this_code(recorded):
             verified.unchecked.add_message(
                 "plot.not-of-its-time", f"{file}: other code, that of {provenance_check.told_of(recorded)}, drew none"
@@ -78,7 +82,7 @@ def compare(folder: Path, again: Path, verified: Verification, recorded: Mapping
 
 
 def _texts(folder: Path) -> dict[str, str]:
-    files = [folder / PAGE, *(folder / PLOTS).rglob("*")]
+    files = [folder / PAGE, folder / GALLERY, *(folder / PLOTS).rglob("*")]
     texts = {path: path.read_bytes().decode(errors="surrogateescape") for path in files if path.is_file()}
     return {path.relative_to(folder).as_posix(): text for path, text in texts.items()}
 

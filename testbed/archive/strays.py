@@ -13,6 +13,7 @@ FOLDERS = ("agents", "logs", "paper", "plots", "spools", "traces")
 DOCUMENTS = (
     *(STUDY, LEDGER, *OLD_REQUESTS, *OLD_MARKS),
     *("plan.json", "scenario.yaml", "scenario.py", "topology.py", "provenance.json", "verdict.json", "report.html"),
+    "gallery.html",
     *(
         "relay.json",
         "probe.json",

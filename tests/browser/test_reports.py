@@ -65,11 +65,30 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_report_has_nothing_that_a_reader_would_stumble_over(browser, results, name, pictures) -> None:
     page = results / name / "latest" / "report.html"
     assert "<script" not in page.read_text()
+    assert look(browser, page, WIDTHS[-1], "dark").problems == []
     for width in WIDTHS:
         found = look(browser, page, width)
         assert found.problems == [], (name, width)
         assert found.pictures >= pictures
         assert found.text > 400
+
+
+def test_the_gallery_has_its_pictures(browser, results) -> None:
+    for width in WIDTHS:
+        found = look(browser, results / "speed-table" / "latest" / "gallery.html", width)
+        assert found.problems == [], width
+        assert found.pictures == 12
+
+
+def test_the_picture_that_decides_is_on_the_first_screen(browser, results) -> None:
+    for name in ("startup", "speed-table", "compare", "small"):
+        for width in (WIDTHS[0], WIDTHS[-1]):
+            page = browser.new_page(viewport={"width": width, "height": 900}, is_mobile=width < 600)
+            page.goto((results / name / "latest" / "report.html").resolve().as_uri())
+            box = page.locator("main svg[role=img]").first.bounding_box()
+            page.close()
+            assert box
+            assert box["y"] + box["height"] <= 900, (name, width)
 
 
 @pytest.mark.parametrize(
@@ -80,6 +99,7 @@ def test_a_report_has_nothing_that_a_reader_would_stumble_over(browser, results,
         ("<script>nonsense()</script>", "error: nonsense is not defined"),
         ("<script>console.error('x')</script>", "console error"),
         ("<link rel=stylesheet href='http://127.0.0.1:9/a.css'>", "asks the network for http://127.0.0.1:9/"),
+        ("<p style='background: #1a7f37'><a href=x>Its plots</a>", "hard to read: a “Its plots”"),
         ("<svg role=img></svg><style>svg {height: 2px}</style>", "1 drawings have no height"),
     ],
 )

@@ -1,5 +1,6 @@
 """A table from its file to its verdict: set up, run or resume its cells, judge, report; and rederived from its runs."""
 
+import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -226,7 +227,7 @@ def begin(loaded: LoadedTable, request: TableRequest, programs: Programs, result
     selection = select(loaded, request, programs.policies)
     cells = selection.cells(programs)
     refuse_if_none_can_be_made(cells)  # a mistake in any of them is reported before anything is run
-    bounds = _bounds(table.figures, cells)
+    bounds = _bounds(table.figures, {cell.at["row"]: cell.plan for cell in reversed(cells)})
     how = engine.describe(cells[0].plan, request.options)[0]
     spec = StudySpec("table", table.name, cells, selection.identity, how, sum(cell.transfer_s for cell in cells))
     folder = spec.begin(results / table.name, request.resume, whole=selection.whole, as_selection=True)
@@ -315,7 +316,7 @@ def summarise(
             row.name,
             row.label or row.name,
             row.title,
-            bounds[row.name],
+            bounds.get(row.name, {}),
             {name: {c: _spread(runs[row.name, c], name) for c in columns} for name in table.figures},
             {c: _state(runs[row.name, c]) for c in columns},
             [value for source, values in known for value in table_file.known_of(source, values, row, table.figures[0])],
@@ -345,9 +346,8 @@ def _ratios(selection: Selection) -> list[tuple[str, str]]:
     return [(a, b) for a, b in dict.fromkeys(pairs) if a in columns and b in columns]
 
 
-def _bounds(figures: Sequence[str], cells: Sequence[ScenarioCell]) -> dict[str, dict[str, float]]:
-    """Bounds of each row's payload by its links, from its first cell, for figures that are a goodput."""
-    first = {cell.at["row"]: cell.plan for cell in reversed(cells)}
+def _bounds(figures: Sequence[str], first: Mapping[str, Plan]) -> dict[str, dict[str, float]]:
+    """Bounds of each row's payload by its links, from the plan of its first cell, for figures that are a goodput."""
     bounds_bps = {
         row: planned.bound_bps(plan, plan["sessions"][0], to_s=expected_transfer_s(plan)) for row, plan in first.items()
     }
@@ -367,7 +367,8 @@ def places_requested(folder: Path) -> list[Place]:
 def requested(folder: Path) -> Selection:
     """The table as its result folder keeps it, and what was requested of it; BadInput where a file is missing or
     broken."""
-    names, file, document = request_of(folder), folder / KEPT_AS, read_table(folder)
+    names, file = request_of(folder), folder / KEPT_AS
+    document = read_table(folder) if (folder / "table.json").is_file() else names
     if not file.is_file():
         raise BadInput(
             "table.no-request",
@@ -380,6 +381,21 @@ def requested(folder: Path) -> Selection:
     request = TableRequest(int(names["repeat"]), rows, columns, engine=document["engine"], quick=document["quick"])
     selection = select(loaded, request, [name for name in names["columns"] if name not in own])
     return replace(selection, whole=selection.whole and bool(names.get("whole", True)))
+
+
+def unfinished(folder: Path) -> tuple[dict[str, Any], Verdict] | None:
+    """``table.json`` by the runs that are there, and how its checks stand, of a table that was stopped; None where it
+    has its verdict. BadInput where a file is missing or broken."""
+    if (folder / "verdict.json").is_file():
+        return None
+    selection = requested(folder)
+    found = [cell for place in selection.places() if (cell := read_cell(place, folder / place.folder))]
+    plans = {cell.at["row"]: folder / Place.of(cell).folder / cell.record.run / "plan.json" for cell in reversed(found)}
+    first = {row: read_plan(plan) for row, plan in plans.items() if plan.is_file()}
+    with tempfile.TemporaryDirectory(prefix="ncp-report-") as place:
+        bounds = _bounds(selection.loaded.table.figures, first)
+        verdict = write(selection, bounds, Path(place), folder.name, found, {})
+        return read_table(Path(place)), verdict
 
 
 DOCUMENTS: Documents = {

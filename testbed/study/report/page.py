@@ -22,6 +22,7 @@ from testbed.plan.engines import ENGINES
 from testbed.results.report import words
 from testbed.results.report.page_templates import on_page, page_templates, write_html
 from testbed.results.report.plot import Plot
+from testbed.study.cell import folder_of
 from testbed.study.checks.agrees import Agreement, CrossCheck
 from testbed.study.checks.better import NOT_SHOWN, Comparison, figure_of
 from testbed.study.checks.claims import Judged, judged_in, read_claims
@@ -33,26 +34,38 @@ from testbed.study.record import CellResult, by_setting, observations
 from testbed.study.report import plots, text
 from testbed.traffic.interop.pairings import Pairing, loss_words
 
+_TEMPLATES = Path(__file__).parent / "templates"
+
 
 def _write(folder: Path, kind: str, drawn: Sequence[Plot], **values: Any) -> Path:
-    environment = page_templates(Path(__file__).parent / "templates")
+    environment = page_templates(_TEMPLATES)
     environment.filters.update(value=_number, with_unit=with_unit, spread=_spread_in_words)
     return write_html(folder, environment, "study.html.j2", drawn, kind=kind, **values)
 
 
-def write_table(folder: Path) -> Path:
-    """Write the page from ``table.json`` and ``verdict.json`` alone; returns its path. BadInput where a file is missing
-    or broken."""
-    document, verdict = read_table(folder), read_verdict(folder)
+def write_table(folder: Path, unfinished: tuple[Mapping[str, Any], Verdict] | None = None) -> Path:
+    """Write the page from ``table.json`` and ``verdict.json``, or from those of a table that is not finished, and with
+    the runs' own plots the gallery; returns the page's path. BadInput where a file is missing or broken."""
+    document, verdict = unfinished or (read_table(folder), read_verdict(folder))
     rows, lines = summaries_of(document), plots.fitted(verdict)
+    pictures = _pictures(folder, document)
+    title, outcomes = f"{document['name']} {document['run']}", document["outcomes"]
+    word, colour, lead = str(verdict.verdict), str(verdict.verdict), f"{verdict.summary} {_how_sure(rows, verdict)}"
+    if unfinished:
+        made = sum(outcome["verdict"] != Status.MISSING for outcome in outcomes)
+        word, colour = "unfinished", "neutral"
+        lead = f"{made} of {len(outcomes)} cells were run. There is no verdict before all are."
+    banner = {"word": word, "colour": colour, "title": title, "heading": document["title"]}
+    if pictures:
+        gallery = "gallery.html.j2"
+        write_html(folder, page_templates(_TEMPLATES), gallery, [], page="gallery.html", rows=pictures, **banner)
     return _write(
         folder,
         "table",
         [*plots.of_table(document), *lines],
-        title=f"{document['name']} {document['run']}",
-        word=verdict.verdict,
-        heading=document["title"],
-        lead=[f"{verdict.summary} {_how_sure(rows, verdict)}"],
+        **banner,
+        lead=[lead],
+        gallery=bool(pictures),
         table=document,
         verdict=verdict,
         judges={check.name: check.judge for check in verdict.checks},
@@ -66,6 +79,17 @@ def write_table(folder: Path) -> Path:
         measured=fitness.measurements(folder).hosts,
         findings=[filled_in(finding, rows) for finding in document["findings"]],
     )
+
+
+def _pictures(folder: Path, document: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """The cells of each row whose runs have plots of their own, with these."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for outcome in document["outcomes"]:
+        home = folder_of(outcome["row"], outcome["column"], str(outcome["repetition"])) / outcome["run"]
+        drawn = sorted(confine.inside(folder, home).glob("plots/*.svg")) if outcome["run"] else []
+        if names := [path.stem for path in drawn if path.stem != "topology"]:
+            found.setdefault(outcome["row"], []).append({**outcome, "home": home.as_posix(), "plots": names})
+    return found
 
 
 def _how_sure(summaries: Sequence[RowSummary], verdict: Verdict) -> str:
