@@ -50,10 +50,10 @@ step() {
     cannot "\"$name\" failed${why:+: the package registry could not be reached (${why:0:160})}. Log: $log"
 }
 
-# holder FILE: the process that has its lock.
+# holder FILE: the process that wrote its pid there when it took the lock.
 holder() {
     local pid
-    pid=$(awk -v "inode=:$(stat -c %i "$1")$" '$2 == "FLOCK" && $6 ~ inode { print $5; exit }' /proc/locks)
+    pid=$(cat "$1" 2>/dev/null || true)
     [[ -r /proc/${pid:-none}/cmdline ]] || { echo "another process"; return; }
     echo "$(tr '\0' ' ' <"/proc/$pid/cmdline")(pid $pid, since $(stat -c %y "/proc/$pid" | cut -c12-19))"
 }
@@ -73,8 +73,9 @@ set_up() {
     local wait=3
     until flock -w "$wait" 9; do # another run.sh of this checkout is doing the same
         wait=30
-        say "waiting for the set-up of this checkout: $(holder "$root/.build/setup.flock")"
+        say "waiting for the set-up of this checkout: $(holder "$root/.build/setup.pid")"
     done
+    echo "$$" >"$root/.build/setup.pid"
     if up_to_date; then return; fi
     : >"$log"
     say "Setting up $venv: Python packages as pinned in uv.lock. Log: $log"
