@@ -282,8 +282,9 @@ def law_ahead(plan: Plan) -> list[str]:
     """Line protocol, on the common clock, of two measurements with tags run, scenario, policy, session, connection.
 
     ``law_ahead`` (fields expected, lower, upper: shares) is for sessions that a ``follows_law`` with the rates of
-    the plan is about; lower and upper are there where it judges. ``ratio_ahead`` (fields expected, lower, upper) is
-    for sessions with two connections, of whose windows a ``settles`` or ``ratio`` asks a quotient: the first counts.
+    the plan is about, where it judges; a ``event`` of kind ``law`` says where that ends. ``ratio_ahead`` (fields
+    expected, lower, upper) is for sessions with two connections, of whose windows a ``settles`` or ``ratio`` asks a
+    quotient: the first counts.
     """
     checks = parameters_in_plan(plan["checks"])
     last_s = shown_s(plan)
@@ -328,14 +329,22 @@ def _law_at(laws: Sequence[tuple[FollowsLaw, Law]], t_s: float) -> tuple[Follows
 
 def _law(plan: Plan, session: Session, checks: Sequence[CheckParameters], t_s: Sequence[float]) -> Iterator[Point]:
     laws = _laws(plan, session, checks)
-    for connection in planned.connections(session) if laws else ():
-        for t in t_s:
+    for connection in planned.connections(session):
+        for t in t_s if laws else ():
             check, law = _law_at(laws, t)
-            share = float(law.share(connection, t))
-            fields = {"expected": share}
-            if check.from_s <= t <= check.to_s:
-                fields |= {"lower": max(0.0, share - check.tolerance), "upper": min(1.0, share + check.tolerance)}
-            yield _point(plan, session, "law_ahead", connection, fields, t)
+            # A plot's point is the mean of an interval from its time on.
+            if check.from_s <= t < check.to_s:
+                share = float(law.share(connection, t))
+                fields = {"lower": max(0.0, share - check.tolerance), "upper": min(1.0, share + check.tolerance)}
+                yield _point(plan, session, "law_ahead", connection, {"expected": share, **fields}, t)
+    for check, _ in laws:
+        if check.to_s < t_s[-1]:
+            # The mark where it is no longer expected, with what happened last before.
+            before = [f" ({each['text']})" for each in plan["timeline"] if check.from_s < each["at_s"] <= check.to_s]
+            text = f"{check.name}: judged from {check.from_s:g} s to {check.to_s:g} s only{''.join(before[-1:])}"
+            tags = {**_run_tags(plan), "kind": "law", "session": session["name"]}
+            at_ns = ZERO_NS + round((float(session["start_s"]) + check.to_s) * 1e9)
+            yield point("event", tags, {"text": text}, at_ns)
 
 
 def _ratio(plan: Plan, session: Session, checks: Sequence[CheckParameters], t_s: Sequence[float]) -> Iterator[Point]:
