@@ -7,16 +7,12 @@ therefore use ``.Labels`` and ``.Values``, not ``$labels`` and ``$values``.
 from typing import Any
 
 from dashboards import source
-from dashboards.boards import DASHBOARDS
 from dashboards.document import uid_of
 from testbed.series import influxql, named
 
 FOLDER = "NCP testbed"
 
 EXPRESSION_UID = "__expr__"
-
-PANEL_IDS = {name: {panel["title"]: panel["id"] for panel in board["panels"]} for name, board in DASHBOARDS.items()}
-"""Numbers of the panels of each dashboard, by title."""
 
 
 def _last(series: str, by: tuple[str, ...], *conditions: str) -> str:
@@ -42,7 +38,6 @@ def _rule(
     figures: dict[str, str],
     above: float,
     message: str,
-    panel: str,
     *,
     dashboard: str = "convergence",
     severity: str = "warning",
@@ -54,7 +49,6 @@ def _rule(
     a figure's value is ``{{ .Values.<name>_last.Value }}``.
     """
     first = next(iter(figures))
-    panel_id = PANEL_IDS[dashboard][panel]
     models = [
         *(
             {**source.target(query, name), "intervalMs": 1000, "maxDataPoints": 43200}
@@ -74,20 +68,15 @@ def _rule(
         "title": title,
         "condition": "condition",
         "data": [_step(model, last_s) for model in models],
-        "dashboardUid": uid_of(dashboard),
-        "panelId": panel_id,
         # Most of the time no run is on, and then there is nothing to tell.
         "noDataState": "OK",
         "execErrState": "Error",
         "for": "0s",
         "annotations": {
             "summary": summary,
-            # The run's own page; Grafana adds its address where it sends the message.
-            "page": f"/d/{uid_of(dashboard)}?{{{{ if .Labels.run }}}}var-run={{{{ .Labels.run }}}}&{{{{ end }}}}"
-            f"viewPanel={panel_id}",
-            # Grafana 9.3 ignores the two fields above and reads these.
-            "__dashboardUid__": uid_of(dashboard),
-            "__panelId__": str(panel_id),
+            # The run's own page; Grafana adds its address where it sends the message. A rule that names a panel puts a
+            # broken heart on it, whichever run it shows.
+            "page": f"/d/{uid_of(dashboard)}{{{{ if .Labels.run }}}}?var-run={{{{ .Labels.run }}}}{{{{ end }}}}",
         },
         "labels": {"severity": severity, "testbed": "ncp"},
     }
@@ -115,7 +104,6 @@ RULES = [
         0,
         f"{_RUN_NAMED}: the check “{{{{ .Labels.check }}}}” fails. Measured {{{{ .Labels.measures }}}}, expected "
         "{{ .Labels.expects }} (unit: {{ .Labels.unit }}).",
-        "Window shares and the law",
     ),
     _rule(
         "ncp-broke-down",
@@ -123,7 +111,6 @@ RULES = [
         {"broken": _last("verdict_broken", (*_RUN, "occasion"))},
         0,
         f"{_RUN_NAMED} ({{{{ .Labels.occasion }}}}): it broke down before it could be judged. Its report says why.",
-        "Verdict",
     ),
     _rule(
         "ncp-link-off",
@@ -139,7 +126,6 @@ RULES = [
         f"{_RUN_NAMED}: link {{{{ .Labels.link }}}} {{{{ .Labels.direction }}}} is off by {_value('oflimit', '%.1f')} "
         f"times what is allowed. Measured {_value('rate', '%.0f')} bit/s and {_value('delay', '%.2f')} ms, expected "
         f"{_value('rateasked', '%.0f')} bit/s and {_value('delayasked', '%.2f')} ms.",
-        "Calibration",
         dashboard="links",
     ),
     _rule(
@@ -149,7 +135,6 @@ RULES = [
         5000,
         f"{_RUN_NAMED}: the database is behind. Measured {_value('lag', '%.0f')} ms, expected at most 5000 ms. Nothing "
         "is lost: the samples are in the run's files until it takes them.",
-        "Database is behind by",
         last_s=60,
     ),
     _rule(
@@ -159,7 +144,6 @@ RULES = [
         0,
         f"{_RUN_NAMED}: the nightly run did not pass. {{{{ if gt .Values.checks_last.Value 0.0 }}}}Measured "
         f"{_value('checks', '%.0f')} failed checks, expected none.{{{{ else }}}}It is not to be trusted.{{{{ end }}}}",
-        "Verdict",
         severity="critical",
         last_s=86400,
     ),

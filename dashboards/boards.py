@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from functools import partial
 
+from dashboards import source
 from dashboards.document import dashboard, uid_of
 from dashboards.panels import FULL, HALF, THIRD, VERDICT, bars, lines, number, outcomes, row, rows, rows_of_run
-from dashboards.source import RUN, Curve, Curves, Variable, chosen, custom, of_one_run, run, scenario, span
+from dashboards.source import RUN, Curve, Curves, Variable, chosen, custom, of_one_run
 from testbed.series import Series, kept, named
 from testbed.series.influxql import select_dashboard, select_of_run, select_table
 from testbed.series.one_clock import on_one_clock
@@ -253,50 +254,50 @@ _LINKS = dashboard(
 )
 
 
-# Compare: runs and policies over one time axis from 0.
+# Compare: two runs over one time axis from 0.
 
-_RUN_TAGS = ("scenario", "policy", "run", "session")
-_SESSION_OF_RUN = Curves(("run", "session"), _RUN_TAGS, "$tag_scenario $tag_policy $tag_run $tag_session").of
-_CONNECTION_OF_RUN = Curves(
-    ("run", "session", "connection"),
-    (*_RUN_TAGS, "connection"),
-    "$tag_scenario $tag_policy $tag_run $tag_session/$tag_connection",
-).of
 
-_lines = partial(lines, by_connection=False)
-_shares_of_runs = partial(_shares, by_connection=False)
+def _of_two(name: str, function: str = "", *, by_connection: bool = True) -> list[Curve]:
+    """Both runs' curves of a series, by connection or by session."""
+    variables, end = (("session", "connection"), "/$tag_connection") if by_connection else (("session",), "")
+    return [
+        curve
+        for which, run in (("1st", source.SHOWN), ("2nd", source.OTHER))
+        for curve in Curves(
+            (f"run={run}", *variables), ("policy", "session"), f"{which} $tag_policy $tag_session{end}"
+        ).of(name, function=function)
+    ]
+
+
+_BAND_OF_TWO = Curves((f"run={source.SHOWN}|{source.OTHER}", "session", "connection"), (), "$tag_connection").of
 
 _COMPARE = dashboard(
     "compare",
     "NCP: compare",
-    "Two or more runs, or policies, on one clock: 00:00:00 is each transfer's start. Choose runs at the top; without "
-    "a choice it is the latest one.",
-    [scenario(), run(several=True), *span("run"), *_chosen_connections("run")],
-    _shares_of_runs(
+    "Two runs on one clock: 00:00:00 is each transfer's start. Without a choice they are the latest two of a scenario; "
+    "choose at the top, or by a click on a run in the list.",
+    [*of_one_run("convergence", compared=True), *_chosen_connections(RUN)],
+    _shares(
         "Window shares",
-        "Share of the session's window; dashed what the law asks of it. Runs of one "
-        "scenario and policy should lie on each other.",
-        _CONNECTION_OF_RUN(law_ahead="law") + _CONNECTION_OF_RUN("window_share"),
+        "Share of the session's window, on the band that the law and its tolerance allow. Runs of one scenario and "
+        "policy should lie on each other.",
+        [
+            *_BAND_OF_TWO(function="min", law_lower="low"),
+            *_BAND_OF_TWO(function="max", law_upper="high"),
+            *_of_two("window_share"),
+        ],
     ),
-    _shares_of_runs(
-        "Delivered shares",
-        "Share of what the receiver got, over the last second.",
-        _CONNECTION_OF_RUN("delivered_share"),
-    ),
-    _lines("Windows", "Packets that may be unacknowledged, by connection.", _CONNECTION_OF_RUN("window_packets")),
-    _lines("In flight", "Packets sent and not yet acknowledged.", _CONNECTION_OF_RUN("in_flight_packets")),
-    _lines("RTT", "With the wait for the acknowledgement.", _CONNECTION_OF_RUN("rtt_ms")),
-    _lines("Delivery rate", "As the receiver sees it.", _CONNECTION_OF_RUN("delivered_pps")),
-    _lines(
+    _shares("Delivered shares", "Share of what the receiver got, over the last second.", _of_two("delivered_share")),
+    lines("Windows", "Packets that may be unacknowledged, by connection.", _of_two("window_packets")),
+    lines("In flight", "Packets sent and not yet acknowledged.", _of_two("in_flight_packets")),
+    lines("RTT", "With the wait for the acknowledgement.", _of_two("rtt_ms")),
+    lines("Delivery rate", "As the receiver sees it.", _of_two("delivered_pps")),
+    lines(
         "Goodput",
         "Payload that the receiver got: the higher, and the sooner at its end, the better.",
-        _SESSION_OF_RUN("goodput_bps"),
+        _of_two("goodput_bps", by_connection=False),
     ),
-    _lines(
-        "Resends",
-        "Packets sent again. On links without loss there should be none.",
-        _CONNECTION_OF_RUN("resent", function="rate"),
-    ),
+    lines("Resends", "Packets sent again. On links without loss there should be none.", _of_two("resent", "rate")),
 )
 
 
@@ -305,12 +306,13 @@ _COMPARE = dashboard(
 _NO_TABLE = "No table here yet: ./run.sh run speed-table makes one."
 
 _MEDIAN = named("cell_median")
-_CELL = ("run", "figure", "row", "column")
-_BY_ROW = ("sortBy", {"sort": [{"field": "position"}]})
+_CELL = ("run=made", "figure", "row", "column")
+_IN_ORDER = [("sortBy", {"sort": [{"field": field}]}) for field in ("column", "position")]
+"""Rows as in the table, columns as bars are: what InfluxDB answers of one time has no order."""
 _AS_MATRIX = ("groupingToMatrix", {"columnField": "column", "rowField": "row", "valueField": "median"})
 
 _OVER_TABLES = Curve(
-    select_dashboard(_MEDIAN, ("scenario", "figure", "row", "column"), by=("column", "engine", "variant")),
+    select_dashboard(_MEDIAN, ("scenario=table", "figure", "row", "column"), by=("column", "engine", "variant")),
     "$tag_column, $tag_engine $tag_variant",
     "figure",
 )
@@ -322,31 +324,34 @@ _SPEED_TABLE = dashboard(
     "NCP: speed table",
     "Tables of runs: a figure by row and column, medians of repetitions, in the unit that its name ends in.",
     [
-        chosen("scenario", _MEDIAN, several=False, first="speed-table"),
+        # Not "scenario" and "run": those of a run that another dashboard shows are no tables.
+        chosen("scenario=table", _MEDIAN, several=False, first="speed-table"),
         # A table's name begins with its time.
-        chosen("run", _MEDIAN, within=("scenario",), several=False, newest_first=True),
-        chosen("figure", _MEDIAN, within=("scenario",), several=False, first="goodput_mib_s"),
-        chosen("row", _MEDIAN, within=("scenario", "run")),
-        chosen("column", _MEDIAN, within=("scenario", "run")),
+        chosen("run=made", _MEDIAN, within=("scenario=table",), several=False, newest_first=True),
+        chosen("figure", _MEDIAN, within=("scenario=table",), several=False, first="goodput_mib_s"),
+        source.first_of("in_words", "title", CELLS, ("run=made", "figure")),
+        chosen("row", _MEDIAN, within=("scenario=table", "run=made")),
+        chosen("column", _MEDIAN, within=("scenario=table", "run=made")),
     ],
     _cells(
-        "Medians: $figure of $scenario, table $run",
+        "$in_words: medians of $table, table $made",
         "Rows are settings of links, columns policies and who else measured them (published, upstream).",
-        transformations=[_BY_ROW, _AS_MATRIX],
+        widths={"/: /": 230},
+        transformations=[*_IN_ORDER, _AS_MATRIX],
     ),
     _cells(
-        "Cells",
+        "$in_words: cells",
         "With the lowest and highest of n repetitions, and what the links could carry at most (bound). What "
         "others measured has n 0.",
         hidden=("Time", "time", "position"),
-        widths={"column": 210, "figure": 150}
+        widths={"column": 230, "figure": 150}
         | dict.fromkeys(("median", "lowest", "highest"), 100)
         | {"n": 60, "bound": 100, "engine": 100, "variant": 100},
-        transformations=[_BY_ROW],
+        transformations=_IN_ORDER,
     ),
     row("Row $row", "row"),
     bars(
-        "Row $row: $figure",
+        "Row $row: $in_words",
         "Each policy beside what others measured. No bar can be longer than the bound of the links, which is the "
         "axis's end.",
         select_of_run(_MEDIAN, _CELL, by=("column",)),
@@ -356,7 +361,7 @@ _SPEED_TABLE = dashboard(
         nothing=_NO_TABLE,
     ),
     lines(
-        "Row $row, table by table: $figure",
+        "Row $row, table by table: $in_words",
         "Median of each table's repetitions, in the figure's unit, by engine and form. A policy's should stay the "
         "same.",
         [_OVER_TABLES],
@@ -378,45 +383,46 @@ _FLOWS = _clocked("tcp_cwnd_packets")
 _TCP = dashboard(
     "tcp",
     "NCP: TCP experiments",
-    "TCP_INFO and queues of the sockets of one run, and the flows of iperf3. 00:00:00 is the transfer's start.",
+    "TCP_INFO and queues of the sockets of one run, receivers' dotted, and the flows of iperf3. 00:00:00 is the "
+    "transfer's start.",
     [*of_one_run("tcp"), chosen("flow", _FLOWS, within=(RUN,)), chosen("role", _FLOWS, within=(RUN,))],
     VERDICT,
     _FAILED,
     {**_CHECKS, "gridPos": {"h": 4, "w": 16}},
-    _lines(
+    lines(
         "Congestion window",
         "Dashed the slow-start threshold, where it is not infinite.",
         _TCP_SOCKET("tcp_cwnd_packets", tcp_ssthresh_packets="threshold"),
     ),
-    _lines("In flight", "Unacknowledged, as the kernel counts it.", _TCP_SOCKET("tcp_in_flight_packets")),
-    _lines("RTT", "Smoothed; dashed the least.", _TCP_SOCKET("tcp_rtt_ms", tcp_min_rtt_ms="least")),
-    _lines("RTO", "When the kernel takes a segment for lost.", _TCP_SOCKET("tcp_rto_ms")),
-    _lines(
+    lines("In flight", "Unacknowledged, as the kernel counts it.", _TCP_SOCKET("tcp_in_flight_packets")),
+    lines("RTT", "Smoothed; dashed the least.", _TCP_SOCKET("tcp_rtt_ms", tcp_min_rtt_ms="least")),
+    lines("RTO", "When the kernel takes a segment for lost.", _TCP_SOCKET("tcp_rto_ms")),
+    lines(
         "Windows advertised",
         "By the other end; dashed what the end itself has room for (rcv_space).",
         _TCP_SOCKET("tcp_peer_window_bytes", tcp_receive_space_bytes="space"),
     ),
-    _lines(
+    lines(
         "Delivery rate",
         "By the sender; dashed the rate of pacing.",
         _TCP_SOCKET("tcp_delivery_bps", tcp_pacing_bps="pacing"),
     ),
-    _lines("Goodput of iperf3", "As its server receives it, by half seconds.", _IPERF3("iperf3_goodput_bps")),
-    _lines(
+    lines("Goodput of iperf3", "As its server receives it, by half seconds.", _IPERF3("iperf3_goodput_bps")),
+    lines(
         "Resends", "Segments sent again. Without loss there should be none.", _TCP_SOCKET("tcp_resent", function="rate")
     ),
-    _lines(
+    lines(
         "Held for lost",
         "Segments that the kernel takes for lost and has not sent again.",
         _TCP_SOCKET("tcp_lost_packets"),
         soft_most=1,
     ),
-    _lines(
+    lines(
         "Send queues",
         "Bytes in the socket, sent or not, and not yet acknowledged.",
         _TCP_SOCKET("socket_send_queue_bytes"),
     ),
-    _lines("Receive queues", "Bytes that wait for the application.", _TCP_SOCKET("socket_receive_queue_bytes")),
+    lines("Receive queues", "Bytes that wait for the application.", _TCP_SOCKET("socket_receive_queue_bytes")),
 )
 
 
@@ -498,8 +504,10 @@ _VARIANT = "$tag_policy $tag_engine $tag_variant"
 
 _NOT_JUDGED = "No verdict of these runs in this span of time yet."
 
-# The outcome's code is passed + trusted of the last run of each day.
-_OUTCOME = f'last({{}}) + last("{kept.TRUSTED.field}") AS "Value"'
+# The outcome's code is of the last run of each day; a day without one is there as well.
+_OUTCOME = 'last({}) + last("trusted") + 3 * last("broken")'
+_EVERY_DAY = select_dashboard(kept.PASSED, _OF_VARIANT, function=_OUTCOME, by=_BY, every="1d").replace("none", "null")
+_SUMMARY = 'last("verdict") AS "verdict", count({}) AS "runs", sum({}) AS "passed", mean("duration_s") AS "duration_s"'
 
 _by_scenario = partial(_third, height=11, points=True, nothing=_NOT_JUDGED)
 
@@ -517,13 +525,16 @@ _FLEET = dashboard(
     "NCP: fleet",
     "The history of all scenarios: verdicts and key figures, run by run.",
     [chosen("scenario", kept.PASSED), *(chosen(tag, kept.PASSED, within=("scenario",)) for tag in _BY)],
-    outcomes(
-        "Verdicts",
-        "Scenario by day, of the last run of each day (UTC), those that ran last on top: green passed, red failed, "
-        "amber is not to be trusted. Choose scenarios or a variant at the top for fewer rows.",
-        select_dashboard(kept.PASSED, _OF_VARIANT, function=_OUTCOME, by=_BY, every="1d"),
-        _OF_VARIANT,
-        height=34,
+    rows(
+        "Scenarios",
+        "The latest verdict of each scenario by policy, engine and variant, and how many of its runs in this span "
+        "passed. Choose scenarios or a variant at the top for fewer rows.",
+        select_dashboard(kept.PASSED, _OF_VARIANT, function=_SUMMARY, by=_BY, every=""),
+        height=12,
+        hidden=("Time", "time"),
+        titles={"verdict": "latest verdict", "duration_s": "mean transfer"},
+        widths={"verdict": 160},
+        units={"duration_s": "s"},
         nothing=_NOT_JUDGED,
     ),
     lines(
@@ -545,7 +556,16 @@ _FLEET = dashboard(
         units={"duration_s": "s"},
         nothing=_NOT_JUDGED,
     ),
-    row("Figures of $scenario", "scenario"),
+    row("$scenario", "scenario"),
+    outcomes(
+        "Verdicts of $scenario",
+        "By day, of the last run of each day (UTC): green passed, red failed, amber is not to be trusted, purple broke "
+        "down.",
+        _EVERY_DAY,
+        _VARIANT,
+        height=9,
+        nothing=_NOT_JUDGED,
+    ),
     _by_scenario(
         "Key figures of $scenario",
         "What each check measured, in parts of what it expects (of what it allows, where nothing at all would be "

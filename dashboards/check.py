@@ -151,10 +151,11 @@ def check(browser: Any, base: str, pictures: Path | None) -> list[str]:
             height_px = int(page.evaluate(_BOTTOM)) + MARGIN_PX
             shot = page.screenshot(clip={"x": 0, "y": 0, "width": width, "height": height_px})
             Image.open(io.BytesIO(shot)).save(pictures / f"{name}-{width}-{theme}.webp")
-        for link in (link for link in board["links"] if link["asDropdown"]):
+        menu: list[str] = []
+        for link in (link for link in board["links"] if link["asDropdown"]):  # of which one is open at a time
             page.get_by_text(link["title"], exact=True).first.click()
             page.wait_for_timeout(LOOK_S * 1000)
-        menu = page.evaluate(_MENU)
+            menu += page.evaluate(_MENU)
         page.close()
         return menu
 

@@ -1,16 +1,17 @@
 """A dashboard as Grafana's JSON."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from dashboards import panels, source
 from dashboards.panels import Panel
-from dashboards.source import AGO, LENGTH, REPORT, RUN, Variable
-from testbed.series import influxql
-from testbed.series.tables import EVENTS, RUNS
+from dashboards.source import AGO, LENGTH, OTHER, REPORT, RUN, SHOWN, Variable
+from testbed.series import Table, influxql
+from testbed.series.tables import EVENTS, MEASUREMENT, RUNS
 
-TAG = "ncp-testbed"
+MENUS = {"ncp-run": "One run", "ncp-runs": "All runs"}
+"""Titles of the menus by the tag of their dashboards: those of a run, and those of many over weeks."""
 
 REPORTS = "/public/results/"
 """Path of reports at Grafana, beside its own files (docker-compose.yml mounts the results)."""
@@ -18,26 +19,51 @@ REPORTS = "/public/results/"
 OPEN_RUN = "/d/ncp-${__data.fields.board}?var-scenario=%24__all&var-run=${__data.fields.run}&from=now-15m&to=now"
 """The dashboard of the run that a row names, at that run. Its panels know its span themselves."""
 
-_RECENT_RUNS = panels.rows(
-    "Recent runs",
-    "The latest run first, of any engine, from the moment it begins. Click on a run to see it, on its state for its "
-    "report. Runs of the last 90 days are kept.",
-    influxql.select_table(RUNS, (), newest=200),
-    height=6,
-    links={
-        "run": ("Show this run", OPEN_RUN),
-        "state": (
-            "Report, in ${__data.fields.folder} "
-            "(opens if that is below the results of the checkout that started Grafana)",
-            REPORTS + "${__data.fields.report}",
-        ),
-    },
-    hidden=("board", "report", "folder"),
-    titles={"Time": "begun"},
-    widths={"Time": 170, "run": 190, "scenario": 150, "policy": 110, "engine": 90, "variant": 80, "state": 120}
-    | {"occasion": 90},
-    nothing="There is no run yet: ./run.sh run startup makes one.",
+_COMPARE = "/d/ncp-compare?var-scenario=%24__all&var-run="
+_Links = Sequence[tuple[str, str]]
+_MARK = Table(MEASUREMENT, ("run_id AS run", "run_id AS mark"))
+_PICK = (
+    ("Compare: as the first run", f"{_COMPARE}${{__data.fields.run}}&var-with=${{with}}"),
+    ("Compare: as the second run", f"{_COMPARE}${{{SHOWN}}}&var-with=${{__data.fields.run}}"),
 )
+
+_TO_REPORT = (
+    "Report, in ${__data.fields.folder} (opens if that is below the results of the checkout that started Grafana)",
+    REPORTS + "${__data.fields.report}",
+)
+
+
+def _list(title: str, description: str, query: str, height: int, links: _Links = (), marked: str = "") -> Panel:
+    return panels.rows(
+        title,
+        description,
+        query,
+        height=height,
+        links={"run": links, "state": (_TO_REPORT,)},
+        hidden=("board", "report", "folder"),
+        titles={"Time": "begun"},
+        widths={"Time": 170, "run": 190, "scenario": 150, "policy": 110, "engine": 90, "variant": 80, "state": 120}
+        | {"occasion": 90},
+        nothing="There is no run yet: ./run.sh run startup makes one.",
+        marked=marked,
+    )
+
+
+def _runs(names: Collection[str]) -> list[Panel]:
+    """The list of runs on a dashboard with these variables, and the run that it shows, or both, each a row as in it."""
+    shown = [name for name in (SHOWN, OTHER) if name in names]
+    recent = _list(
+        "Recent runs",
+        "The latest run first, of any engine, from the moment it begins; ▶ marks what this page shows. Click on a run "
+        "to see it, on its state for its report. Runs of the last 90 days are kept.",
+        influxql.select_table(RUNS, (), newest=200),
+        6,
+        _PICK if OTHER in shown else (("Show this run", OPEN_RUN),),
+        influxql.select_table(_MARK, (f"run={'|'.join(shown)}",)) if shown else "",
+    )
+    titles = ("First run: solid lines", "Second run: dashed lines") if OTHER in shown else ("Run",)
+    named = zip(titles, (influxql.select_table(RUNS, (f"run={name}",), newest=1) for name in shown), strict=False)
+    return [recent, *(_list(title, "What this page shows.", query, 3) for title, query in named)]
 
 
 def uid_of(name: str) -> str:
@@ -50,15 +76,17 @@ def dashboard(
 ) -> dict[str, Any]:
     """A dashboard with its variables, linked with the others of the testbed, which then show the same run.
 
-    The recent runs are above its own panels. One of a single run has a link to its report and its events in all plots.
+    The recent runs are above its own panels, and the run that it shows. One of a run has a link to its report and its
+    events in all plots. The span of a page is kept among dashboards of a run, whose clock it is on, and among others.
     """
     names = {variable["name"] for variable in variables}
-    of_one_run = REPORT in names
+    of_a_run = REPORT in names
+    own_tag = "ncp-run" if of_a_run else "ncp-runs"
     return {
         "uid": uid_of(name),
         "title": title,
         "description": description,
-        "tags": [TAG],
+        "tags": [own_tag],
         "editable": True,
         "fiscalYearStartMonth": 0,
         "graphTooltip": 1,  # one cross for all plots
@@ -68,12 +96,15 @@ def dashboard(
         "timezone": "utc",
         "refresh": "1m" if over_weeks else "5s",
         "links": [
-            _link("Testbed", "dashboards", asDropdown=True, includeVars=True, keepTime=True, tags=[TAG]),
-            *([_REPORT_LINK] if of_one_run else []),
+            *(
+                _link(title, "dashboards", asDropdown=True, includeVars=True, keepTime=tag == own_tag, tags=[tag])
+                for tag, title in MENUS.items()
+            ),
+            *([_REPORT_LINK] if of_a_run else []),
         ],
-        "annotations": {"list": [_TIMELINE] if of_one_run else []},
-        "templating": {"list": list(variables)},
-        "panels": _placed([_RECENT_RUNS, *own_panels], as_long_as_the_run=LENGTH in names),
+        "annotations": {"list": [_TIMELINE] if of_a_run else []},
+        "templating": {"list": [*variables, *([] if of_a_run else [source.carried()])]},
+        "panels": _placed([*_runs(names), *own_panels], as_long_as_the_run=LENGTH in names),
     }
 
 

@@ -1,5 +1,6 @@
 """Panels as all dashboards have them: sizes, units, legends, colours. Each is Grafana's JSON without its place."""
 
+import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -37,7 +38,11 @@ CONNECTIONS = ("#3b7fc4", "#e0812b", "#1a9c77", "#b665b0", "#b8a000", "#56b4e9",
 """The colour of each connection, by its index from 1, in every plot: distinguishable for the colour-blind (after Okabe
 and Ito), of middle lightness, for both themes."""
 
-GREY, GREEN, RED, AMBER = "#6e7077", "#1a7f4b", "#c4314b", "#b8620a"
+_NAMES = ("nkp24", "previous", "delivery-rate", "minrtt", "blest", "ecf", "cubic", "bbr", "reno", "mptcp")
+POLICIES = dict(zip(_NAMES, (*CONNECTIONS, "#5a4fcf", "#00838f"), strict=True))
+"""The colour of each policy, where curves or bars are of policies."""
+
+GREY, GREEN, RED, AMBER, PURPLE = "#6e7077", "#1a7f4b", "#c4314b", "#b8620a", "#7b4fa3"
 """Under white text in both themes."""
 
 _STATUSES = {
@@ -46,7 +51,7 @@ _STATUSES = {
     Status.INSUFFICIENT_DATA: ("insufficient data", AMBER),
     Status.UNSUPPORTED: ("unsupported", AMBER),
     Status.MISSING: ("MISSING", RED),
-    Status.ERROR: ("ERROR", RED),
+    Status.ERROR: ("ERROR", PURPLE),
     Status.FAIL: ("FAIL", RED),
     Status.UNTRUSTED: ("UNTRUSTED", AMBER),
     Status.SKIPPED: ("skipped", GREY),
@@ -60,10 +65,19 @@ STATES = {
 versions have other words."""
 
 _OUTCOMES = {"0": ("UNTRUSTED", AMBER), "1": ("FAIL", RED), "2": ("PASS", GREEN)}
-"""Outcomes kept for ever, by the sum of ``passed`` and ``trusted``."""
+_OUTCOMES |= dict.fromkeys(("3", "4"), ("ERROR", PURPLE))
+"""Outcomes kept for ever, by the sum of ``passed``, ``trusted`` and three times ``broken``."""
 
 NOTHING = "No points yet. If none come: the run has no such traffic, broke down, or is archived (open its report)."
 """Instead of a plot without data. Grafana has one text for a panel, also before its data are there."""
+
+_COLOURED = {
+    # Grafana 9.3 reads the first, later ones the second.
+    "custom.displayMode": "color-background-solid",
+    "custom.cellOptions": {"type": "color-background", "mode": "basic"},
+}
+_MARK = {"text": "▶", "color": CONNECTIONS[0], "index": 0}
+_MARKED = [{"type": "regex", "options": {"pattern": ".+", "result": _MARK}}]
 
 _NO_COLUMNS: Mapping[str, Any] = MappingProxyType({})
 _LAST = {"calcs": ["lastNotNull"], "values": False}
@@ -79,28 +93,31 @@ def lines(
     height: int = 8,
     most: float | None = None,
     soft_most: float | None = None,
-    by_connection: bool = True,
     points: bool = False,
     nothing: str = NOTHING,
 ) -> Panel:
     """A plot over time.
 
-    Series whose name ends in a connection's index have its colour, unless ``by_connection`` is False: runs side by side
-    are distinguished by colour themselves. Expectations (the law, a configured rate) are drawn thin, grey and dashed.
-    The space between the series "low <i>" and "high <i>" is filled. ``most`` bounds the axis, ``soft_most`` is what it
-    shows at the least, else as the first curve has it.
+    A series has the colour of its policy, or of its connection, whose index follows a slash or dash; figures are
+    distinguished by colour themselves. The second run's curves are dashed, a receiver's dotted. Expectations (the
+    law, a configured rate) are drawn thin, grey and dashed. The space between the series "low <i>" and "high <i>" is
+    filled. ``most`` bounds the axis, ``soft_most`` is what it shows at the least, else as the first curve has it.
     """
-    overrides = []
+    tags = {tag for curve in curves for tag in re.findall(r"\$tag_(\w+)", curve.alias)}
+    overrides = _by_policy() if tags & {"policy", "column"} and "figure" not in tags else []
     bands = any(curve.expected == "low" for curve in curves)
     for index, color in enumerate(CONNECTIONS, start=1):
-        if by_connection:
+        if tags & {"connection", "flow"}:
             overrides.append(_override(f"/[/-]{index}( |$)/", color=_fixed(color)))
         overrides += _band(index, color) if bands else []
+    overrides.append(_override("/^2nd /", **{"custom.lineStyle": {"fill": "dash", "dash": [10, 10]}}))
+    overrides.append(_override("/ receiver( |$)/", **{"custom.lineStyle": {"fill": "dot", "dash": [2, 8]}}))
     expected = next((curve.expected for curve in curves if curve.expected not in ("", "low", "high")), None)
     if expected:
         dashes = {"custom.lineWidth": 1, "custom.lineStyle": {"fill": "dash", "dash": [6, 4]}}
         overrides.append(_override(f"/^{expected}/", color=_fixed(_EXPECTED), **dashes))
-    custom: Panel = {"fillOpacity": 0, "lineWidth": 2, "showPoints": "always" if points else "auto"}
+    # Axes of one width, so that all plots of a page begin at the same place.
+    custom: Panel = {"axisWidth": 72, "fillOpacity": 0, "lineWidth": 2, "showPoints": "always" if points else "auto"}
     defaults: Panel = {"color": {"mode": "palette-classic"}, "custom": custom, "min": 0}
     if most is not None:
         defaults["max"] = most
@@ -121,20 +138,8 @@ def number(title: str, description: str, figure: Curve, *, red_from: float | Non
     return _stat(title, description, source.target(figure.query, alias=figure.alias), nothing, options, defaults)
 
 
-def outcomes(title: str, description: str, query: str, who: Sequence[str], *, height: int, nothing: str) -> Panel:
-    """Outcomes by day, a row for each combination of the tags ``who``, those with the latest on top.
-
-    The query's answer is a table of ``Time``, these tags and ``Value``. A database sorts series by their tags, so
-    Grafana sorts the table, latest first, cuts it into series in the order in which they come, and sorts each by time.
-    """
-    columns = {name: i for i, name in enumerate(["Time", *who, "Value"])}
-    steps: list[tuple[str, Panel]] = [
-        ("organize", {"indexByName": columns, "excludeByName": {}, "renameByName": {}}),
-        ("sortBy", {"sort": [{"field": "Time", "desc": True}]}),
-        ("partitionByValues", {"fields": list(who)}),
-        ("sortBy", {"sort": [{"field": "Time"}]}),
-        ("organize", {"excludeByName": dict.fromkeys(who, True), "indexByName": {}, "renameByName": {}}),
-    ]
+def outcomes(title: str, description: str, query: str, alias: str, *, height: int, nothing: str) -> Panel:
+    """Outcomes by day, a row for each series; the query's answer has every day, for one alone would have no width."""
     options = {
         "colWidth": 0.9,
         "rowHeight": 0.85,
@@ -145,17 +150,13 @@ def outcomes(title: str, description: str, query: str, who: Sequence[str], *, he
     looks = {"fillOpacity": 90, "lineWidth": 0}
     defaults = {"custom": looks, "mappings": _mappings(_OUTCOMES), "thresholds": _steps(GREY)}
     panel = _panel("status-history", title, description, FULL, height, nothing, options, defaults)
-    return {
-        **panel,
-        "interval": "1d",
-        "targets": [source.target(query, rows=True)],
-        "transformations": _steps_of(steps),
-    }
+    return {**panel, "interval": "1d", "targets": [source.target(query, alias=alias)]}
 
 
 def bars(title: str, description: str, query: str, alias: str, *, bound: str, height: int, nothing: str) -> Panel:
-    """A bar for each series, from zero, with its number, and a grey one for the ``bound``, a single number."""
-    defaults = {"color": _fixed(CONNECTIONS[0]), "min": 0, "unit": "none"}
+    """A bar for each series, from zero, with its number, in its policy's colour, and a grey one for the ``bound``, a
+    single number."""
+    defaults = {"color": _fixed(GREY), "min": 0, "unit": "none"}
     options = {
         "displayMode": "basic",
         "minVizHeight": 10,
@@ -165,7 +166,7 @@ def bars(title: str, description: str, query: str, alias: str, *, bound: str, he
         "showUnfilled": False,
         "valueMode": "color",
     }
-    overrides = [_override("bound", color=_fixed(_EXPECTED))]
+    overrides = [*_by_policy(), _override("bound", color=_fixed(_EXPECTED))]
     panel = _panel("bargauge", title, description, HALF, height, nothing, options, defaults, overrides)
     return {**panel, "targets": [source.target(query, "A", alias), source.target(bound, "B", "bound")]}
 
@@ -178,21 +179,16 @@ def rows(
     widths: Mapping[str, int] = _NO_COLUMNS,
     titles: Mapping[str, str] = _NO_COLUMNS,
     units: Mapping[str, str] = _NO_COLUMNS,
-    links: Mapping[str, tuple[str, str]] = _NO_COLUMNS,
+    links: Mapping[str, Sequence[tuple[str, str]]] = _NO_COLUMNS,
     hidden: Sequence[str] = (),
     width: int = FULL,
     height: int = 8,
     nothing: str = NOTHING,
     transformations: Sequence[tuple[str, Panel]] = (),
+    marked: str = "",
 ) -> Panel:
     """A table. By a column's name: ``widths`` in pixels, ``titles``, Grafana's ``units``, and ``links``, each of which
-    is a title and a URL; ``hidden`` columns are there for links only."""
-    state_looks = {
-        "mappings": _mappings(STATES),
-        # Grafana 9.3 reads the first, later ones the second.
-        "custom.displayMode": "color-background-solid",
-        "custom.cellOptions": {"type": "color-background", "mode": "basic"},
-    }
+    is a title and a URL; ``hidden`` columns are for links only. ``marked`` queries the rows to mark, by ``mark``."""
     overrides = [
         # ``nothing`` is for a table without rows; a cell without a value has a dash.
         _override("/.*/", noValue="–"),
@@ -200,16 +196,22 @@ def rows(
         *(_override(name, **{"custom.width": pixels}) for name, pixels in widths.items()),
         *(_override(name, unit=unit) for name, unit in units.items()),
         *(
-            _override(name, links=[{"title": text, "url": url, "targetBlank": url.startswith("/public")}])
-            for name, (text, url) in links.items()
+            _override(name, links=[{"title": t, "url": u, "targetBlank": u.startswith("/public")} for t, u in each])
+            for name, each in links.items()
+            if each
         ),
         *(_override(name, **{"custom.hidden": True}) for name in hidden),
-        *(_override(name, **state_looks) for name in ("state", "status", "verdict")),
+        *(_override(name, mappings=_mappings(STATES), **_COLOURED) for name in ("state", "status", "verdict")),
     ]
+    targets = [source.target(query, rows=True)]
+    if marked:
+        targets.append(source.target(marked, "B", rows=True))
+        transformations = [("merge", {}), ("organize", {"indexByName": {"mark": 0}}), *transformations]
+        overrides.append(_override("mark", displayName=" ", mappings=_MARKED, **_COLOURED, **{"custom.width": 40}))
     footer = {"countRows": False, "reducer": [], "show": False}
     options = {"cellHeight": "sm", "footer": footer, "frameIndex": 0, "showHeader": True, "showTypeIcons": False}
     panel = _panel("table", title, description, width, height, nothing, options, {}, overrides)
-    return {**panel, "targets": [source.target(query, rows=True)], "transformations": _steps_of(transformations)}
+    return {**panel, "targets": targets, "transformations": _steps_of(transformations)}
 
 
 def rows_of_run(title: str, description: str, table: Table, **options: Any) -> Panel:
@@ -258,6 +260,10 @@ def _override(of: str, **properties: Any) -> Panel:
     """Other properties for the fields of a name, or of a regular expression in slashes."""
     matcher = {"id": "byRegexp" if of.startswith("/") else "byName", "options": of}
     return {"matcher": matcher, "properties": [{"id": name, "value": value} for name, value in properties.items()]}
+
+
+def _by_policy() -> list[Panel]:
+    return [_override(f"/(^| ){policy}(?![\\w-])/", color=_fixed(color)) for policy, color in POLICIES.items()]
 
 
 def _fixed(color: str) -> Panel:

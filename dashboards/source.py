@@ -1,12 +1,12 @@
 """The data source, queries to it, and the variables at the top of a dashboard, as Grafana's JSON."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from testbed.series import Series, Table, influxql, named
 from testbed.series.one_clock import ZERO, on_one_clock
-from testbed.series.tables import LATEST, MEASUREMENT
+from testbed.series.tables import LATEST, MEASUREMENT, RUNS
 
 TYPE, UID = "influxdb", "ncp-influxdb"
 
@@ -72,6 +72,9 @@ SHOWN = "shown"
 RUN = f"run={SHOWN}"
 """The variable as :mod:`testbed.series.influxql` names it."""
 
+OTHER = "other"
+"""The run that it is compared with: the one that was chosen, or the latest other one of its scenario."""
+
 LENGTH, AGO, REPORT = "length", "ago", "report"
 
 BEFORE_S, AFTER_S = 3, 2
@@ -89,7 +92,7 @@ _ALL: Variable = {"multi": True, "includeAll": True, "allValue": ".*"}
 
 
 def chosen(
-    tag: str,
+    name: str,
     of: Series | Table,
     *,
     within: Sequence[str] = (),
@@ -97,14 +100,21 @@ def chosen(
     newest_first: bool = False,
     first: str = "",
 ) -> Variable:
-    """The values of a tag among those that the variables ``within`` leave; the variable has the tag's name.
+    """The values of a tag among those that the variables ``within`` leave; the variable's name is the tag's, or it is
+    ``tag=variable``.
 
     With ``several`` one or more can be chosen, and are all at first; ``first`` is what is chosen at first without.
     ``newest_first`` is for values that begin with their time.
     """
     options: Variable = {**(_ALL if several else {}), **(at_first(first) if first else {})}
     sort = ALPHABETICAL_DOWN if newest_first else NUMERICAL
-    return _query(tag, influxql.tag_values(of, tag, within), sort=sort, **options)
+    tag, _, variable = name.partition("=")
+    return _query(variable or tag, influxql.tag_values(of, tag, within), sort=sort, **options)
+
+
+def first_of(name: str, column: str, of: Table, within: Sequence[str]) -> Variable:
+    """Hidden: what the first point has in a column."""
+    return _query(name, influxql.select_table(replace(of, columns=(column,)), within, newest=1), hide=2)
 
 
 def at_first(value: str) -> Variable:
@@ -123,25 +133,39 @@ def scenario() -> Variable:
     return _query("scenario", f'SHOW TAG VALUES FROM {_RUNS} WITH KEY = "scenario"', sort=ALPHABETICAL, **_ALL)
 
 
-def run(*, several: bool = False) -> Variable:
-    """The runs, newest first by their time. The first choice is the latest run, whichever that is by now: a page that
-    is open goes over to a new run unless one was chosen."""
+def run(name: str = "run") -> Variable:
+    """The runs in words, newest first by their time. The first choice is the latest run, whichever that is by now: a
+    page that is open goes over to a new run unless one was chosen."""
     of_scenario = influxql.tag_matches_variable("scenario", "scenario")
-    # Of all scenarios is also the entry that stands for the latest run: no choice where several are named.
-    latest = f" AND {influxql.identifier('scenario')} != ''" if several else f" OR {influxql.tag_is('run', LATEST)}"
-    query = f'SELECT "run_id" FROM {_RUNS} WHERE {of_scenario}{latest} ORDER BY time DESC LIMIT 1000'
-    return _query("run", query, **({"multi": True} if several else at_first(LATEST)))
+    latest = influxql.tag_is("run", LATEST)
+    query = f'SELECT "label" FROM {_RUNS} WHERE {of_scenario} OR {latest} ORDER BY time DESC LIMIT 1000'
+    return _query(name, query, regex=r"/^(?<text>.+) \| (?<value>\S+)$/", **at_first(LATEST))
 
 
-def of_one_run(board: str) -> list[Variable]:
-    """Scenario and run, and hidden what follows of them: the run's name, its length and how long ago the common clock
-    showed its end, which panels take their span from, and its report."""
-    found = (
-        f'SELECT "run_id" FROM {_RUNS} WHERE "choices" =~ / ${{run:regex}}(:{board})? / '
-        f"AND {influxql.tag_matches_variable('scenario', 'scenario')} ORDER BY time DESC LIMIT 1"
-    )
+def carried() -> Variable:
+    """Hidden: the run that is chosen, on a dashboard of many, for the links from there."""
+    variable = {"type": "textbox", "name": "run", "label": "run", "query": LATEST, "hide": 2, "skipUrlSync": False}
+    return {**variable, **at_first(LATEST)}
+
+
+def of_one_run(board: str, *, compared: bool = False) -> list[Variable]:
+    """Scenario and run, if ``compared`` with another, and hidden what follows of them: the run's name and report, and
+    what panels take their span from."""
     report = f'SELECT "report" FROM {_RUNS} WHERE {influxql.tag_matches_variable("run", SHOWN)}'
-    return [scenario(), run(), _query(SHOWN, found, hide=2), *span(SHOWN), _query(REPORT, report, hide=2)]
+    of_scenario = influxql.tag_matches_variable("scenario", "scenario")
+    found = [scenario(), run(), _found(SHOWN, "run", board, of_scenario), _query(REPORT, report, hide=2)]
+    if compared:
+        its, chosen_one = influxql.tag_matches_variable("scenario", "its"), influxql.tag_matches_variable("run", "with")
+        other = f'({its} OR {chosen_one}) AND "run" !~ /^${{{SHOWN}:regex}}$/'
+        its_scenario = _query("its", influxql.tag_values(RUNS, "scenario", (RUN,)), hide=2)
+        found += [run("with"), its_scenario, _found(OTHER, "with", board, other)]
+    return [*found, *span(f"{SHOWN}|{OTHER}" if compared else SHOWN)]
+
+
+def _found(name: str, choice: str, board: str, condition: str) -> Variable:
+    of_choice = f'"choices" =~ / ${{{choice}:regex}}(:{board})? /'
+    query = f'SELECT "run_id" FROM {_RUNS} WHERE {of_choice} AND {condition} ORDER BY time DESC LIMIT 1'
+    return _query(name, query, hide=2)
 
 
 def span(runs: str) -> list[Variable]:

@@ -42,8 +42,9 @@ def tag_is_one_of(tag: str, values: Iterable[str]) -> str:
 
 
 def tag_matches_variable(tag: str, variable: str) -> str:
-    """The condition that ``tag`` has one of the values chosen for a dashboard's variable."""
-    return f"{identifier(tag)} =~ /^${{{variable}:regex}}$/"
+    """The condition that ``tag`` has one of the values chosen for a dashboard's variable, or of two, ``a|b``."""
+    values = "|".join(f"${{{each}:regex}}" for each in variable.split("|"))
+    return f"{identifier(tag)} =~ /^({values})$/"
 
 
 def select(

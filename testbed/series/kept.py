@@ -7,7 +7,6 @@ RETENTION = "history"
 _VERDICT, _FIGURE = "run_verdict", "key_figure"
 
 PASSED = Series("history_passed", _VERDICT, "passed", "scenario", "Passed", "", (), RETENTION)
-TRUSTED = Series("history_trusted", _VERDICT, "trusted", "scenario", "Trusted", "", (), RETENTION)
 DURATION = Series("history_duration_s", _VERDICT, "duration_s", "scenario", "Transfer", "s", (), RETENTION)
 OF_EXPECTED = Series(
     "history_of_expected", _FIGURE, "of_expected", "figure", "In parts of what is expected", "", (), RETENTION

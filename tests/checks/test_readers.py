@@ -229,7 +229,7 @@ def test_selects_are_the_ones_written_down():
     )
     assert select_dashboard(series, ["run"]) == (
         'SELECT mean("window_share") FROM "ncp_connection" '
-        'WHERE "role" = \'sender\' AND "run" =~ /^${run:regex}$/ AND $timeFilter '
+        'WHERE "role" = \'sender\' AND "run" =~ /^(${run:regex})$/ AND $timeFilter '
         'GROUP BY "connection", time($__interval) fill(none)'
     )
     with pytest.raises(ValueError, match=r"no series 'windows'; there are window_packets"):

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 from testbed.services.influx.client import Client
 
@@ -130,6 +131,8 @@ def opened(board: Mapping[str, Any], client: Client, now_ms: int, url: Mapping[s
             variables.chosen[name] = url[name]
         elif variable["type"] == "custom":
             variables.chosen[name] = [variable["current"]["value"]]
+        elif variable["type"] == "textbox":
+            variables.chosen[name] = variable["query"]
         elif variable.get("includeAll"):
             variables.chosen[name] = [ALL]
         else:
@@ -142,14 +145,14 @@ def opened(board: Mapping[str, Any], client: Client, now_ms: int, url: Mapping[s
 
 def values_of(variable: Mapping[str, Any], variables: Variables, client: Client) -> list[str]:
     """What a variable offers: the first column of the answer after its time, without repetitions, in the variable's
-    order; of each the part that its regular expression takes."""
+    order; of each the part that its regular expression takes, or the group ``value`` of it."""
     found: dict[str, None] = {}
     for part in client.query(variables.replace(variable["query"], "regex")):
         name = "value" if "value" in part.columns else next(c for c in part.columns if c != "time")
         found |= {str(value): None for value in part.columns[name] if value is not None}
     if pattern := variable.get("regex"):
-        taken = (re.search(pattern.strip("/"), value) for value in found)
-        found = {match[1]: None for match in taken if match}
+        taken = (re.search(pattern.strip("/").replace("(?<", "(?P<"), value) for value in found)
+        found = {match.groupdict().get("value", match[1]): None for match in taken if match}
     order = variable["sort"]
     if order in (3, 4):
         return sorted(found, key=lambda text: (int(re.sub(r"\D", "", text) or 0), text), reverse=order == 4)
@@ -164,8 +167,7 @@ def span_of_panel(panel: Mapping[str, Any], variables: Variables, page: Span, no
     found = page
     if "timeFrom" in panel:
         own = re.match(r"(\d+)s$", variables.replace(panel["timeFrom"]))
-        if not own:
-            return page
+        assert own, f"{panel['title']}: invalid time override"
         if page.relative:
             found = Span(now_ms - int(own[1]) * 1000, now_ms)
     shift = re.match(r"(\d+)s$", variables.replace(panel.get("timeShift", "")))
@@ -177,3 +179,62 @@ def span_of_panel(panel: Mapping[str, Any], variables: Variables, page: Span, no
 def series_name(alias: str, tags: Mapping[str, str]) -> str:
     """A series' name by its target's alias."""
     return re.sub(r"\$tag_(\w+)", lambda found: tags[found[1]], alias)
+
+
+def menu(
+    link: Mapping[str, Any], board: Mapping[str, Any], variables: Variables, page: Span, boards: Mapping[str, Any]
+) -> dict[str, str]:
+    """The addresses that a menu of dashboards leads to, by the dashboards' names (public/app/features/panel/
+    panellinks/link_srv.ts)."""
+    query = []
+    if link["includeVars"]:
+        for variable in board["templating"]["list"]:
+            if not variable["skipUrlSync"]:
+                value = variables.chosen[variable["name"]]
+                each = [value] if isinstance(value, str) else value
+                query += [(f"var-{variable['name']}", "All" if one == ALL else one) for one in each]
+    if link["keepTime"]:
+        query += [("from", page.relative or str(page.from_ms)), ("to", "now" if page.relative else str(page.to_ms))]
+    return {
+        name: f"/d/{target['uid']}?{urlencode(query)}"
+        for name, target in boards.items()
+        if set(link["tags"]) & set(target["tags"])
+    }
+
+
+def of_row(url: str, row: Mapping[str, Any], variables: Variables) -> str:
+    """The address behind a cell of a table's row."""
+    return variables.replace(re.sub(r"\$\{__data\.fields\.(\w+)\}", lambda found: str(row[found[1]]), url))
+
+
+def arrive(
+    url: str, boards: Mapping[str, Any], client: Client, now_ms: int
+) -> tuple[str, Mapping[str, Any], Variables, Span]:
+    """The page that an address leads to: the dashboard's name, the dashboard, its variables and its span. Every value
+    has to be one that the variable offers."""
+    parts = urlsplit(url)
+    given = parse_qs(parts.query, keep_blank_values=True)
+    (name,) = (name for name, board in boards.items() if parts.path == f"/d/{board['uid']}")
+    board = boards[name]
+    chosen: dict[str, Values] = {}
+    for variable in board["templating"]["list"]:
+        values = given.get(f"var-{variable['name']}")
+        if values and not variable["skipUrlSync"]:
+            several = variable.get("multi", False)
+            every = variable.get("includeAll") and values in (["All"], [ALL])
+            assert several or len(values) == 1, f"{url}: {variable['name']} takes one value"
+            chosen[variable["name"]] = [ALL] if every else values if several else values[0]
+    variables = opened(board, client, now_ms, chosen)
+    for variable in board["templating"]["list"]:
+        value = variables.chosen[variable["name"]]
+        if variable["name"] in chosen and variable["type"] == "query" and value != [ALL]:
+            offered = values_of(variable, variables, client)
+            assert set([value] if isinstance(value, str) else value) <= set(offered), f"{url}: {variable['name']}"
+    return name, board, variables, span_of_page(given.get("from", [board["time"]["from"]])[0], given, now_ms)
+
+
+def span_of_page(from_: str, given: Mapping[str, Sequence[str]], now_ms: int) -> Span:
+    """A page's span: ``now-15m`` and the like, or two instants in milliseconds."""
+    if found := re.fullmatch(r"now-(\d+)([md])", from_):
+        return Span(now_ms - int(found[1]) * {"m": 60_000, "d": 86_400_000}[found[2]], now_ms, from_)
+    return Span(int(from_), int(given["to"][0]))

@@ -111,7 +111,7 @@ class FieldConfig(Strict):
 
 
 class Transformation(Strict):
-    id: Literal["groupingToMatrix", "organize", "partitionByValues", "sortBy"]
+    id: Literal["groupingToMatrix", "merge", "organize", "sortBy"]
     options: dict[str, Any]
 
 
@@ -154,10 +154,10 @@ class Current(Strict):
 class Variable(Strict):
     name: Word
     label: str
-    type: Literal["query", "custom"]
+    type: Literal["query", "custom", "textbox"]
     query: str
     skipUrlSync: bool
-    regex: str | None = Field(None, pattern=r"^/\^\(.+\)/$")
+    regex: str | None = Field(None, pattern=r"^/\^\(.+\)\$?/$")
     hide: Literal[0, 2] = 0
     datasource: DataSource | None = None
     refresh: Literal[1, 2] | None = None
@@ -170,9 +170,9 @@ class Variable(Strict):
     @model_validator(mode="after")
     def _of_its_type(self) -> Variable:
         if (self.type == "query") != (self.datasource is not None and self.refresh is not None):
-            raise ValueError("a query needs data source and refresh, a custom variable has none")
-        if self.skipUrlSync != (self.hide == 2):
-            raise ValueError("what is hidden follows of the others, and has no place in an address; the others have")
+            raise ValueError("a query needs data source and refresh, another variable has none")
+        if self.skipUrlSync != (self.hide == 2 and self.type == "query"):
+            raise ValueError("what follows of others has no place in an address; the others have, hidden or not")
         return self
 
 
@@ -340,13 +340,10 @@ class Rule(Strict):
     title: str = Field(min_length=1, max_length=190)
     condition: Word
     data: list[Step] = Field(min_length=1)
-    dashboardUid: Uid
-    panelId: int = Field(ge=1)
     noDataState: Literal["Alerting", "NoData", "OK"]
     execErrState: Literal["Alerting", "Error", "OK"]
     for_: str = Field(alias="for", pattern=DURATION, min_length=1)
     annotations: dict[str, Template]
-    """With ``__dashboardUid__`` and ``__panelId__``, which Grafana 9.3 reads instead of the two fields."""
     labels: dict[str, Template]
 
     @model_validator(mode="after")

@@ -1,6 +1,5 @@
 """Every alert rule made to fire, and to stay silent, by what runs leave in a database, and its message then."""
 
-import json
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -112,7 +111,7 @@ def test_windows_that_miss_what_is_asked_are_one_alert_for_each_check(influx, ru
     (alert,) = [alert for alert in alerts if alert.labels["check"] == "final window ratio"]
     assert alert.message.startswith("startup, policy previous, run 20261121-105025-1da8: the check “final window")
     assert re.search(r"Measured \d[\d.]*, expected 7 to 9 \(unit: -\)\.", alert.message)
-    assert alert.page.startswith("/d/ncp-convergence?var-run=20261121-105025-1da8&viewPanel=")
+    assert alert.page == "/d/ncp-convergence?var-run=20261121-105025-1da8"
 
 
 def test_a_run_that_does_what_is_asked_fires_nothing(influx, runs):
@@ -233,11 +232,3 @@ def test_no_message_can_have_a_figure_that_is_not_there(influx, runs, now_ms):
             for alert in fired(influx, uid, now_ms + shift_s * 1000):
                 assert "nil" not in alert.message
                 assert "no value" not in alert.message
-
-
-def test_a_rule_leads_to_its_dashboard_and_panel_where_the_fields_are_not_read():
-    for rule in RULES.values():
-        assert rule["annotations"]["__dashboardUid__"] == rule["dashboardUid"]
-        assert rule["annotations"]["__panelId__"] == str(rule["panelId"])
-        board = json.loads((FOLDER / "json" / f"{rule['dashboardUid'].removeprefix('ncp-')}.json").read_text())
-        assert rule["panelId"] in {panel["id"] for panel in board["panels"]}

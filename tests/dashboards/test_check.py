@@ -84,7 +84,8 @@ def test_what_may_be_empty_is_there_at_all():
 PAGE = """<html><body>
 <script>function draw(id, color) {{ const at = document.getElementById(id).getContext('2d');
 at.strokeStyle = '#888888'; at.strokeRect(2, 2, 90, 40); at.fillStyle = color; at.fillRect(5, 5, 80, 30); }}</script>
-<button onclick="document.getElementById('menu').style.display = 'block'">Testbed</button>
+<button onclick="document.getElementById('menu').style.display = 'block'">One run</button>
+<button onclick="document.getElementById('menu').style.display = 'block'">All runs</button>
 <div id="menu" style="display: none">{menu}</div>{panels}</body></html>"""
 FORMS = {
     "9.3": '<section class="panel-container" aria-label="{title} panel">{title} {shown}</section>',
@@ -212,11 +213,13 @@ def test_an_error_on_a_page_is_seen_and_nothing_else(two, capsys, version):
 @pytest.mark.parametrize("version", FORMS)
 def test_panels_that_draw_only_their_axes_are_seen(two, capsys, version):
     """As the matrix of verdicts was: a canvas with nothing on it, and no word of it."""
-    empty = ("Windows", "Verdicts", "Recent runs", "Mean goodput")
+    empty = ("Windows", "Verdicts of $scenario", "Recent runs", "Mean goodput")
     two |= {"version": version, "empty": empty}
     assert check.main([]) == Exit.FAIL
     said = capsys.readouterr().out
-    assert {title for title in [*TITLES, "Verdicts"] if f"light: {title}: is without data" in said} == set(empty)
+    assert {title for title in [*TITLES, "Verdicts of $scenario"] if f"light: {title}: is without data" in said} == set(
+        empty
+    )
 
 
 @with_browser

@@ -1,6 +1,7 @@
 """Every query of every panel, variable, annotation and alert rule, as Grafana sends it, on what real runs left."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -45,8 +46,8 @@ def variables_of(board: Board, runs: dict[str, Replayed], name: str, influx: Cli
     """As somebody opens the dashboard by a click on the run."""
     _, now_ms = page_of(board, runs)
     if name == "compare":
-        both = [runs[other].plan["run"] for other in ("nkp24", "previous")]
-        return opened(board, influx, now_ms, {"scenario": [ALL], "run": both})
+        first, second = (runs[other].plan["run"] for other in ("nkp24", "previous"))
+        return opened(board, influx, now_ms, {"scenario": [ALL], "run": first, "with": second})
     if name not in RUN_OF:
         return opened(board, influx, now_ms)
     return opened(board, influx, now_ms, {"scenario": [ALL], "run": runs[run or RUN_OF[name]].plan["run"]})
@@ -132,11 +133,14 @@ def check_columns(panel: Board, target: Board, answer: list[Series]) -> None:
         assert all(any(value is not None for value in values) for values in columns.values()) or len(columns) > 1
         if target["resultFormat"] == "time_series":
             assert len(columns) == 1
-            assert all(isinstance(value, (int, float)) for values in columns.values() for value in values)
+            found = [value for values in columns.values() for value in values]
+            every_day = "fill(null)" in target["query"]
+            assert all(isinstance(value, (int, float)) or (every_day and value is None) for value in found)
         else:
             matchers = [override["matcher"] for override in panel["fieldConfig"]["overrides"]]
             named = {matcher["options"] for matcher in matchers if matcher["id"] == "byName"}
-            assert named <= {*columns, "Time", "time", "verdict", "status", "state"}
+            asked = {name for each in panel["targets"] for name in re.findall(r'"(\w+)"', each["query"])}
+            assert named <= {*columns, *asked, "Time", "time", "verdict", "status", "state"}
 
 
 @pytest.mark.parametrize("name", [name for name, board in BOARDS.items() if board["annotations"]["list"]])
@@ -165,15 +169,23 @@ def test_every_variable_offers_something(influx, runs, name):
 def test_two_runs_are_compared_from_their_start(influx, runs):
     board = BOARDS["compare"]
     page, now_ms = page_of(board, runs)
-    names = [runs[name].plan["run"] for name in ("nkp24", "previous")]
     variables = variables_of(board, runs, "compare", influx)
     panel = next(p for p in board["panels"] if p["title"] == "Window shares")
     span = fixed(span_of_panel(panel, variables, page, now_ms))
-    answer = influx.query(interpolate(panel["targets"][1]["query"], variables, span))
-    assert {part.tags["run"] for part in answer} == set(names)
-    assert {part.tags["policy"] for part in answer} == {"nkp24", "previous"}
-    assert {part.tags["scenario"] for part in answer} == {"startup"}
-    assert all(0 <= part.columns["time"][0] - ZERO_NS < 500_000_000 for part in answer)
+    low, high, *both = panel["targets"]
+    names = []
+    for target, policy in zip(both, ("nkp24", "previous"), strict=True):
+        answer = influx.query(interpolate(target["query"], variables, span))
+        assert {part.tags["policy"] for part in answer} == {policy}
+        assert all(0 <= part.columns["time"][0] - ZERO_NS < 500_000_000 for part in answer)
+        names += [series_name(target["alias"], part.tags) for part in answer]
+    assert names == ["1st nkp24 s1/1", "1st nkp24 s1/2", "2nd previous s1/1", "2nd previous s1/2"]
+    # The band is there for the one that follows a law, whichever of the two it is.
+    for changed in (variables, variables.but(shown=variables.chosen["other"], other=variables.chosen["shown"])):
+        lows, highs = (influx.query(interpolate(target["query"], changed, span)) for target in (low, high))
+        for lower, upper in zip(lows, highs, strict=True):
+            widths = [b - a for a, b in zip(lower.columns["min"], upper.columns["max"], strict=True)]
+            assert widths == [pytest.approx(0.06)] * len(widths)
 
 
 def test_one_connection_can_be_chosen_and_several(influx, runs):

@@ -42,9 +42,23 @@ def test_a_point_per_cell_that_has_a_value():
             "n": 3,
             "bound": 1.0,
             "position": 1,
+            "title": "Goodput, MiB/s",
         },
-        ("goodput_mib_s", "published: nkp24"): {"median": 0.91, "n": 0, "bound": 1.0, "position": 1},
-        ("rtt_ms", "nkp24"): {"median": 100.0, "lowest": 100.0, "highest": 100.0, "n": 1, "position": 1},
+        ("goodput_mib_s", "published: nkp24"): {
+            "median": 0.91,
+            "n": 0,
+            "bound": 1.0,
+            "position": 1,
+            "title": "Goodput, MiB/s",
+        },
+        ("rtt_ms", "nkp24"): {
+            "median": 100.0,
+            "lowest": 100.0,
+            "highest": 100.0,
+            "n": 1,
+            "position": 1,
+            "title": "RTT, ms",
+        },
     }
     assert {point["tags"]["row"] for point in points} == {"1"}
 

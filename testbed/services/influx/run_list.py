@@ -4,6 +4,7 @@ Dashboards find the latest run in it, and the facts of the chosen run. A run's n
 simulated run is made of its plan), so the point's own time orders them.
 """
 
+import datetime
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -30,14 +31,17 @@ _LAST_OF_ALL_NS = 4_102_444_800 * NANOSECONDS  # 2100-01-01T00:00:00Z
 
 def before_the_first() -> list[str]:
     """The list before there is a run: the entry of a run without a name, so that a dashboard's plots have a length
-    before the first run."""
-    return _lines({}, {"length_s": 10.0}, _LAST_OF_ALL_NS)
+    before the first run, and the one that stands for the latest."""
+    latest = _lines({"run": LATEST}, {"run_id": LATEST, "label": f"{LATEST} | {LATEST}"}, _LAST_OF_ALL_NS)
+    return [*_lines({}, {"length_s": 10.0}, _LAST_OF_ALL_NS), *latest]
 
 
 def begin(client: Client, plan: Plan, folder: Path, now_ns: int, state: Status | None = None) -> None:
     """Enter a run that begins now and leaves its results in ``folder``. The client's role is ``admin``."""
-    latest = _lines({"run": LATEST}, {"run_id": LATEST}, _LAST_OF_ALL_NS)
-    client.write([*latest, *_lines(_tags(plan), _facts(plan, folder, state), now_ns)])
+    begun = datetime.datetime.fromtimestamp(now_ns // NANOSECONDS, datetime.timezone.utc)
+    facts, tags = _facts(plan, folder, state), _tags(plan)
+    words = f"{begun:%Y-%m-%d %H:%M:%S} {tags['scenario']} {tags['policy']}, {tags['engine']} {facts['variant']}"
+    client.write(_lines(tags, {**facts, "label": f"{words} | {tags['run']}"}, now_ns))
 
 
 def lengthen(client: Client, plan: Plan, length_s: float) -> None:

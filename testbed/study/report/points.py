@@ -6,6 +6,7 @@ from typing import Any
 
 from influxdb.line_protocol import make_lines
 
+from testbed.judge.figures import with_unit
 from testbed.plan.model import Variant
 from testbed.services.influx.client import Client, QueryFailed
 from testbed.services.influx.endpoint import Endpoint
@@ -20,10 +21,11 @@ def store(endpoint: Endpoint, document: Mapping[str, Any], variant: Variant, at_
 
 def table_lines(document: Mapping[str, Any], variant: Variant, at_ns: int) -> list[str]:
     """Points of the measurement ``table_cell`` (tags run, scenario: the table's name, engine, variant, row, column,
-    figure; fields median, lowest, highest, bound, in the figure's unit, n, and position: the row's place in the table
-    from 1) at ``at_ns`` (Unix nanoseconds).
+    figure; fields median, lowest, highest, bound, in the figure's unit, n, title, and position: the row's place in the
+    table from 1) at ``at_ns`` (Unix nanoseconds).
 
-    What others measured is in columns named ``<who>: <column>``, with n 0. Cells without a value have no point.
+    The title is the figure with its unit in words. What others measured is in columns named ``<who>: <column>``, with
+    n 0. Cells without a value have no point.
     """
     tags = {"run": document["run"], "scenario": document["name"], "engine": document["engine"], "variant": variant}
     points = []
@@ -38,6 +40,6 @@ def table_lines(document: Mapping[str, Any], variant: Variant, at_ns: int) -> li
             cells += [(f"{k.by}: {k.column}", {"median": k.value, "n": 0}) for k in row.known if k.figure == figure]
             for column, fields in cells:
                 at = {**tags, "row": row.name, "column": column, "figure": figure}
-                values = fields | {"position": position} | bound
+                values = fields | {"position": position, "title": with_unit(figure)} | bound
                 points.append({"measurement": "table_cell", "tags": at, "fields": values, "time": at_ns})
     return str(make_lines({"points": points})).splitlines() if points else []
