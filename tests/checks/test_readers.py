@@ -232,5 +232,5 @@ def test_selects_are_the_ones_written_down():
         'WHERE "role" = \'sender\' AND "run" =~ /^(${run:regex})$/ AND $timeFilter '
         'GROUP BY "connection", time($__interval) fill(none)'
     )
-    with pytest.raises(ValueError, match=r"no series 'windows'; there are window_packets"):
+    with pytest.raises(ValueError, match=r"no series 'windows'; did you mean 'window_share'"):
         named("windows")
