@@ -334,7 +334,7 @@ def test_another_program_is_another_run(plan_with: Callable[..., Any]) -> None:
                 "input.wrong-type",
                 field="program.transfer",
                 value="1GiB",
-                error="Input should be less than or equal to 268435456",
+                error="should be less than or equal to 268435456",
             ),
         ),
         ("transfer: 256KiB", "transfer: 1MiB\n  for: 1s", Said("program.transfer-or-for")),

@@ -211,7 +211,7 @@ def _convergence(session: Session, first: Evidence, second: Evidence) -> Deviati
     if a is not None and b is not None:  # a difference of one sample does not count
         off = max(0.0, abs(b - a) - first.interval_s) / max(a, first.interval_s)
     said = ["never" if t is None else f"{t:.1f} s" for t in (a, b)]
-    text = f"time until it converged within ±{TOLERANCE:.0%}: {said[0]} and {said[1]}"
+    text = f"converged within ±{TOLERANCE:.0%} for good: {said[0]} and {said[1]}"
     return Deviation(session["name"], "convergence", a, b, off, CONVERGENCE_TOLERANCE, text)
 
 
