@@ -191,11 +191,14 @@ def shell(
     Behind links it has this machine's files and programs. In a guest, what it writes outside /out (a folder in /tmp) is
     gone afterwards.
     """
-    if scenario and engine != "vkernel":
+    from testbed.engines import named
+
+    in_guest = named(engine).facts.virtual_time if engine else not scenario
+    if scenario and not in_guest:
         raise typer.Exit(_shell_behind(scenario, host, set_, ["bash", "-c", command] if command else ["bash"]))
     if scenario or host or set_:
         raise typer.BadParameter("opens a guest without links; leave it out for a scenario", param_hint="--engine")
-    if engine == "mininet":
+    if not in_guest:
         raise typer.BadParameter("needs a scenario, whose links it makes", param_hint="--engine")
     from testbed.engines.vkernel.build import ready_kernel
     from testbed.engines.vkernel.guest import open_shell
@@ -205,7 +208,6 @@ def shell(
 
 def _shell_behind(name: str, host: str, assignments: list[str], command: list[str]) -> int:
     from testbed.engines import Options, named
-    from testbed.engines.mininet.lifecycle import EmulatedRun
     from testbed.scenario.load import load
 
     engine, loaded, progress = named("mininet"), load(name, assignments), Progress()
@@ -213,5 +215,4 @@ def _shell_behind(name: str, host: str, assignments: list[str], command: list[st
     engine.clear(progress.say)
     with tempfile.TemporaryDirectory(prefix="ncp-shell-") as place:
         run = engine.ready_run(loaded, Options(runtime="process"), progress, Path(place))
-        assert isinstance(run, EmulatedRun)
         return run.shell(host, command)

@@ -1,6 +1,7 @@
 """The common part of runs, whichever engine makes them: plan, result folder, provenance, end."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,10 @@ class Run(ABC):
             except Exception as error:
                 self._broke_down(error)
                 raise
+
+    def shell(self, host: str, command: Sequence[str]) -> int:
+        """Run a command on a host behind the links; only real packets have hosts."""
+        raise NotImplementedError
 
     @abstractmethod
     def without_database(self, database_points: int | None) -> Verdict:

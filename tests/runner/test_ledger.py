@@ -19,6 +19,7 @@ from testbed.cli.machine import clean
 from testbed.errors import CannotRun, RunFailed
 from testbed.runtime import leftovers, live, lock
 from testbed.runtime.ledger import NAME, RUN_LABEL, RUN_VARIABLE, Ledger
+from testbed.services.influx import server
 from tests.raises import raises
 
 RUN = "20261122-000000-abcd"
@@ -295,6 +296,7 @@ def test_a_namespace_goes_with_what_runs_in_it_and_a_foreign_one_stays(own_machi
 def test_clean_says_which_run_is_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(leftovers, "docker_client", no_docker)
+    monkeypatch.setattr(server, "running", lambda: None)  # which has runs of other tests
     app = typer.Typer()
     app.callback()(lambda: None)  # so that the one verb is named
     app.command()(clean)
