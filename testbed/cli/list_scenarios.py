@@ -1,4 +1,4 @@
-"""``list``: the scenarios, tables and sweeps that there are, and how each last ended here; or the claims."""
+"""``list``: scenarios, tables and sweeps, each with its last verdict on this machine; or all claims."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""How sure the goodput behind short queues is: in the simulator, rows that drop with a queue of a few packets more or
-less; and what each engine measured.
+"""Sensitivity of goodput to the length of a queue that drops: simulated with a few packets more and less, beside what
+each engine measured.
 
 ``python -m tests.compare.queue_sizes shifted`` writes ``shifted.csv`` anew, ``… measured FOLDER…`` ``measured.csv``
 from results of ``queue-sizes``, and ``… draw`` the picture of docs/cross-check.md.
@@ -53,7 +53,7 @@ def shifted() -> Iterator[tuple[str, str, int, float]]:
 
 
 def simulated(row: str, policy: str, shift: int) -> float:
-    """Goodput in MiB/s of a row with a queue that is so many packets longer."""
+    """Simulate a row whose queue is ``shift`` packets longer; returns its goodput in MiB/s."""
     packets = row.removesuffix("-drops")
     size, queue = ("8MiB", int(packets) + shift) if packets != "2" else (f"{64 + shift}KiB", 2)
     queues = f"queue: {{mode: droptail, limit: {queue} packets}}"

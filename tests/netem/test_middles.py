@@ -19,8 +19,8 @@ Z = 4.9
 """Standard deviations: a normal variable is farther off with a chance of one in a million."""
 LATE_MS = 0.15
 """How late a packet may be: system calls have their price in virtual time, and several may be due at once."""
-RARELY, RARELY_LATE_MS = 0.01, 1.0
-"""Share of packets that may be that late: the calls of a program that collects its garbage meanwhile add up."""
+PACKETS_PER_LATE_ONE, RARELY_LATE_MS = 250, 1.0
+"""One packet of so many may be later, by less than this: seen in one guest of many, for a cause that is not known."""
 EARLY_MS = 0.001
 """How early, for the clock's sake: netem counts from when a packet was sent, which the sender notes before it."""
 
@@ -49,7 +49,7 @@ def on_time(delays: list[float], asked_ms: float) -> bool:
     """Whether there are delays, and each is what was asked."""
     late = sum(delay - asked_ms >= LATE_MS for delay in delays)
     in_time = all(-EARLY_MS <= delay - asked_ms < RARELY_LATE_MS for delay in delays)
-    return bool(delays) and in_time and late <= RARELY * len(delays)
+    return bool(delays) and in_time and late <= len(delays) // PACKETS_PER_LATE_ONE
 
 
 def is_share(count: int, of: int, share: float) -> bool:
@@ -246,7 +246,10 @@ def test_a_queue_drains_at_the_new_rate(found: dict[str, Any]) -> None:
     # What left before the change arrives up to the link's delay of 10 ms later.
     after = [b - a for a, b in itertools.pairwise(times_ns) if a > changed_ns + 15e6]
     assert len(after) > 100
-    assert after == pytest.approx([1e9 / (4 * 128)] * len(after), abs=LATE_MS * 1e6)
+    each_ns = 1e9 / (4 * 128)
+    assert after == pytest.approx([each_ns] * len(after), abs=LATE_MS * 1e6)
+    # A packet that is late makes two intervals another length.
+    assert sum(abs(one - each_ns) > 0.01 * each_ns for one in after) <= 2
     assert statistics.median(after) == pytest.approx(1e9 / (4 * 128), rel=1e-3)
     assert 152 - len(after) > 3, "some left at the old rate"
 

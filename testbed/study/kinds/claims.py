@@ -273,7 +273,7 @@ class Parts:
         if engines.named(self.request.engine).facts.kernel:
             return False
         try:
-            self._begin(spec, self.folder)
+            self._begin(spec, self.folder / "runs" / name)
         except (TestbedError, OSError) as error:
             return said_by(error)["code"] in NOT_CARRIED
         return False
