@@ -144,9 +144,17 @@ def _end_processes(pids: Callable[[], list[int]]) -> bool:
 def remove_leftovers(docker: Docker, *, dry_run: bool = False) -> Removed:
     """Remove the leftovers of runs that no longer exist, or with ``dry_run`` only say what they are; only things with
     this testbed's mark are touched."""
+    client = docker()
+    try:
+        return _remove_leftovers(client, dry_run=dry_run)
+    finally:
+        if client:
+            client.close()
+
+
+def _remove_leftovers(client: Any | None, *, dry_run: bool) -> Removed:
     done = Removed()
     # Before the ledgers are read: a run that begins meanwhile has its ledger before its containers.
-    client = docker()
     labelled = client.containers.list(all=True, filters={"label": RUN_LABEL}) if client else []
     alive = set()
     for folder in sorted(path for path in paths.live_runs().glob("*") if path.is_dir()):

@@ -96,6 +96,7 @@ def test_a_dry_run_names_what_would_go_and_removes_nothing(own_machine_state: Pa
     ledger.will_make("container", "ours")
     engine = Docker({"ours": {RUN_LABEL: RUN}, "theirs": {}})
     would = leftovers.remove_leftovers(lambda: engine, dry_run=True)
+    assert engine.closed
     assert would.things == ["container ours", f"folder {own_machine_state / 'made'}", f"folder {ledger.file.parent}"]
     assert set(engine.labels) == {"ours", "theirs"}
     assert leftovers.remove_leftovers(lambda: engine).things == would.things
@@ -151,6 +152,9 @@ class Docker:
 
     def list(self, all: bool, filters: dict[str, str]) -> "list[Container]":  # noqa: A002
         return [Container(self, name) for name, labels in self.labels.items() if filters["label"] in labels]
+
+    def close(self) -> None:
+        self.closed = True
 
 
 class Container:
