@@ -135,6 +135,9 @@ def test_every_shipped_claim_points_at_a_run_and_a_check_that_exist() -> None:
         ("why: so}", "why: so, xfail: {cause: ' '}}", Said("input.wrong-type")),
         ("why: so}", "why: so, xfail: {strict: false}}", Said("input.missing")),
         ("why: so}", "why: so, by_chance: true}", Said("claims.by-chance-alone")),
+        ("why: so}", "why: so, bound: guess}", Said("input.wrong-type", field="claims.ratio.bound", value="guess")),
+        ("why: so}", "why: so, rival: {text: the old windows}}", Said("claims.rival-ways")),
+        ("why: so}", "why: so, rival: {text: half, times: 0.5, row: '1'}}", Said("claims.rival-ways")),
         (
             "why: so}",
             "why: so, xfail: {cause: a cap, also: [no such check]}}",

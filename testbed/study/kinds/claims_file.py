@@ -174,6 +174,34 @@ class Xfail(Section):
     """Names of further checks of the run that fail with the claim."""
 
 
+class Rival(Section):
+    """Run or figure that has to fail the check of a claim, such as the old policy or the mechanism switched off; a test
+    shows that it does."""
+
+    text: Annotated[Text, StringConstraints(min_length=1)]
+    set: list[str] = Field(default_factory=list)
+    """Options of its run, in addition to those of the claim's; it is judged by the plan of the claim's run."""
+    column: str = ""
+    """A column of the same table, in place of the claim's."""
+    row: str = ""
+    """A row of the same table, in place of the claim's."""
+    times: float | None = Field(None, gt=0)
+    """A factor on what was measured."""
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Rival:
+        if sum(map(bool, (self.set, self.column, self.row, self.times))) != 1:
+            raise InvalidValue("claims.rival-ways", "give one of set, column, row and times")
+        return self
+
+
+Bound = Literal["digits", "spread", "law", "equivalence", "limit", "promise"]
+"""Origin of a claim's bound. ``digits``: half a unit of the last printed place, or the range as printed.
+``spread``: 95% of the ratio of two executions. ``law``: derived, give or take a sample, tick, segment or round trip.
+``equivalence``: half of the distance to the nearest rival. ``limit``: a sign, order, count or constant. ``promise``:
+this project's own."""
+
+
 def _table_check(judge: dict[str, Any]) -> dict[str, Any]:
     TABLE_CHECK.validate_python({**judge, "name": "judge"})
     return judge
@@ -208,7 +236,11 @@ class Claim(Section):
     judge: Annotated[dict[str, Any], AfterValidator(_table_check)] | None = None
     """A check over the run's table in place of ``check``, written as in a table, without name."""
     published: str = ""
-    """The source's own figure or words."""
+    """The source's own figure, in short."""
+    quote: Text = ""
+    """The source's sentence, word for word; none where the claim is this project's own."""
+    place: str = ""
+    """Place in the source."""
     value: float | None = Field(None, gt=0)
     """The published figure as a number, if the decisive figure is divided by it."""
     unit: str = ""
@@ -216,7 +248,11 @@ class Claim(Section):
     expected: str
     tolerance: str = ""
     why: Text
-    """Reason for the tolerance."""
+    """Reason for the bound."""
+    bound: Bound | None = None
+    """Origin of the bound; none for a measurement, which has no bound."""
+    rival: Rival | None = None
+    """Run or figure that has to fail the same check."""
     full_only: str = ""
     """Reason why a quick run leaves it open."""
     xfail: Xfail | None = None
