@@ -72,6 +72,10 @@ def reference(
         typer.Argument(metavar="RESULT", help="A folder like results/all/latest.", autocompletion=completion.results),
     ],
     name: Annotated[str, typer.Argument(metavar="NAME", help="The folder's name in data/reference/.")],
+    lost: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID", help="This claim passed before and does not in RESULT; may be given again."),
+    ] = None,
 ) -> None:
     """Keep the small files of a run, a table or all claims in data/reference/NAME; `report` makes its page."""
     from testbed.cli.outcome import shown
@@ -80,7 +84,7 @@ def reference(
     place = reference_place(name)
     if not result.is_dir():
         raise BadInput("result.no-folder", f"{result}: there is no such result folder")
-    copies = keep_reference(result.resolve(), place)
+    copies = keep_reference(result.resolve(), place, lost or ())
     size = sum(path.stat().st_size for path in copies)
     print(f"{shown(place)}: {len(copies)} files, {size / 1e6:.1f} MB")
 
@@ -89,8 +93,8 @@ def _run(claims: Claims, requests: Sequence[Request], beside: Sequence[Path], pr
     """Make the runs of each engine, for one table; returns the exit code."""
     from testbed.cli.outcome import shown
     from testbed.exit_codes import OF_VERDICT
-    from testbed.study.checks.claims import decided_of, false_alarms_of, put_beside, read_beside, summary_of
-    from testbed.study.kinds.claims import run
+    from testbed.study.checks.claims import changes_since, decided_of, false_alarms_of, put_beside, read_beside, summary_of
+    from testbed.study.kinds.claims import latest_reference, run
     from testbed.study.report.page import write_claims
     from testbed.study.report.text import claims_lines
 
@@ -107,6 +111,9 @@ def _run(claims: Claims, requests: Sequence[Request], beside: Sequence[Path], pr
             print("\n".join(claims_lines(found, request.engine)))
         print(f"  {ENGINES[request.engine].title:<13} {summary_of(found)}")
         print(f"  {'chance':<13} {false_alarms_of(found)['text']}")
+        if before := latest_reference(request.engine, quick=request.quick):
+            new, lost = (", ".join(names) or "none" for names in changes_since(before.claims, found))
+            print(f"  {'changes':<13} new: {new}; lost: {lost} (since {shown(before.folder)})")
         print(f"  {'report':<13} {shown(folder / 'report.html')}")
         decided.append((f"{request.engine}: " if len(requests) > 1 else "") + decided_of(found))
     verdict = verdict_of(status for status, *_ in made)

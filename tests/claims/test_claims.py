@@ -330,6 +330,12 @@ def test_what_was_not_decided_is_told_and_a_full_run_has_to_decide_it() -> None:
     assert judged.verdict_of([claims[2]], quick=True) == "fail"
 
 
+def test_claims_that_are_new_and_lost_since_a_reference_are_named() -> None:
+    before = [one("pass", name="a"), one("fail", name="b"), one("pass", name="gone"), one("pass", name="open")]
+    now = [one("fail", name="a"), one("pass", name="b"), one("pass", name="added"), one("inconclusive", name="open")]
+    assert judged.changes_since(before, now) == (["b"], ["a", "open"])
+
+
 def test_only_a_source_s_claim_in_its_own_set_up_counts_as_not_reproduced() -> None:
     known = one("fail", reproduces=False)
     own = replace(known, kind="beyond")
@@ -389,11 +395,27 @@ def test_a_run_that_serves_two_claims_is_made_once_kept_and_reported(result: Pat
 @pytest.mark.runs
 @pytest.mark.parametrize("path", sorted(all_run.REFERENCES.glob("*/claims.json")), ids=lambda path: path.parent.name)
 def test_a_page_can_be_made_of_each_reference(path: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "copy"
-    all_run.keep_reference(path.parent, copy)
+    copy, claims = tmp_path / "copy", [claim["id"] for claim in json.loads(path.read_text())["claims"]]
+    all_run.keep_reference(path.parent, copy, known_lost=claims)  # a later one may have others
     page = write_claims(copy).read_text()
-    for claim in json.loads(path.read_text())["claims"]:
-        assert f'id="{claim["id"]}"' in page
+    for claim in claims:
+        assert f'id="{claim}"' in page
+
+
+@pytest.mark.runs
+def test_a_reference_that_would_hide_a_regression_is_refused(
+    result: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(all_run, "REFERENCES", tmp_path / "reference")
+    document = json.loads((result / "claims.json").read_text()) | {"only": []}
+    (result / "claims.json").write_text(json.dumps(document))
+    all_run.keep_reference(result, all_run.REFERENCES / "first-2026-11-01")
+    document["run"] += "-later"
+    document["claims"][1] |= {"verdict": "fail"}
+    (result / "claims.json").write_text(json.dumps(document))
+    with raises(BadInput, "claims.reference-loses", where="nkp24-startup-10s"):
+        all_run.keep_reference(result, all_run.REFERENCES / "later-2026-11-02")
+    assert all_run.keep_reference(result, all_run.REFERENCES / "later-2026-11-02", ["nkp24-startup-10s"])
 
 
 def spread(*values: float) -> dict[str, Any]:

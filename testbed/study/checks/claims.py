@@ -179,6 +179,15 @@ def summary_of(claims: Sequence[Judged]) -> str:
     return "; ".join([*parts, decided_of(claims)]) + "."
 
 
+def changes_since(before: Iterable[Judged], claims: Iterable[Judged]) -> tuple[list[str], list[str]]:
+    """Names the claims that pass now and did not in ``before``, and those that passed there and do not now. A claim
+    that only one of both has is not compared."""
+    then = {claim.id: claim.part == Status.PASS for claim in before}
+    now = {claim.id: claim.part == Status.PASS for claim in claims if claim.id in then}
+    new, lost = ([name for name in now if now[name] == passes != then[name]] for passes in (True, False))
+    return new, lost
+
+
 class FalseAlarms(TypedDict):
     """False alarms among the decided claims by chance alone, if each true value lay exactly at its limit."""
 

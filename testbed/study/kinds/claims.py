@@ -4,11 +4,11 @@ in one queue."""
 import shlex
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from typing_extensions import NotRequired, TypedDict
 
@@ -419,9 +419,34 @@ def reference_place(name: str) -> Path:
     return REFERENCES / name
 
 
-def keep_reference(result: Path, place: Path) -> list[Path]:
+class Reference(NamedTuple):
+    """A reference result of all claims."""
+
+    folder: Path
+    claims: list[Judged]
+
+
+def latest_reference(engine: str, *, quick: bool) -> Reference | None:
+    """The newest reference result of all claims on an engine in the same form, by the date in its name, if any."""
+    documents = [(path.parent, read_claims(path.parent)) for path in REFERENCES.glob("*/claims.json")]
+    same = [
+        (folder.name[-10:], folder, document)
+        for folder, document in documents
+        if (document["engine"], document["quick"], document["only"]) == (engine, quick, [])
+    ]
+    if not same:
+        return None
+    _, folder, document = max(same, key=lambda found: found[:2])
+    return Reference(folder, checks.judged_in(document))
+
+
+def keep_reference(result: Path, place: Path, known_lost: Collection[str] = ()) -> list[Path]:
     """Copy the small files of ``result``, a result folder of all claims, a table or a run, to ``place``; returns the
-    copies. Raises BadInput for a result that was stopped or can't be trusted, and for another result in ``place``."""
+    copies.
+
+    Raises BadInput for a result that was stopped or can't be trusted, for another result in ``place``, and where a
+    claim that passed in the latest reference does not in ``result`` and is not one of ``known_lost``.
+    """
     confine.refuse_links(result)
     of_all = (result / "claims.json").is_file()
     document = read_json(result / ("claims.json" if of_all else "verdict.json"))
@@ -431,6 +456,14 @@ def keep_reference(result: Path, place: Path) -> list[Path]:
             f"{result}: it was stopped before it finished",
             f"Go on with it: ./run.sh all --resume {document['run']}",
         )
+    if of_all and (before := latest_reference(document["engine"], quick=document["quick"])):
+        _, lost = checks.changes_since(before.claims, checks.judged_in(document))
+        if unexpected := sorted(set(lost) - set(known_lost)):
+            raise BadInput(
+                "claims.reference-loses",
+                f"{result}: {', '.join(unexpected)} passed in {before.folder.name} and would be lost",
+                f"If that is so, name them: {' '.join(f'--lost {name}' for name in unexpected)}",
+            )
     if not of_all and ((verdict := read_verdict(result)).verdict == Status.UNTRUSTED or verdict.broken):
         raise BadInput("claims.no-reference", f"{result}: {verdict.summary}, so it is no reference")
     there = place / ("claims.json" if of_all else "verdict.json")
