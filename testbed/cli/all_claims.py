@@ -93,7 +93,14 @@ def _run(claims: Claims, requests: Sequence[Request], beside: Sequence[Path], pr
     """Make the runs of each engine, for one table; returns the exit code."""
     from testbed.cli.outcome import shown
     from testbed.exit_codes import OF_VERDICT
-    from testbed.study.checks.claims import changes_since, decided_of, false_alarms_of, put_beside, read_beside, summary_of
+    from testbed.study.checks.claims import (
+        changes_since,
+        decided_of,
+        false_alarms_of,
+        put_beside,
+        read_beside,
+        summary_of,
+    )
     from testbed.study.kinds.claims import latest_reference, run
     from testbed.study.report.page import write_claims
     from testbed.study.report.text import claims_lines
