@@ -18,7 +18,8 @@ from testbed.machine.guest_kernel import Kernel
 from testbed.plan.model import Traces
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
-from testbed.services import influx
+from testbed.services.influx import server as influx
+from testbed.services.influx.endpoint import Endpoint
 from tests.ports import held_port
 from tests.ready import in_a_guest as prepare
 
@@ -168,6 +169,6 @@ def influx_state(monkeypatch: pytest.MonkeyPatch, free_port: int) -> Iterator[Pa
 
 
 @pytest.fixture
-def endpoint(influx_state: Path) -> influx.Endpoint:
+def endpoint(influx_state: Path) -> Endpoint:
     """A running server."""
     return influx.ensure()

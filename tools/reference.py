@@ -5,7 +5,8 @@ import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import typer
 from typer.cli import get_docs_for_click
@@ -15,7 +16,7 @@ from testbed.cli import app
 from testbed.documents import read_json
 from testbed.judge import figures
 from testbed.judge.trust import coverage
-from testbed.judge.trust import fields as fields_of_trust
+from testbed.scenario import bounded
 from testbed.series.catalogue import CATALOGUE
 from testbed.series.series import Series
 from testbed.study.kinds.claims import Request
@@ -225,19 +226,34 @@ derived, beside the rules ([`counts.py`](../testbed/judge/trust/counts.py),
 clocks, the varying length of frames, or chance. [Saboteurs](caught-lying.md#fields) show that a wrong field is seen."""
 
 
+class Field(NamedTuple):
+    """A field of a measurement, as one role writes it (empty: any), what it is held against, and the codes of its
+    contradictions."""
+
+    measurement: str
+    role: str
+    name: str
+    against: str
+    codes: tuple[str, ...]
+
+
+_HELD: Mapping[str, Any] = bounded.load(Path(__file__).with_name("held.yaml").read_text(encoding="utf-8"))
+HELD_FIELDS = [
+    Field(measurement, role, name, against, tuple(codes))
+    for measurement, by_role in _HELD["fields"].items()
+    for role, fields in by_role.items()
+    for name, (against, *codes) in fields.items()
+]
+NOT_JUDGED: Mapping[str, str] = _HELD["not_judged"]
+
+
 def held() -> str:
-    """Fields of telemetry, each with what it is held against, from ``testbed/judge/trust/fields.py``."""
+    """Fields of telemetry, each with what it is held against, from ``tools/held.yaml``."""
     rows = [
-        (
-            f"`{f.measurement}`",
-            f.role,
-            f"`{f.name}`",
-            f.against,
-            ", ".join(f"`{code}`" for code in f.codes) or "not held",
-        )
-        for f in fields_of_trust.FIELDS
+        (f"`{measurement}`", role, f"`{name}`", against, ", ".join(f"`{code}`" for code in codes) or "not held")
+        for measurement, role, name, against, codes in HELD_FIELDS
     ]
-    rows += [(f"`{name}`", "", "all", why, "not held") for name, why in fields_of_trust.NOT_JUDGED.items()]
+    rows += [(f"`{name}`", "", "all", why, "not held") for name, why in NOT_JUDGED.items()]
     head = ("measurement", "role", "field", "held against", "otherwise")
     return generated("What each number is held against", HELD, table(head, rows))
 

@@ -6,8 +6,6 @@ parameters are written as text and a fabric is made on the way::
     sudo mn --custom topologies/parallel.py --topo parallel,2,rate=8mbit,delay=50ms
 """
 
-from __future__ import annotations
-
 import atexit
 import itertools
 import os

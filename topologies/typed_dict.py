@@ -1,7 +1,5 @@
 """The ``TypedDict`` that pydantic makes schemas of; the standard library's for ``mn --custom``, which makes none."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

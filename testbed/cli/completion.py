@@ -12,39 +12,8 @@ from testbed import paths
 from testbed.errors import BadInput
 from testbed.scenario import files
 
-SCRIPTS = {
-    "bash": """\
-_ncp_testbed() {
-    local IFS=$'\\n'
-    COMPREPLY=($(NCP_TESTBED_NO_SETUP=1 "$1" completion bash -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
-    [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
-    return 0
-}
-complete -o default -o nosort -F _ncp_testbed run.sh
-""",
-    "zsh": """\
-_ncp_testbed() {
-    local -a found open closed
-    found=("${(@f)$(NCP_TESTBED_NO_SETUP=1 ${~words[1]} completion zsh -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
-    open=(${(M)found:#*=})
-    closed=(${found:#*=})
-    ((${#open})) && compadd -S '' -a open
-    ((${#closed})) && compadd -a closed
-    ((${#open} + ${#closed})) || _files
-}
-(($+functions[compdef])) || { autoload -Uz compinit && compinit; }
-compdef _ncp_testbed run.sh
-""",
-    "fish": """\
-function __ncp_testbed
-    set -l typed (commandline -opc)
-    NCP_TESTBED_NO_SETUP=1 $typed[1] completion fish -- $typed[2..-1] (commandline -ct) 2>/dev/null
-end
-complete --command run.sh --no-files --arguments '(__ncp_testbed)'
-complete --command run.sh --condition 'test -z (__ncp_testbed | string collect)' --force-files
-""",
-}
-"""A script of each shell. None ever sets a checkout up: Tab may not take minutes."""
+SCRIPTS = Path(__file__).with_name("completion_scripts")
+"""A script for each shell. None ever sets a checkout up: Tab may not take minutes."""
 
 MOST_FOLDERS = 200
 """Result folders that are offered at once."""
@@ -59,7 +28,7 @@ def completion(
     """Print the script that makes a shell complete ./run.sh: verbs, names of scenarios, tables and sweeps, options
     and their values, keys of --set, result folders."""
     if words is None:
-        print(SCRIPTS[shell], end="")
+        print((SCRIPTS / f"run.sh.{shell}").read_text(encoding="utf-8"), end="")
         return
     print(*complete(words, shell), sep="\n")
 

@@ -126,7 +126,8 @@ def clean(
 ) -> None:
     """Remove namespaces, containers, processes and folders of runs that were killed. Results are kept."""
     from testbed.runtime import leftovers, lock
-    from testbed.services.influx import Client, run_list, server
+    from testbed.services.influx import run_list, server
+    from testbed.services.influx.client import Client
 
     on = lock.holder()
     if hosts and dry_run:

@@ -26,8 +26,10 @@ from testbed.runtime import lock
 from testbed.runtime.interrupts import Interrupted
 from testbed.series import FromFile
 from testbed.series.one_clock import RETENTION
-from testbed.services.influx import Client, Endpoint, running, started_elsewhere
+from testbed.services.influx.client import Client
+from testbed.services.influx.endpoint import Endpoint
 from testbed.services.influx.reader import FromInflux
+from testbed.services.influx.server import running, started_elsewhere
 
 
 class Database:

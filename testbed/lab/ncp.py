@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -18,7 +17,7 @@ from testbed.lab.benchmark import Benchmark, Measurement
 from testbed.lab.ends import Between, End, namespace
 from testbed.lab.table import Section, Spread
 from testbed.runtime.agents import AgentPlace, ProcessAgent, control, why_it_ended
-from testbed.runtime.processes import Supervised
+from testbed.runtime.processes import Supervised, children_cpu_s
 from testbed.runtime.transfer import await_ready
 from topologies.commands import in_namespace, run
 from topologies.fabric import namespace_of
@@ -127,10 +126,10 @@ def measure(requested: Measurement) -> None:
                 size_bytes = transfer_bytes // 4 if session.ack_interval_ms >= 50 else transfer_bytes
                 found[name].append(transfer(between, agent, session, size_bytes))
             requested.say(f"repeat {number + 1} of {repeats}: {TCP}")
-            before_s = cpu_s()
+            before_s = children_cpu_s()
             goodput_bps = instrument.tcp_goodput_bps(between, IPERF_S)
             carried_gb = goodput_bps / 8 * (IPERF_S + instrument.WARM_UP_S) / 1e9
-            found[TCP].append(Transfer(goodput_bps, (cpu_s() - before_s) / carried_gb))
+            found[TCP].append(Transfer(goodput_bps, (children_cpu_s() - before_s) / carried_gb))
     requested.add(section(found, transfer_bytes))
 
 
@@ -145,15 +144,9 @@ def joined() -> Iterator[Between]:
         yield Between(End(namespace_of(a), SENDER), End(namespace_of(b), RECEIVER))
 
 
-def cpu_s() -> float:
-    """Processor seconds of all children that have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
 def transfer(between: Between, binary: Path, session: Session, transfer_bytes: int) -> Transfer:
     """Carry that many bytes from ``a`` to ``b``; raises :class:`RunFailed` if they don't arrive as they were."""
-    before_s = cpu_s()
+    before_s = children_cpu_s()
     with tempfile.TemporaryDirectory(prefix="ncp-bench-") as name:
         folder = Path(name)
         (folder / "plan.json").write_text(json.dumps(session.plan(transfer_bytes)))
@@ -174,7 +167,7 @@ def transfer(between: Between, binary: Path, session: Session, transfer_bytes: i
     packets, again = (sum(connection[key] for connection in sent["connections"]) for key in ("sent", "resent"))
     return Transfer(
         goodput_bps=received["goodput_bps"],
-        cpu_s_per_gb=(cpu_s() - before_s) / (transfer_bytes / 1e9),
+        cpu_s_per_gb=(children_cpu_s() - before_s) / (transfer_bytes / 1e9),
         peak_bytes=max(peaks),
         growth_bytes=sum(peaks) - idle_bytes,
         resent_share=again / packets,

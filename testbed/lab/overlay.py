@@ -1,10 +1,10 @@
 """Overlays of growing size in virtual time: what sessions get, and what a session costs to simulate."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from testbed.engines.sim.engine import ENGINE
+from testbed.judge.checks.together import jain
 from testbed.lab.benchmark import Benchmark, Measurement
 from testbed.lab.simulator import call
 from testbed.lab.table import Section, quantile
@@ -43,12 +43,6 @@ def distributions(report: Report) -> dict[str, list[float]]:
         "Jain's index among a relay's connections": [r["jain"] for r in relays if r["connections"] > 1],
         "share of a relay's rate in use": [r["use"] for r in relays if r["connections"] > 0],
     }
-
-
-def jain(values: Sequence[float]) -> float:
-    """Jain's fairness index (Jain, Chiu, Hawe, DEC-TR-301, 1984): 1 if all are equal."""
-    squares = sum(value * value for value in values)
-    return sum(values) ** 2 / (len(values) * squares) if squares else 1.0
 
 
 def spread_section(reports: dict[int, Report]) -> Section:

@@ -24,8 +24,9 @@ from testbed.planning.resolve import Choices, resolve
 from testbed.scenario.load import load as load_scenario
 from testbed.series import FromFile, Reader, influxql, named
 from testbed.series.reader import Samples
-from testbed.services import influx
-from testbed.services.influx.client import QueryFailed
+from testbed.services.influx import server as influx
+from testbed.services.influx.client import Client, QueryFailed
+from testbed.services.influx.endpoint import Endpoint
 
 SCENARIO = Path(__file__).with_suffix(".yaml")
 RATE_PPS = 20_000
@@ -82,9 +83,9 @@ class Load:
 
 
 @contextmanager
-def database(endpoint: influx.Endpoint) -> Iterator[influx.Endpoint]:
+def database(endpoint: Endpoint) -> Iterator[Endpoint]:
     """An empty database on the same server, which goes at the end."""
-    with influx.Client(endpoint, "admin") as admin:
+    with Client(endpoint, "admin") as admin:
         admin.execute(f'DROP DATABASE "{DATABASE}"')
         admin.execute(f'CREATE DATABASE "{DATABASE}"')
         try:
@@ -117,7 +118,7 @@ def write(spool: Path, rate_pps: int, for_s: float) -> None:
             time.sleep(TICK_S)
 
 
-def load_database(endpoint: influx.Endpoint, push: Path, rate_pps: int, for_s: float, stopped: threading.Event) -> Load:
+def load_database(endpoint: Endpoint, push: Path, rate_pps: int, for_s: float, stopped: threading.Event) -> Load:
     """Load the database for a time, or until ``stopped``; raises :class:`RunFailed` if it breaks."""
     with tempfile.TemporaryDirectory(prefix="ncp-bench-") as name, database(endpoint) as own:
         folder = Path(name)
@@ -147,14 +148,14 @@ def load_database(endpoint: influx.Endpoint, push: Path, rate_pps: int, for_s: f
             )
         counts = json.loads(reported)
         load.written, load.pushed, load.rejected = spool.read_bytes().count(b"\n"), counts["pushed"], counts["rejected"]
-        with influx.Client(own, "admin") as reader:
+        with Client(own, "admin") as reader:
             found = reader.query(f'SELECT count("sent") AS "points" FROM "{MEASUREMENT}"')
             load.stored = int(found[0].columns["points"][0]) if found else 0
     return load
 
 
 def _watch(
-    endpoint: influx.Endpoint,
+    endpoint: Endpoint,
     source: multiprocessing.process.BaseProcess,
     pusher: subprocess.Popen[str],
     load: Load,
@@ -165,7 +166,7 @@ def _watch(
     processes = {name: psutil.Process(pid) for name, pid in pids.items() if pid is not None}
     before = {name: _cpu_s(process) for name, process in processes.items()}
     load.begun_ns = time.time_ns()
-    with influx.Client(endpoint, "admin") as reader:
+    with Client(endpoint, "admin") as reader:
         while not stopped.wait(LOOK_S) and source.is_alive():
             load.cpu_s = {name: _cpu_s(process) - before[name] for name, process in processes.items()}
             load.ended_ns = time.time_ns()
@@ -189,7 +190,7 @@ def load_beside(run: str, push: Path, phases: Phases, stopped: threading.Event) 
     """Load the database when the run's transfer has gone on for a while; None if ``stopped`` comes first."""
     endpoint = influx.ensure()
     is_start = f"{influxql.tag_is('run', run)} AND {influxql.tag_is('kind', 'transfer_start')}"
-    with influx.Client(endpoint, "reader") as reader:  # as a dashboard sees it
+    with Client(endpoint, "reader") as reader:  # as a dashboard sees it
         while not (found := reader.query(f'SELECT first("at_s") FROM "event" WHERE {is_start}')):
             if stopped.wait(0.2):
                 return None

@@ -21,7 +21,7 @@ from testbed.machine import guest_kernel, packages
 from testbed.machine.browser import find as find_browser
 from testbed.machine.build import came_along, go_tool
 from testbed.machine.finding import Probed
-from testbed.services.influx import status as influx_status
+from testbed.services.influx.server import status as influx_status
 
 IMPORTS = Lock()
 """Lock of imports: probes run in parallel, and Debian 12's Python may hang where threads import at once."""

@@ -4,8 +4,6 @@ A plan is plain JSON data: its types say which keys a dictionary has, and nothin
 traffic, topologies or impairments have is ``NotRequired``. Readers ignore keys that they do not know.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field

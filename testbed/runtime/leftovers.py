@@ -58,48 +58,37 @@ def tear_down(ledger: Ledger, docker: Docker, *, dry_run: bool = False) -> Remov
         if name == str(ledger.file.parent) and done.problems:
             continue
         try:
-            if (_is_there if dry_run else _remove)(kind, name, ledger.owner.run, docker):
+            if _remove(kind, name, ledger.owner.run, docker, dry_run=dry_run):
                 done.things.append(f"{kind} {name}")
         except Exception as error:  # the others must go
             done.problems.append(f"{kind} {name} is still there: {error}")
     return done
 
 
-def _remove(kind: Kind, name: str, run_id: str, docker: Docker) -> bool:
-    """Whether there was something to remove."""
+def _remove(kind: Kind, name: str, run_id: str, docker: Docker, *, dry_run: bool) -> bool:
+    """Whether there is something to remove, which with ``dry_run`` stays."""
     match kind:
         case "container":
             container = _container(name, run_id, docker)
-            return container is not None and _force_remove(container)
+            return container is not None and (dry_run or _force_remove(container))
         case "namespace":
-            return _remove_namespace(name)
+            return _remove_namespace(name, dry_run=dry_run)
         case "processes":
-            return _end_processes(lambda: _processes_of(name))
+            return bool(_processes_of(name)) if dry_run else _end_processes(lambda: _processes_of(name))
         case "folder":
             there = Path(name).exists()
-            shutil.rmtree(name, ignore_errors=True)
+            if not dry_run:
+                shutil.rmtree(name, ignore_errors=True)
             return there
 
 
-def _is_there(kind: Kind, name: str, run_id: str, docker: Docker) -> bool:
-    match kind:
-        case "container":
-            return _container(name, run_id, docker) is not None
-        case "namespace":
-            return name in leftover_namespaces()
-        case "processes":
-            return bool(_processes_of(name))
-        case "folder":
-            return Path(name).exists()
-
-
-def _remove_namespace(name: str) -> bool:
-    """Delete one of our namespaces and end its processes; whether there was one."""
-    if name not in leftover_namespaces():
-        return False
-    _end_processes(lambda: [int(pid) for pid in run(["ip", "netns", "pids", name]).split()])
-    run(["ip", "netns", "delete", name])
-    return True
+def _remove_namespace(name: str, *, dry_run: bool) -> bool:
+    """Delete one of our namespaces and end its processes; whether there is one, which with ``dry_run`` stays."""
+    there = name in leftover_namespaces()
+    if there and not dry_run:
+        _end_processes(lambda: [int(pid) for pid in run(["ip", "netns", "pids", name]).split()])
+        run(["ip", "netns", "delete", name])
+    return there
 
 
 def _container(name: str, run_id: str, docker: Docker) -> Any | None:
@@ -180,8 +169,7 @@ def _remove_leftovers(client: Any | None, *, dry_run: bool) -> Removed:
     for name in leftover_namespaces("ncp-mn"):  # of ``mn --custom``, by the process that made it
         maker = name.removeprefix("ncp-mn")
         if maker.isdigit() and start_time(int(maker)) is None:
-            if not dry_run:
-                _remove_namespace(name)
+            _remove_namespace(name, dry_run=dry_run)
             done.things.append(f"namespace {name}")
     return done
 

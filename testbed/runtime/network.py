@@ -1,7 +1,5 @@
 """The run's network: Mininet hosts, emulated links, management network, link emulator."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Collection, Iterator, Mapping

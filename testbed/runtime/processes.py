@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -150,6 +151,12 @@ def end_group(process: subprocess.Popen[Any], timeout_s: float) -> None:
             os.killpg(process.pid, number)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(timeout_s)
+
+
+def children_cpu_s() -> float:
+    """Seconds of CPU time, kernel included, of the processes that this one started and that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def last_words(log: Path) -> str:

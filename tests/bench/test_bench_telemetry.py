@@ -11,7 +11,8 @@ from testbed.lab import telemetry
 from testbed.lab.telemetry import DATABASE, SERIES, Load, lines
 from testbed.machine import build
 from testbed.series import FromFile
-from testbed.services import influx
+from testbed.services.influx.client import Client
+from testbed.services.influx.endpoint import Endpoint
 
 VERDICT = Verdict(
     scenario="bench-telemetry",
@@ -72,21 +73,21 @@ def test_the_source_has_the_rate_asked_for() -> None:
 
 
 @pytest.mark.packets
-def test_a_load_on_a_real_influxdb_arrives_whole_and_leaves_nothing(endpoint: influx.Endpoint) -> None:
+def test_a_load_on_a_real_influxdb_arrives_whole_and_leaves_nothing(endpoint: Endpoint) -> None:
     push = build.build_programs("ncp-push")["ncp-push"]
     load = telemetry.load_database(endpoint, push, 20_000, 3, threading.Event())
     assert load.written == load.pushed == load.stored == 60_000
     assert load.rejected == 0
     assert load.lag_s
     assert load.cpu_s["influxd"] > 0
-    with influx.Client(endpoint, "admin") as admin:
+    with Client(endpoint, "admin") as admin:
         (databases,) = admin.query("SHOW DATABASES")
     assert DATABASE not in databases.columns["name"]
 
 
 @pytest.mark.packets
 def test_the_load_begins_when_the_transfer_has_gone_on_for_a_while(
-    endpoint: influx.Endpoint, monkeypatch: pytest.MonkeyPatch
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     push = build.build_programs("ncp-push")["ncp-push"]
     monkeypatch.setattr(telemetry, "SETTLE_S", 0.5)
@@ -95,12 +96,12 @@ def test_the_load_begins_when_the_transfer_has_gone_on_for_a_while(
     stopped.set()
     assert telemetry.load_beside("none", push, phases, stopped) is None
     start_ns = time.time_ns()
-    with influx.Client(endpoint, "admin") as admin:
+    with Client(endpoint, "admin") as admin:
         admin.write([f"event,run=bench-load,kind=transfer_start at_s=0 {start_ns}"])
     try:
         load = telemetry.load_beside("bench-load", push, phases, threading.Event())
     finally:
-        with influx.Client(endpoint, "admin") as admin:
+        with Client(endpoint, "admin") as admin:
             admin.delete_run("bench-load")
     assert load is not None
     assert load.begun_ns >= start_ns + S

@@ -35,11 +35,6 @@ def test_distributions_of_a_small_overlay(program: Path) -> None:
     assert cost.targets[0].met is False
 
 
-def test_jain() -> None:
-    assert overlay.jain([2.0, 2.0, 2.0]) == pytest.approx(1)
-    assert overlay.jain([1.0, 0.0, 0.0, 0.0]) == pytest.approx(1 / 4)
-
-
 def test_zeros_are_the_same_simulation(program: Path, tmp_path: Path) -> None:
     plan = simulator._plan(tmp_path, build.policy_facts(program), 1)
     drawn, zeros = simulator.simulate(program, plan), simulator.simulate(program, plan, ("--zeros",))

@@ -17,14 +17,14 @@ from testbed import paths
 from testbed.engines.sim.run import simulate
 from testbed.judge.checks.evidence import Evidence, agent_results
 from testbed.judge.trust import links, telemetry
-from testbed.judge.trust.fields import FIELDS, NOT_JUDGED, Field
 from testbed.message import Message
 from testbed.plan.model import Plan
 from testbed.series import FromFile
 from tests.golden import plans
 from tests.golden.messages import CATALOGUE
+from tools.reference import HELD_FIELDS, NOT_JUDGED, Field
 
-HELD = [field for field in FIELDS if field.codes]
+HELD = [field for field in HELD_FIELDS if field.codes]
 LOSSY = (
     "links=[{name: a, rate: 1024pps, delay: 50ms, loss: 1%, queue: 2 packets},"
     " {name: b, rate: 1024pps, delay: 50ms, loss: 10%, queue: 2 packets}]",
@@ -199,7 +199,7 @@ def in_contracts() -> set[tuple[str, str]]:
 
 
 def test_every_field_is_in_the_table(runs: Callable[[str], Path]) -> None:
-    there = {(field.measurement, field.name) for field in FIELDS}
+    there = {(field.measurement, field.name) for field in HELD_FIELDS}
     written = {pair for pair in fields_of(runs("startup")) | in_contracts() if pair[0] not in NOT_JUDGED}
     assert written <= there
     assert there - written <= {("link", "unasked_drops")}
@@ -207,4 +207,4 @@ def test_every_field_is_in_the_table(runs: Callable[[str], Path]) -> None:
 
 def test_every_code_is_one_of_a_message() -> None:
     known = CATALOGUE.read_text(encoding="utf-8")
-    assert [code for field in FIELDS for code in field.codes if f"{code}\t" not in known] == []
+    assert [code for field in HELD_FIELDS for code in field.codes if f"{code}\t" not in known] == []

@@ -204,3 +204,8 @@ def test_jains_index_is_from_one_nth_to_one(rates: list[float]) -> None:
 def test_mistakes_in_parameters(check: dict[str, Any], says: str) -> None:
     with pytest.raises(ValidationError, match=says):
         ADAPTER.validate_python({"name": "c", **check}, context={"resolved": True})
+
+
+def test_jains_index_of_equal_rates_and_of_one_alone() -> None:
+    assert jain([2.0, 2.0, 2.0]) == pytest.approx(1)
+    assert jain([1.0, 0.0, 0.0, 0.0]) == pytest.approx(1 / 4)

@@ -11,8 +11,6 @@ from typer.testing import CliRunner
 from testbed import engines, paths
 from testbed.cli.app import command_line
 from testbed.cli.list_scenarios import ago, in_words
-from testbed.cli.scenario_seconds import of_sweep, of_table
-from testbed.cli.scenario_seconds import seconds as seconds_by_plans
 from testbed.cli.terminal import fitted
 from testbed.errors import BadInput
 from testbed.judge.checks.result import Verdict
@@ -24,6 +22,8 @@ from testbed.runtime.progress import QuietProgress
 from testbed.scenario import files
 from testbed.scenario.load import load
 from testbed.study.kinds import claims_file
+from tests.golden.seconds import of_sweep, of_table
+from tests.golden.seconds import seconds as seconds_by_plans
 from tests.plan.test_resolve import POLICIES as TWO_POLICIES
 from tests.raises import Said, raises
 from tests.ready import simulated
@@ -112,7 +112,7 @@ def test_how_long_ago(at: str, told: str) -> None:
 
 
 def test_the_seconds_of_the_list_are_those_of_the_plans() -> None:
-    known, anew = files.transfer_seconds(), "make it anew: python -m testbed.cli.scenario_seconds"
+    known, anew = files.transfer_seconds(), "make it anew: python -m tests.golden.seconds"
     by_plans = seconds_by_plans(POLICIES)
     assert {name: known.get(name) for name in by_plans} == by_plans, anew
     assert known.keys() == by_plans.keys() | {path.stem for path in (*files.tables(), *files.sweeps())}, anew

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from testbed import paths
-from testbed.services import influx
+from testbed.services.influx import server as influx
+from testbed.services.influx.client import Client
 from tests.dashboards.grafana import ALL, Span, interpolate, opened, span_of_panel, values_of
 
 
@@ -17,7 +18,7 @@ def panels_without_data(name: str, result: Path) -> list[str]:
     board: dict[str, Any] = json.loads((paths.CHECKOUT / "dashboards" / "json" / f"{name}.json").read_text())
     plan = json.loads((result / "plan.json").read_text())
     missing = []
-    with influx.Client(influx.ensure(), "reader") as client:
+    with Client(influx.ensure(), "reader") as client:
         now_ms = time.time_ns() // 1_000_000
         page = Span(now_ms - 900_000, now_ms, "now-15m")
         variables = opened(board, client, now_ms, {"scenario": [ALL], "run": plan["run"]})

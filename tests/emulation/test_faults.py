@@ -19,7 +19,8 @@ import psutil
 import pytest
 
 from testbed.runtime import live, lock
-from testbed.services import influx
+from testbed.services.influx import server as influx
+from testbed.services.influx.endpoint import Endpoint
 from tests.emulation.conftest import agent_containers, result_folder
 from tests.emulation.faults import SHORT, Start, await_process, broke_down, hit, kept, namespace, run_of, verdict_of
 
@@ -194,7 +195,7 @@ def test_an_agent_runs_out_of_memory(start: Start, tmp_path: Path) -> None:
 
 
 @contextmanager
-def own_database(environment: dict[str, str]) -> Iterator[influx.Endpoint]:
+def own_database(environment: dict[str, str]) -> Iterator[Endpoint]:
     """A server that only this test has; the run is told of it."""
     endpoint = influx.ensure()
     environment.update({name: value for name, value in os.environ.items() if name.startswith("NCP_TESTBED_INFLUX")})

@@ -13,7 +13,9 @@ import pytest
 
 from testbed.series import influxql
 from testbed.series.reader import DERIVED_MEASUREMENTS
-from testbed.services import influx
+from testbed.services.influx import server as influx
+from testbed.services.influx.client import Client
+from testbed.services.influx.endpoint import Endpoint
 from tests.emulation.conftest import ON_ANY_MACHINE, Started, result_folder
 from tests.emulation.points import points_of
 
@@ -38,10 +40,10 @@ checks:
 Point = tuple[str, tuple[tuple[str, str], ...], int, tuple[tuple[str, Any], ...]]
 
 
-def in_database(endpoint: influx.Endpoint, run: str) -> list[Point]:
+def in_database(endpoint: Endpoint, run: str) -> list[Point]:
     """Every point of the run's telemetry that the database holds."""
     found: list[Point] = []
-    with influx.Client(endpoint, "reader") as client:
+    with Client(endpoint, "reader") as client:
         for series in client.query(f"SELECT * FROM /.*/ WHERE {influxql.tag_is('run', run)} GROUP BY *"):
             if series.name in DERIVED_MEASUREMENTS:
                 continue

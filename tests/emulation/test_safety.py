@@ -13,7 +13,7 @@ import pytest
 
 from testbed.runtime import live
 from testbed.runtime.processes import AGENT_UID
-from testbed.services import influx
+from testbed.services.influx import server as influx
 from testbed.services.influx.state import State, port
 from tests.emulation.conftest import Started, agent_containers
 from tests.emulation.faults import SHORT, Start, pids, run_of

@@ -14,7 +14,7 @@ import pytest
 
 from testbed import paths
 from testbed.runtime import lock
-from testbed.services import influx
+from testbed.services.influx import server as influx
 from testbed.services.influx.client import Client
 from tests.emulation.conftest import ON_ANY_MACHINE, Started, result_folder
 from tests.emulation.faults import pids, run_of

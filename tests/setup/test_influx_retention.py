@@ -8,36 +8,37 @@ from influxdb import InfluxDBClient
 
 from testbed.judge.checks.derived import history_lines
 from testbed.judge.checks.result import Trust, Verdict
-from testbed.services import influx
 from testbed.services.influx import retention
-from testbed.services.influx.client import QueryFailed, Series, connect
+from testbed.services.influx import server as influx
+from testbed.services.influx.client import Client, QueryFailed, Series, connect
+from testbed.services.influx.endpoint import Endpoint
 
 pytestmark = pytest.mark.root
 
 DAY_NS = 86_400_000_000_000
 
 
-def raw(endpoint: influx.Endpoint) -> InfluxDBClient:
+def raw(endpoint: Endpoint) -> InfluxDBClient:
     return connect(endpoint, "admin")
 
 
-def policies(endpoint: influx.Endpoint) -> dict[str, tuple[str, bool]]:
+def policies(endpoint: Endpoint) -> dict[str, tuple[str, bool]]:
     """Duration of each retention policy, and whether it is the default."""
     found = raw(endpoint).get_list_retention_policies(endpoint.database)
     return {policy["name"]: (policy["duration"], policy["default"]) for policy in found}
 
 
-def queries(endpoint: influx.Endpoint) -> dict[str, str]:
+def queries(endpoint: Endpoint) -> dict[str, str]:
     """The text of each continuous query."""
     client = raw(endpoint)
     found = client.query("SHOW CONTINUOUS QUERIES").raw["series"]
     return dict(next(series["values"] for series in found if series["name"] == endpoint.database))
 
 
-def test_runs_are_kept_for_90_days_and_history_for_ever(endpoint: influx.Endpoint) -> None:
+def test_runs_are_kept_for_90_days_and_history_for_ever(endpoint: Endpoint) -> None:
     assert policies(endpoint) == {"autogen": ("2160h0m0s", True), "history": ("0s", False), "one_clock": ("0s", False)}
     now = time.time_ns()
-    with influx.Client(endpoint, "agent") as agent, influx.Client(endpoint, "reader") as reader:
+    with Client(endpoint, "agent") as agent, Client(endpoint, "reader") as reader:
         agent.write([f"link,run=new x=1 {now - 89 * DAY_NS}"])
         with pytest.raises(QueryFailed, match=r"(beyond|outside) retention policy"):  # 1.6 and 1.13 say
             agent.write([f"link,run=old x=1 {now - 91 * DAY_NS}"])
@@ -48,7 +49,7 @@ def test_runs_are_kept_for_90_days_and_history_for_ever(endpoint: influx.Endpoin
         assert {series.name for series in reader.query("SELECT * FROM /.*/ GROUP BY *")} == {"link", "runs"}
 
 
-def test_ensuring_again_changes_nothing_and_puts_right_what_was_changed(endpoint: influx.Endpoint) -> None:
+def test_ensuring_again_changes_nothing_and_puts_right_what_was_changed(endpoint: Endpoint) -> None:
     before = queries(endpoint)
     influx.ensure()
     assert queries(endpoint) == before
@@ -67,9 +68,7 @@ def test_ensuring_again_changes_nothing_and_puts_right_what_was_changed(endpoint
     assert policies(endpoint)["autogen"] == ("2160h0m0s", True)
 
 
-def test_a_database_of_somebody_elses_keeps_its_points(
-    endpoint: influx.Endpoint, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_database_of_somebody_elses_keeps_its_points(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     client = raw(endpoint)
     client.alter_retention_policy("autogen", endpoint.database, duration="1000d")
     client.drop_retention_policy(retention.HISTORY, endpoint.database)
@@ -82,7 +81,7 @@ def test_a_database_of_somebody_elses_keeps_its_points(
     assert policies(endpoint) == {"autogen": ("24000h0m0s", True), "history": ("0s", False), "one_clock": ("0s", False)}
 
 
-def test_each_day_is_summed_up_by_the_database_itself(endpoint: influx.Endpoint) -> None:
+def test_each_day_is_summed_up_by_the_database_itself(endpoint: Endpoint) -> None:
     now = time.time_ns()
     today = now - now % DAY_NS
     tags = "scenario=s,policy=nkp24,engine=mininet,occasion=nightly,variant=full"
@@ -95,7 +94,7 @@ def test_each_day_is_summed_up_by_the_database_itself(endpoint: influx.Endpoint)
     for name, statement in retention.continuous_queries(endpoint.database).items():
         client.query(f'DROP CONTINUOUS QUERY "{name}" ON "{endpoint.database}"', method="POST")
         client.query(statement.replace("EVERY 1h", "EVERY 2s"), method="POST")
-    with influx.Client(endpoint, "agent") as agent, influx.Client(endpoint, "reader") as reader:
+    with Client(endpoint, "agent") as agent, Client(endpoint, "reader") as reader:
         agent.write(lines, retention.HISTORY)
         deadline = time.monotonic() + 60
         figures: list[Series] = []
@@ -116,7 +115,7 @@ def test_each_day_is_summed_up_by_the_database_itself(endpoint: influx.Endpoint)
     assert figures[0].columns == {"time": [today - DAY_NS], "runs": [2], "measured": [3], "lowest": [2], "highest": [4]}
 
 
-def test_a_run_can_be_deleted_beside_the_history(endpoint: influx.Endpoint) -> None:
+def test_a_run_can_be_deleted_beside_the_history(endpoint: Endpoint) -> None:
     now = time.time_ns()
     verdict = Verdict(
         scenario="s",
@@ -130,7 +129,7 @@ def test_a_run_can_be_deleted_beside_the_history(endpoint: influx.Endpoint) -> N
     )
     plan: Any = {"run": "r", "scenario": "s", "engine": "sim", "variant": "full"}
     kept = history_lines(plan, verdict, [], now, now)
-    with influx.Client(endpoint, "admin") as admin:
+    with Client(endpoint, "admin") as admin:
         admin.write([f"link,run=r x=1 {now}"])
         admin.write(kept.splitlines(), retention.HISTORY)
         admin.delete_run("r")

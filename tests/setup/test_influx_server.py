@@ -19,8 +19,10 @@ from testbed import paths
 from testbed.cli import machine
 from testbed.errors import BadInput
 from testbed.exit_codes import Exit
-from testbed.services import compose, influx
-from testbed.services.influx.client import QueryFailed
+from testbed.services import compose
+from testbed.services.influx import server as influx
+from testbed.services.influx.client import Client, QueryFailed
+from testbed.services.influx.endpoint import Endpoint, external
 from testbed.services.influx.reader import FromInflux
 from testbed.services.influx.state import SERVICE_USER
 from tests.ports import held_port
@@ -42,25 +44,25 @@ def has_ended(process: psutil.Process) -> bool:
     return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
-def test_a_query_without_a_password_is_refused(endpoint: influx.Endpoint) -> None:
+def test_a_query_without_a_password_is_refused(endpoint: Endpoint) -> None:
     answer = requests.get(f"{endpoint.url}/query", params={"q": "SHOW DATABASES"}, timeout=5)
     assert answer.status_code == 401
 
 
-def test_it_listens_on_the_loopback_address_only(endpoint: influx.Endpoint) -> None:
+def test_it_listens_on_the_loopback_address_only(endpoint: Endpoint) -> None:
     listening = [c.laddr for c in server_process().net_connections("inet") if c.status == psutil.CONN_LISTEN]
     assert urlsplit(endpoint.url).port in {address.port for address in listening}
     assert {address.ip for address in listening} == {"127.0.0.1"}
 
 
-def test_it_runs_as_an_unprivileged_user_and_not_as_our_child(endpoint: influx.Endpoint) -> None:
+def test_it_runs_as_an_unprivileged_user_and_not_as_our_child(endpoint: Endpoint) -> None:
     process = server_process()
     assert process.username() == SERVICE_USER
     assert os.getpid() not in {parent.pid for parent in process.parents()}
     assert os.getsid(process.pid) != os.getsid(0)
 
 
-def test_passwords_are_readable_by_their_owner_only(endpoint: influx.Endpoint, influx_state: Path) -> None:
+def test_passwords_are_readable_by_their_owner_only(endpoint: Endpoint, influx_state: Path) -> None:
     credentials = influx_state / "influxdb" / "credentials.json"
     assert stat.S_IMODE(credentials.stat().st_mode) == 0o600
     passwords = [login["password"] for login in json.loads(credentials.read_text()).values()]
@@ -68,8 +70,8 @@ def test_passwords_are_readable_by_their_owner_only(endpoint: influx.Endpoint, i
     assert min(map(len, passwords)) >= 32
 
 
-def test_the_agent_may_write_but_not_read_and_the_reader_the_reverse(endpoint: influx.Endpoint) -> None:
-    with influx.Client(endpoint, "agent") as agent, influx.Client(endpoint, "reader") as reader:
+def test_the_agent_may_write_but_not_read_and_the_reader_the_reverse(endpoint: Endpoint) -> None:
+    with Client(endpoint, "agent") as agent, Client(endpoint, "reader") as reader:
         agent.write([f"link,run=r1 backlog_bytes=5i {NOW}"])
         with pytest.raises(QueryFailed, match="requires READ"):
             agent.query("SELECT * FROM link")
@@ -79,7 +81,7 @@ def test_the_agent_may_write_but_not_read_and_the_reader_the_reverse(endpoint: i
     assert series.columns == {"time": [NOW], "backlog_bytes": [5]}
 
 
-def test_the_agent_can_write_to_no_other_database(endpoint: influx.Endpoint) -> None:
+def test_the_agent_can_write_to_no_other_database(endpoint: Endpoint) -> None:
     admin, agent = endpoint.logins["admin"], endpoint.logins["agent"]
     created = requests.post(
         f"{endpoint.url}/query", params={"q": "CREATE DATABASE other"}, auth=(admin.username, admin.password), timeout=5
@@ -95,14 +97,14 @@ def test_the_agent_can_write_to_no_other_database(endpoint: influx.Endpoint) -> 
     assert answer.status_code == 403
 
 
-def test_ensuring_twice_keeps_the_process(endpoint: influx.Endpoint) -> None:
+def test_ensuring_twice_keeps_the_process(endpoint: Endpoint) -> None:
     first = server_process().pid
     assert influx.ensure() == endpoint
     assert server_process().pid == first
 
 
 def test_a_server_that_another_checkout_started_is_said_to_be(
-    endpoint: influx.Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    endpoint: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     influx.stop()
     assert influx.ensure() == endpoint
@@ -115,8 +117,8 @@ def test_a_server_that_another_checkout_started_is_said_to_be(
     assert f"InfluxDB stopped, which {here} started" in capsys.readouterr().out
 
 
-def test_stop_and_restart_keep_data_and_passwords(endpoint: influx.Endpoint) -> None:
-    with influx.Client(endpoint, "agent") as agent:
+def test_stop_and_restart_keep_data_and_passwords(endpoint: Endpoint) -> None:
+    with Client(endpoint, "agent") as agent:
         agent.write([f"link,run=r1 backlog_bytes=5i {NOW}"])
     process = server_process()
     assert influx.stop()
@@ -125,11 +127,11 @@ def test_stop_and_restart_keep_data_and_passwords(endpoint: influx.Endpoint) -> 
     assert not influx.stop()
     again = influx.ensure()
     assert again == endpoint
-    with influx.Client(again, "reader") as reader:
+    with Client(again, "reader") as reader:
         assert FromInflux(reader, "r1").count_points() == 1
 
 
-def test_a_killed_server_is_started_again(endpoint: influx.Endpoint) -> None:
+def test_a_killed_server_is_started_again(endpoint: Endpoint) -> None:
     process = server_process()
     process.kill()
     process.wait(10)  # until then its port is held by nobody who can be seen
@@ -137,7 +139,7 @@ def test_a_killed_server_is_started_again(endpoint: influx.Endpoint) -> None:
     assert server_process().pid != process.pid
 
 
-def test_another_port_moves_the_server(endpoint: influx.Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_port_moves_the_server(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     with held_port() as other:
         process = server_process()
         monkeypatch.setenv("NCP_TESTBED_INFLUX_PORT", str(other))
@@ -158,7 +160,7 @@ def test_a_port_held_by_another_process_is_named_with_the_fix(influx_state: Path
     assert f"NCP_TESTBED_INFLUX_PORT={free_port + 1}" in raised.value.hint
 
 
-def test_the_pid_of_another_process_is_not_taken_for_ours(endpoint: influx.Endpoint, influx_state: Path) -> None:
+def test_the_pid_of_another_process_is_not_taken_for_ours(endpoint: Endpoint, influx_state: Path) -> None:
     pid_file = influx_state / "influxdb" / "data" / "influxd.pid"
     pid = pid_file.read_text()
     pid_file.write_text(str(os.getpid()))
@@ -166,7 +168,7 @@ def test_the_pid_of_another_process_is_not_taken_for_ours(endpoint: influx.Endpo
     pid_file.write_text(pid)
 
 
-def test_lost_passwords_are_told_not_overwritten(endpoint: influx.Endpoint, influx_state: Path) -> None:
+def test_lost_passwords_are_told_not_overwritten(endpoint: Endpoint, influx_state: Path) -> None:
     (influx_state / "influxdb" / "credentials.json").unlink()
     with raises(influx.InfluxUnavailable, "influx.login-refused"):
         influx.ensure()
@@ -225,9 +227,7 @@ def test_another_line_than_1x_is_refused_by_its_name(
         influx.ensure()
 
 
-def test_a_server_of_the_users_own_is_used_with_its_login(
-    endpoint: influx.Endpoint, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_of_the_users_own_is_used_with_its_login(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     admin = endpoint.logins["admin"]
     monkeypatch.setenv("NCP_TESTBED_INFLUX_URL", endpoint.url)
     monkeypatch.setenv("NCP_TESTBED_INFLUX_USER", admin.username)
@@ -251,4 +251,4 @@ def test_a_bad_port_is_bad_input(monkeypatch: pytest.MonkeyPatch, port: str) -> 
 def test_a_bad_url_is_bad_input(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setenv("NCP_TESTBED_INFLUX_URL", url)
     with raises(BadInput, "influx.bad-url"):
-        influx.external()
+        external()

@@ -3,8 +3,6 @@
 Whatever fails, all parts of the run are removed in reverse order and the data gathered so far is kept.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

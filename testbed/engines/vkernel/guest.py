@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import resource
 import shlex
 import shutil
 import subprocess
@@ -20,7 +19,7 @@ from testbed.engines.telemetry import GrowingFiles
 from testbed.errors import BadInput, RunFailed
 from testbed.machine.guest_kernel import Kernel
 from testbed.runtime.lock import try_take
-from testbed.runtime.processes import end_group
+from testbed.runtime.processes import children_cpu_s, end_group
 
 INIT = paths.CHECKOUT / "images" / "vkernel" / "engine-init"
 MEMORY = "2G"
@@ -108,7 +107,7 @@ def boot(
     """
     prepare(job, command, out, checkout)
     with _own_core(tell) as core, memory_folder() as memory, (job / "kernel.log").open("wb") as log:
-        begun_s, before_s = time.monotonic(), _children_cpu_s()
+        begun_s, before_s = time.monotonic(), children_cpu_s()
         process = subprocess.Popen(
             [*_pinned(core, kernel), *kernel_command(kernel, seed)],
             cwd=job,
@@ -132,13 +131,7 @@ def boot(
         log_file = job / "kernel.log"
         raise RunFailed("vkernel.ended-early", f"the guest ended before its command did; see {log_file}")
     code, spins, uptime_s = ((job / name).read_text() for name in ("exit-code", "spins", "uptime"))
-    return Ended(int(code), len(spins.splitlines()), float(uptime_s), wall_s, _children_cpu_s() - before_s)
-
-
-def _children_cpu_s() -> float:
-    """CPU time of the processes that this one started and that have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    return Ended(int(code), len(spins.splitlines()), float(uptime_s), wall_s, children_cpu_s() - before_s)
 
 
 def prepare(job: Path, command: str, out: Path, checkout: Sequence[Mount]) -> None:

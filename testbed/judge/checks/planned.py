@@ -3,8 +3,6 @@
 The plan is the JSON document that a run was made from (``plan.json``).
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """All checks, a line each: the union of their parameters, for scenarios and plans."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_args

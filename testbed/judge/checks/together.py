@@ -229,7 +229,8 @@ class Bottleneck(CheckParameters):
 
 
 def jain(rates: Iterable[float]) -> float:
-    """(Σx)² / (n·Σx²); 0 where nobody gets anything."""
+    """Jain's fairness index (Jain, Chiu, Hawe, DEC-TR-301, 1984), (Σx)² / (n·Σx²): 1 if all are equal; 0 where nobody
+    gets anything."""
     x = list(rates)
     squares = sum(rate * rate for rate in x)
     return sum(x) ** 2 / (len(x) * squares) if squares else 0.0

@@ -2,7 +2,7 @@
 
 A program that counts wrongly says so in every field that it derives from the count. So each field is held against a
 number that another program made, or another part of the same. That is what the peer got, what the links carried, what
-the plan asks for, or what the fields of one sample add up to. :mod:`~testbed.judge.trust.fields` has them all.
+the plan asks for, or what the fields of one sample add up to. ``tools/held.yaml`` has them all.
 """
 
 import math

@@ -15,44 +15,8 @@ from testbed.services.influx.endpoint import ROLES, Login, Role, port_of, write_
 
 SERVICE_USER = "influxdb"  # made by Debian's package; unprivileged
 
-CONFIGURATION = """\
-# Written at each start of the testbed's InfluxDB; changes here are lost.
-reporting-disabled = true
-# The backup service: a free port of the loopback address, used by nobody.
-bind-address = "127.0.0.1:0"
-
-[meta]
-  dir = "{folder}/data/meta"
-
-[data]
-  dir = "{folder}/data/data"
-  wal-dir = "{folder}/data/wal"
-  query-log-enabled = false
-  # A run makes some tens to hundreds of series; these stop a mistaken tag long before memory is short.
-  max-series-per-database = 1000000
-  max-values-per-tag = 100000
-
-[coordinator]
-  query-timeout = "60s"
-
-[monitor]
-  store-enabled = false
-
-[subscriber]
-  enabled = false
-
-[continuous_queries]
-  log-enabled = false
-  run-interval = "10s"
-
-[http]
-  bind-address = "127.0.0.1:{port}"
-  auth-enabled = true
-  log-enabled = false
-
-[logging]
-  level = "warn"
-"""
+CONFIGURATION = Path(__file__).with_name("influxdb.conf")
+"""The configuration, with places for the state's folder and the port."""
 
 
 def port() -> int:
@@ -88,7 +52,7 @@ class State:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self.data.mkdir(mode=0o700, exist_ok=True)
-            self.configuration.write_text(CONFIGURATION.format(folder=self.folder, port=port))
+            self.configuration.write_text(CONFIGURATION.read_text().format(folder=self.folder, port=port))
         except OSError as error:
             raise CannotRun(
                 "influx.no-state-folder",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from difflib import unified_diff
 from pathlib import Path
 
@@ -102,8 +103,11 @@ def test_a_spelling_that_is_no_longer_accepted_stays_listed() -> None:
     assert "verfy x  ->  verify" in spellings.anew("verfy x  ->  verify\n").splitlines()
 
 
-def test_a_word_that_changed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(completion.SCRIPTS, "bash", completion.SCRIPTS["bash"].replace("return 0", "return 1"))
+def test_a_word_that_changed_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    scripts = shutil.copytree(completion.SCRIPTS, tmp_path / "scripts")
+    monkeypatch.setattr(completion, "SCRIPTS", scripts)
+    bash = scripts / "run.sh.bash"
+    bash.write_text(bash.read_text().replace("return 0", "return 1"))
     diff = changed(SESSIONS / "completion.txt").splitlines()
     assert [line for line in diff[2:] if line[0] in "+-"] == ["-1>     return 0", "+1>     return 1"]
 

@@ -1,4 +1,4 @@
-"""``python -m testbed.cli.scenario_seconds`` makes ``scenarios/seconds.json`` for ``list``: a minute's work, mostly for
+"""``python -m tests.golden.seconds`` makes ``scenarios/seconds.json`` for ``list``: a minute's work, mostly for
 tables and sweeps."""
 
 import json
