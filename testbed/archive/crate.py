@@ -7,6 +7,8 @@ from typing import Any
 
 from rocrate.rocrate import ROCrate
 
+from testbed.scenario import bounded
+
 VERSION = "1.1"
 """Version of RO-Crate that the profile is written for."""
 PROFILE = "https://w3id.org/ro/wfrun/process/0.5"
@@ -25,50 +27,10 @@ EARLIEST = "1980-01-01T00:00:00+00:00"
 """Date of a bundle whose runs have none."""
 COMPLETED = "http://schema.org/CompletedActionStatus"
 INPUTS = ("plan.json", "scenario.yaml", "scenario.py", "table.yaml", "sweep.yaml", "topology.py")
-OF_NAMES = {
-    "plan.json": "The plan of a run: all that was asked, resolved.",
-    "scenario.yaml": "The scenario of a run, as it was read.",
-    "scenario.py": "The file in Python that gave the scenario of a run.",
-    "topology.py": "The topology of a run, a program of the user's own.",
-    "verdict.json": "The verdict: each check with what was measured, expected and allowed.",
-    "telemetry.lp": "Every sample of a run, in InfluxDB's line protocol.",
-    "derived.lp": "What the judge derived of the telemetry, in InfluxDB's line protocol.",
-    "history.lp": "What is kept of a run to be compared with later ones, in InfluxDB's line protocol.",
-    "windows.csv": "The sender's windows over time.",
-    "links.csv": "The links before the run: asked and measured.",
-    "events.csv": "What the timeline asked for and when it was done.",
-    "probe.json": "What the probe measured of the links before the run.",
-    "host_load.csv": "The machine's idle time during the run.",
-    "provenance.json": "Where a result comes from: commit, machine, kernel, settings, seeds, packages.",
-    "report.html": "The report, for people.",
-    "gallery.html": "All plots of a table's runs, for people.",
-    "table.yaml": "The table, as it was run.",
-    "table.csv": "The figures of a table or sweep.",
-    "LICENSE": "The licence of the testbed.",
-}
-OF_SUFFIXES = {
-    ".json": ("application/json", ""),
-    ".csv": ("text/csv", ""),
-    ".svg": ("image/svg+xml", "A plot of the report."),
-    ".html": ("text/html", ""),
-    ".yaml": ("application/yaml", ""),
-    ".lp": ("text/plain", ""),
-    ".log": ("text/plain", "What a program said."),
-    ".txt": ("text/plain", ""),
-    ".parquet": ("application/vnd.apache.parquet", "Samples of a run, by measurement."),
-    ".pcap": ("application/vnd.tcpdump.pcap", "Captured packets, or their headers."),
-    ".pcapng": (
-        "application/x-pcapng",
-        "A host's captured packets, with the verdict and what happened when in comments.",
-    ),
-    ".qlog": ("application/qlog+json", "What a connection does, in QUIC's words."),
-    ".sqlog": ("application/qlog+json-seq", "What an end of a session does, packet by packet."),
-    ".pdf": ("application/pdf", "A plot, for a paper."),
-    ".xpl": ("text/plain", "A time-sequence graph, for xplot."),
-    ".py": ("text/x-python", ""),
-    ".lock": ("application/octet-stream", "Versions and checksums of packages that the testbed depends on."),
-}
-"""The format of files with a suffix, and what they are, where all of them are the same."""
+DESCRIPTIONS: Mapping[str, Any] = bounded.load(
+    Path(__file__).with_name("descriptions.yaml").read_text(encoding="utf-8")
+)
+"""Descriptions of files by their names, and format and description by their suffixes."""
 
 
 def metadata(files: Mapping[str, tuple[Path, str]], runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -136,14 +98,15 @@ def _iso(written: object) -> str:
 
 
 def _of_suffix(place: str) -> tuple[str, str]:
-    return OF_SUFFIXES.get(Path(place).suffix, ("application/octet-stream", ""))
+    format_, description = DESCRIPTIONS["suffixes"].get(Path(place).suffix, ("application/octet-stream", ""))
+    return format_, description
 
 
 def _description(place: str) -> str:
     path = Path(place)
     if path.parent.name == "agents":
         return "What one end of a transfer reported at its end."
-    return OF_NAMES.get(path.name) or _of_suffix(place)[1] or f"{path.name}, see docs/contracts.md."
+    return DESCRIPTIONS["names"].get(path.name) or _of_suffix(place)[1] or f"{path.name}, see docs/contracts.md."
 
 
 def _compact(entity: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from topologies.units import UnitError, parse_delay_ms, parse_fraction, parse_ra
 
 OF_MININET = ("cls", "key", "port1", "port2")
 """Options of a Mininet link that a scenario has no use for."""
+TEMPLATE = Path(__file__).with_name("imported_scenario.yaml")
 OPTIONS = {"-n": "node", "--node": "node", "-i": "interface", "--interface": "interface"}
 Impaired = dict[tuple[str, str], dict[str, str]]
 """Impairments of the packets that a node's interface sends."""
@@ -317,18 +318,11 @@ def _text(name: str, file: Path, folder: Path, links: Sequence[FoundLink], sessi
         does = {"rate": RATE, **link.does, "queue": link.does.get("queue", QUEUE)}
         properties = ", ".join(f"{key}: {value}" for key, value in does.items())
         rows.append(f"  - {{name: {link.name}, ends: [{link.a}, {link.b}], {properties}}}")
-    return f"""# yaml-language-server: $schema={schema}
-# From {file.name}. Who sends what, and what has to hold, is a first suggestion.
-name: {name}
-title: From {file.name.encode("ascii", "replace").decode()}
-topology: graph            # each link says between which nodes it is; whoever neither sends nor receives is a router
-links:
-{chr(10).join(rows)}
-ncp:
-  policy: nkp24
-  transfer: 4MiB
-sessions:                  # a connection for each path
-  - {session}
-checks:
-  - {{name: payload, judge: payload_intact}}
-"""
+    return TEMPLATE.read_text(encoding="utf-8").format(
+        schema=schema,
+        file=file.name,
+        name=name,
+        title=file.name.encode("ascii", "replace").decode(),
+        links="\n".join(rows),
+        session=session,
+    )
