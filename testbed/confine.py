@@ -24,6 +24,7 @@ OWN_FILES = (paths.SCENARIOS, paths.CHECKOUT / "data" / "published")
 class _Confined:
     folders: tuple[Path, ...]
     trust_code: bool
+    trust_diff: bool
     own: tuple[Path, ...] = OWN_FILES
 
 
@@ -31,13 +32,14 @@ _now: ContextVar[_Confined | None] = ContextVar("confined", default=None)
 
 
 @contextmanager
-def to(*folders: Path, trust_code: bool = False) -> Iterator[None]:
+def to(*folders: Path, trust_code: bool = False, trust_diff: bool = False) -> Iterator[None]:
     """Confine documents, until it is left, to files in ``folders`` and this checkout's own. Only the latter are
-    executed, and with ``trust_code`` also Python in ``folders``, unprivileged and without network.
+    executed; with ``trust_code`` also Python in ``folders``, unprivileged and without network; and with ``trust_diff``
+    programs of a commit with a result's diff, with the user's rights.
 
-    Inside another one, the folders are added to those of that one, which decides whether code is trusted.
+    Inside another one, the folders are added to those of that one, which decides what is trusted.
     """
-    before = _now.get() or _Confined((), trust_code, OWN_FILES)
+    before = _now.get() or _Confined((), trust_code, trust_diff)
     token = _now.set(replace(before, folders=(*before.folders, *map(_real, folders))))
     try:
         yield
@@ -45,11 +47,11 @@ def to(*folders: Path, trust_code: bool = False) -> Iterator[None]:
         _now.reset(token)
 
 
-def to_results(*folders: Path, trust_code: bool = False) -> AbstractContextManager[None]:
+def to_results(*folders: Path, **trusted: bool) -> AbstractContextManager[None]:
     """Confine documents as :func:`to`, after refusing result folders with a link that leads out (:class:`BadInput`)."""
     for folder in folders:
         refuse_links(folder)
-    return to(*folders, trust_code=trust_code)
+    return to(*folders, **trusted)
 
 
 def file(path: Path, where: str) -> Path:
@@ -73,6 +75,12 @@ def code(path: Path, where: str) -> bool:
         )
     file(path, where)
     return True
+
+
+def diff(what: str) -> None:
+    """Raise :class:`BadInput` where a result may not have programs of ``what``, with its diff, built and run."""
+    if (confined := _now.get()) is not None and not confined.trust_diff:
+        raise BadInput("diff.not-trusted", f"needs {what}, which only --trust-diff builds and runs")
 
 
 def is_of_result(path: Path) -> bool:

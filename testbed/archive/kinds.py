@@ -54,13 +54,13 @@ def runs_in(folder: Path) -> Iterator[Path]:
             yield run
 
 
-def verify_folders(folders: Sequence[Path], *, rerun: bool = False, trust_code: bool = False) -> list[Verification]:
+def verify_folders(folders: Sequence[Path], *, rerun: bool = False, **trusted: bool) -> list[Verification]:
     """Verify each result, its runs in parallel on the machine's cores; ``rerun``: runs in virtual time are repeated.
-    ``trust_code`` is as :func:`testbed.confine.to` has it.
+    What is ``trusted`` is as :func:`testbed.confine.to` has it.
 
     Raises BadInput where a file is missing or broken, and where a link leads out of a folder.
     """
-    with confine.to_results(*folders, trust_code=trust_code):
+    with confine.to_results(*folders, **trusted):
         for folder in folders:
             kind_of(folder)  # bad input ends here
         every = list(dict.fromkeys(run for folder in folders for run in runs_in(folder)))
@@ -71,7 +71,7 @@ def verify_folders(folders: Sequence[Path], *, rerun: bool = False, trust_code: 
         width = len(os.sched_getaffinity(0)) if rerun or len(runs) > FEW else 1
         size = 1 if rerun else max(1, -(-len(runs) // (SHARES * width)))
         shares = [runs[begin : begin + size] for begin in range(0, len(runs), size)]
-        for share, judged in side_by_side(shares, partial(_each, rerun=rerun, trust_code=trust_code), width=width):
+        for share, judged in side_by_side(shares, partial(_each, rerun=rerun, trusted=trusted), width=width):
             found.update(zip(share, judged, strict=True))
         together = [_verified(folder, found, rerun) for folder in folders]
     for folder, verified in zip(folders, together, strict=True):
@@ -87,15 +87,15 @@ SHARES = 4
 second beside the half that a run takes. With few shares one core waits for the other in the end."""
 
 
-def _each(runs: Sequence[Path], *, rerun: bool, trust_code: bool) -> list[Verification]:
+def _each(runs: Sequence[Path], *, rerun: bool, trusted: Mapping[str, bool]) -> list[Verification]:
     """Runs, one after the other; maybe in another process than the one that reads the rest of the result."""
-    return [_one(run, rerun=rerun, trust_code=trust_code) for run in runs]
+    return [_one(run, rerun=rerun, **trusted) for run in runs]
 
 
-def _one(run: Path, *, rerun: bool, trust_code: bool) -> Verification:
+def _one(run: Path, *, rerun: bool, **trusted: bool) -> Verification:
     """A run; that a file of it is missing or broken is a difference."""
     try:
-        with confine.to(run, trust_code=trust_code):
+        with confine.to(run, **trusted):
             verified = verify_run(run, rerun=rerun)
     except BadInput as error:
         return Verification(run.name, Status.FAIL, Messages([error.said]), unreadable=True)
@@ -167,7 +167,8 @@ def _study(folder: Path, runs: Runs, rerun: bool) -> Verification:
     recorded = _provenance(folder)
     with tempfile.TemporaryDirectory(prefix="ncp-verify-") as place:
         into = Path(place, folder.resolve().name)
-        verified = study.verify(VerifyRequest(folder, into, rerun, provenance_check.of_this_code(recorded)))
+        programs = partial(provenance_check.programs_of, folder)
+        verified = study.verify(VerifyRequest(folder, into, rerun, provenance_check.of_this_code(recorded), programs))
         if verified.parts is None:
             _take_runs(verified, folder, runs)
         else:

@@ -5,7 +5,7 @@ import io
 import re
 import subprocess
 import tarfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -15,9 +15,9 @@ from testbed import confine, engines, paths, traffic
 from testbed.documents import read_json
 from testbed.engines import Engine, Programs, provenance, virtual_run
 from testbed.errors import BadInput, TestbedError
+from testbed.judge import changes
 from testbed.judge.history import answer, commit_of, here, provenance_of
 from testbed.judge.verify import differences
-from testbed.machine import build
 from testbed.message import Message
 from testbed.plan.engines import SWEEP, engine_of
 from testbed.plan.model import Plan
@@ -31,7 +31,7 @@ from testbed.scenario.load import LoadedScenario, document_of, load, parse, plai
 from testbed.scenario.model import Scenario
 from testbed.study.ledger import kind_of as kind_of_study
 from testbed.study.own_scenario import own_file, with_kept_topology
-from testbed.study.programs import programs
+from testbed.study.programs import of_changes, programs
 from testbed.study.verify import Verification
 from topologies.link import FILES
 
@@ -108,7 +108,7 @@ def plan_again(folder: Path, plan: Plan, verified: Verification) -> tuple[Plan, 
         seed, quick = int(plan["seed"]), bool(plan["quick"])
         chosen = plan["runtime"], plan["middle"], seed, quick, plan["occasion"], plan["engine"], plan.get("traces")
         choices = Choices(*chosen)
-        policies = _policies(plan, provenance_of(folder), verified)
+        policies = _policies(folder, plan, verified)
         requested = scenario_again(folder, plan)
         if requested[0].scenario.program is not None and plan.get("program"):
             verified.unchecked.add_message(
@@ -179,25 +179,18 @@ def _resolved(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, p
     return again | {"run": plan["run"], "namespace": plan["namespace"]}
 
 
-def _policies(plan: Plan, recorded: Mapping[str, Any], verified: Verification) -> PolicyFacts:
+def _policies(folder: Path, plan: Plan, verified: Verification) -> PolicyFacts:
     """Facts of the policies: from the program of this checkout, or of the commit whose agent it is; where that is not
     possible from the plan itself, which ``verified`` reports."""
     named = {name for check in plan["checks"] for name in check.get("policy", ())}
     by_plan: PolicyFacts = {name: {"name": name} for name in named}
     by_plan |= {session["policy"]: session["policy_facts"] for session in plan["sessions"]}
     try:
-        return programs_of(recorded, engines.named(SWEEP)).policies if recorded.get("of_commit") else policies_here()
+        return programs_of(folder, engines.named(SWEEP), plan).policies
     except (TestbedError, OSError, subprocess.CalledProcessError) as error:
-        verified.unchecked.add_message(
-            "policies.no-program", f"plan.json: policy_facts: no program could be built to ask: {error}"
-        )
+        said = Message("policies.no-program", f"plan.json: policy_facts: no program could be built to ask: {error}")
+        can_not_build(error, said, verified)
     return by_plan
-
-
-@cache
-def policies_here() -> PolicyFacts:
-    """Facts from this checkout's programs; raises TestbedError where they can't be built."""
-    return build.policy_facts(build.build_programs("ncp-sim")["ncp-sim"])
 
 
 def paths_of(plan: Plan) -> list[str]:
@@ -218,21 +211,23 @@ def _named_files(plan: Mapping[str, Any]) -> dict[str, Any]:
     return {**plan, "links": links, "topology": topology}
 
 
-def check_commit(plan: Plan, recorded: Mapping[str, Any], verified: Verification) -> None:
+def check_commit(folder: Path, plan: Plan, recorded: Mapping[str, Any], verified: Verification) -> None:
     """Whether the recorded commit may be the one that the result was made by: in the simulator its sources, or those of
     this checkout where it had changes or is not known, give the run its name. ``plan`` is as it is recorded."""
     commit, why = known_commit(recorded), _why_not_known(recorded)
     if engine_of(plan).kernel:
         if why and why.code != "commit.had-changes":
             verified.unchecked.append(why)
-    elif recorded.get("of_commit"):
+    elif recorded.get("of_commit") or (recorded.get(changes.KEY) and not _are_ours(plan)):
         try:
-            name = name_by(programs_of(recorded, engines.of(plan)), plan)
+            name = name_by(programs_of(folder, engines.of(plan), plan), plan)
         except (TestbedError, OSError, subprocess.CalledProcessError) as error:
-            verified.unchecked.add_message("commit.no-agent", f"commit: its agent can't be built: {error}")
+            can_not_build(error, Message("commit.no-agent", f"commit: its agent can't be built: {error}"), verified)
             return
-        if name != plan["run"]:
-            verified.unchecked.add_message(
+        if name != plan["run"]:  # with a whole diff, the sources are known to the letter
+            whole = not recorded.get("of_commit") and not recorded[changes.KEY].get("left_out")
+            by_name = whole and _names_as_here(commit)
+            (verified.differences if by_name else verified.unchecked).add_message(
                 "commit.other-agent",
                 f"commit: run {plan['run']} is recorded, {name} by plan and agent of {commit:.12} as it is built here; "
                 "--rerun compares their data",
@@ -253,18 +248,41 @@ def check_commit(plan: Plan, recorded: Mapping[str, Any], verified: Verification
             )
 
 
-def programs_of(recorded: Mapping[str, Any], engine: Engine) -> Programs:
-    """The programs that a run in virtual time is repeated with: this checkout's, with the end points of another commit
-    where a result says that they are of one. Raises TestbedError where they can't be built.
+_PROGRAMS_HERE: Callable[[Engine], Programs] = cache(lambda engine: engine.build(QuietProgress()))
 
-    A commit that no branch of this checkout has may be anybody's, and is not built.
+
+def programs_of(folder: Path, engine: Engine, plan: Plan | None = None) -> Programs:
+    """The programs that a result's runs in virtual time are repeated with. Raises TestbedError where they can't be
+    built.
+
+    They are this checkout's, with the end points of another commit where a result says that they are of one, or those
+    of a commit with the result's diff. A commit that no branch of this checkout has may be anybody's, and is not built.
     """
-    if not recorded.get("of_commit"):
-        return engine.build(QuietProgress())
-    commit = known_commit(recorded)
+    recorded = provenance_of(folder)
+    commit, of_commit = known_commit(recorded), bool(recorded.get("of_commit"))
+    diff = "" if of_commit else changes.kept(folder, recorded)
+    if not of_commit and (not diff or changes.is_ours(diff, recorded) or (plan and _are_ours(plan, diff))):
+        return _PROGRAMS_HERE(engine)
+    if diff:
+        confine.diff(f"commit {commit_of(recorded):.12} with {changes.FILE} ({len(diff)} characters)")
     if not commit or not answer("branch", "--contains", commit):
         raise BadInput("commit.of-no-branch", f"{told_of(recorded)} is on no branch of this checkout")
-    return programs(commit, engine, QuietProgress())
+    return of_changes(commit, diff, engine) if diff else programs(commit, engine, QuietProgress())
+
+
+def _are_ours(plan: Plan, diff: str = "") -> bool:
+    """Whether the programs that made a run may be this checkout's: its sources give a simulation its name, and to other
+    runs the diff is of no program."""
+    return ".go\n" not in diff if engine_of(plan).kernel else name_by(Programs({}, {}), plan) == plan["run"]
+
+
+def can_not_build(error: Exception, otherwise: Message, verified: Verification) -> None:
+    """Report that programs of a result can't be built; once where its diff is the reason, and as a difference where
+    that is not what it should be."""
+    said = error.said if isinstance(error, BadInput) and error.said.code.startswith("diff.") else otherwise
+    found = verified.unchecked if said is otherwise or said.code == "diff.not-trusted" else verified.differences
+    if said not in found:
+        found.append(said)
 
 
 def name_by(programs: Programs, plan: Plan) -> str:

@@ -20,6 +20,7 @@ from testbed.judge.history import here, provenance_of
 from testbed.judge.trust import of_measurements, underlay
 from testbed.judge.trust.machine import HOST_LOAD, read_spans
 from testbed.judge.verify import differences, read_verdict, recorded_database_points, text_differences, unlisted, verify
+from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
@@ -89,7 +90,7 @@ class _MadeAgain:
             should = provenance.of_plan(self.plan) | provenance.of_program(self.folder)
             self.verified.differences.extend(differences("provenance.json: run", recorded.get("run"), should))
         self.made = provenance_check.plan_again(self.folder, self.plan, self.verified)
-        provenance_check.check_commit(cast(Plan, read_json(self.folder / PLAN)), recorded, self.verified)
+        provenance_check.check_commit(self.folder, cast(Plan, read_json(self.folder / PLAN)), recorded, self.verified)
         origin.check_scenario(self.folder, self.plan, recorded, self.verified)
 
     def _expected(self) -> None:
@@ -239,11 +240,12 @@ def _rerun(run_again: _MadeAgain) -> None:
     again, loaded = run_again.made
     engine, quiet = engines.of(again), QuietProgress()
     try:
-        programs = provenance_check.programs_of(recorded, engine)
+        programs = provenance_check.programs_of(run_again.folder, engine, plan)
         if not engine.deterministic():
             raise CannotRun("rerun.no-kernel", "the guest kernel is not built here (./run.sh doctor --build)")
     except (TestbedError, OSError) as error:
-        verified.unchecked.add_message("rerun.not-here", f"rerun: can't be run: {error}")
+        otherwise = Message("rerun.not-here", f"rerun: can't be run: {error}")
+        provenance_check.can_not_build(error, otherwise, verified)
         return
     with tempfile.TemporaryDirectory(prefix="ncp-rerun-") as place:
         run = engine.run(again, loaded, programs, quiet, Path(place))

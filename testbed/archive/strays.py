@@ -26,7 +26,7 @@ DOCUMENTS = (
     ),
     *("table.yaml", "table.json", "table.csv", "table.parquet", "claims.csv"),
     *("data.csv", "edges.csv", "segments.csv", "*-client.json", "*-server.json", "iperf3-*.json", "web-*.sha256"),
-    *("*.jsonl", "*.lp", "*.pcap", "*.sqlog"),
+    *("*.diff", "*.jsonl", "*.lp", "*.pcap", "*.sqlog"),
 )
 """Files of a run or study, beside its folders."""
 OF_PARTS = (LEDGER, "cell.json", "made.json", "log.txt")

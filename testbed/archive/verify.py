@@ -101,7 +101,7 @@ def _described(file: Path, place: Path) -> None:
 
 
 def verify_bundle(
-    place: Path, *, rerun: bool = False, trust_code: bool = False, signers: Path | None = None
+    place: Path, *, rerun: bool = False, signers: Path | None = None, **trusted: bool
 ) -> list[Verification]:
     """Each of the bundle's result folders, judged again, and before them the bundle itself."""
     description = read_json(place / DESCRIPTION)
@@ -114,7 +114,7 @@ def verify_bundle(
         if not (place / run["path"]).is_dir():
             raise BadInput("bundle.no-such-folder", f"{DESCRIPTION}: runs: {run['path']}: there is no such folder")
     _nothing_else(place, [run["path"] for run in runs], bundle)
-    found = verify_folders([place / run["path"] for run in runs], rerun=rerun, trust_code=trust_code)
+    found = verify_folders([place / run["path"] for run in runs], rerun=rerun, **trusted)
     for run in runs:
         again = entry(place / run["path"])
         bundle.differences.extend(differences(f"{DESCRIPTION}: {run['path']}", run, again))

@@ -24,6 +24,7 @@ def verify(
     ],
     rerun: Annotated[bool, typer.Option("--rerun", help="Repeat runs in virtual time, byte for byte.")] = False,
     trust_code: Annotated[bool, typer.Option("--trust-code", help="Execute Python that results bring.")] = False,
+    trust_diff: Annotated[bool, typer.Option("--trust-diff", help="Build and run results' diffs.")] = False,
     signers: Annotated[Path | None, typer.Option(help="Allowed signers of bundles.")] = None,
 ) -> None:
     """Make everything again that follows from results' raw data, and compare it with what they hold.
@@ -41,10 +42,11 @@ def verify(
             raise BadInput("verify.not-a-result", f"{result}: neither a result folder nor a bundle")
     if signers and folders:
         raise BadInput("verify.signers-of-a-folder", f"--signers: {folders[0]} is a folder; only bundles are signed")
-    found = _told(verify_folders(folders, rerun=rerun, trust_code=trust_code)) if folders else set()
+    asked = {"rerun": rerun, "trust_code": trust_code, "trust_diff": trust_diff}
+    found = _told(verify_folders(folders, **asked)) if folders else set()
     for bundle in bundles:
         with unpacked(bundle) as place:
-            found |= _told(verify_bundle(place, rerun=rerun, trust_code=trust_code, signers=signers))
+            found |= _told(verify_bundle(place, signers=signers, **asked))
     raise typer.Exit(next((code for word, code in CODES.items() if word in found), Exit.PASS))
 
 

@@ -15,6 +15,8 @@ from typing import Any
 from typing_extensions import NotRequired, TypedDict
 
 from testbed import paths
+from testbed.documents import write_json
+from testbed.judge import changes
 from testbed.judge.history import here
 from testbed.machine import kernel_facts
 from testbed.plan.model import Plan
@@ -46,6 +48,8 @@ class OfMachineAndCode(TypedDict):
     code: str
     commit: str
     uncommitted_changes: bool | None
+    uncommitted_diff: NotRequired[dict[str, Any]]
+    """Entry :data:`testbed.judge.changes.KEY`; before it is written, with its text."""
     host: str
     machine: str
     python: str
@@ -125,7 +129,17 @@ def of_machine_and_code() -> OfMachineAndCode:
     }
     if worker:
         found["worker"] = worker
+    if checkout["uncommitted_changes"] and (entry := changes.of_checkout()):
+        found["uncommitted_diff"] = entry
     return found
+
+
+def write(folder: Path, document: Mapping[str, Any]) -> None:
+    """Write ``provenance.json``, and beside it the diff that :func:`of_machine_and_code` has in it."""
+    if entry := {**document.get(changes.KEY, {})}:
+        (folder / changes.FILE).write_text(entry.pop("text"), encoding="utf-8", newline="")
+        document = {**document, changes.KEY: entry}
+    write_json(folder / "provenance.json", document)
 
 
 @cache

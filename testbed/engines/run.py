@@ -72,4 +72,4 @@ class Run(ABC):
 
     def _write_provenance(self) -> None:
         document = {**provenance.of_machine_and_code(), **self.provenance, "seconds": self.progress.seconds}
-        write_json(self.folder / "provenance.json", document)
+        provenance.write(self.folder, document)

@@ -263,7 +263,7 @@ def _without_pages(run: Run, machine_and_code: Mapping[str, Any]) -> None:
     document = {**machine_and_code, **run.provenance}
     if provenance.worker:  # machine and code are the submitter's
         document["worker"] = provenance.worker
-    write_json(run.folder / "provenance.json", document)
+    provenance.write(run.folder, document)
 
 
 def refuse_if_none_can_be_made(cells: Sequence[Cell]) -> None:

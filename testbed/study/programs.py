@@ -5,12 +5,15 @@ import os
 import shutil
 import subprocess
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from testbed import paths
 from testbed.documents import whole
 from testbed.engines import Engine, Programs
+from testbed.engines.virtual_run import is_source
 from testbed.errors import BadInput, CannotRun
+from testbed.judge import changes
 from testbed.judge.history import git
 from testbed.machine import build
 from testbed.runtime import lock
@@ -48,6 +51,20 @@ def programs(revision: str | None, engine: Engine, progress: Progress) -> Progra
     return OfCommit({**others, **theirs.binaries}, theirs.policies, theirs.code, commit)
 
 
+@cache
+def of_changes(commit: str, diff: str, engine: Engine) -> Programs:
+    """All programs of a commit with a diff; raises BadInput where that does not apply."""
+    with lock.held(COMMITS.parent / "commits.flock", f"the programs of commit {commit[:12]}"):
+        sources = sources_of(commit, diff)
+        binaries = build.build_programs(*engine.programs, source=sources, into=sources / ".build" / "bin")
+    # As virtual_run.texts() has it of the checkout.
+    own = {path.relative_to(sources): path for path in sources.rglob("*.*") if path.is_file()}
+    texts = (
+        str(name).encode() + b"\0" + own[name].read_bytes() for name in sorted(own) if is_source(name, engine.sources)
+    )
+    return Programs(binaries, build.policy_facts(binaries[engine.agent]), b"".join(texts))
+
+
 def build_missing(programs: Programs) -> None:
     """Programs for a run of a study that another machine planned: a commit's end points that this one lacks are built.
 
@@ -74,13 +91,16 @@ def of_sources(sources: Path, engine: Engine) -> Programs:
     return Programs(binaries, build.policy_facts(binaries[engine.agent]), digest.encode())
 
 
-def sources_of(commit: str) -> Path:
-    """The commit's files, whole or not at all, in a folder of its own: the checkout and its git are left alone."""
-    folder = COMMITS / commit[:16]
+def sources_of(commit: str, diff: str = "") -> Path:
+    """The commit's files, changed by a diff, whole or not at all, in a folder of its own: the checkout and its git are
+    left alone."""
+    folder = COMMITS / (f"{commit[:16]}-{hashlib.sha256(diff.encode()).hexdigest()[:16]}" if diff else commit[:16])
     if not folder.is_dir():
         with whole(folder) as unpacked:
             archive = _git("archive", "--format=tar", commit).stdout
             subprocess.run(["tar", "-x", "-C", str(unpacked)], input=archive, check=True)
+            if diff:
+                changes.apply(diff, unpacked)
     os.utime(folder)
     for old in sorted(COMMITS.iterdir(), key=lambda path: path.stat().st_mtime)[:-KEPT]:
         shutil.rmtree(old, ignore_errors=True)

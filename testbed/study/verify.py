@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from testbed.documents import read_json
+from testbed.engines import Engine, Programs
 from testbed.judge.checks.result import Verdict
 from testbed.judge.verify import differences, text_differences
 from testbed.message import Message, Messages
 from testbed.plan.engines import is_exact
+from testbed.runtime.progress import QuietProgress
 from testbed.study import ledger
 from testbed.study.hosts import fitness
 
@@ -44,6 +46,8 @@ class VerifyRequest(NamedTuple):
     """Whether figures without data are checked by repeated runs."""
     same_code: bool
     """Whether this checkout made it, so that its words are the same, too."""
+    programs: Callable[[Engine], Programs] = lambda engine: engine.build(QuietProgress())
+    """The programs of its runs."""
 
 
 @dataclass(frozen=True)

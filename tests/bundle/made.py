@@ -108,7 +108,7 @@ def emulated(place: Path) -> Path:
 
 def write_provenance(folder: Path, plan: Any, facts: dict[str, Any]) -> None:
     document = {**provenance.of_machine_and_code(), "run": provenance.of_plan(plan), **facts}
-    (folder / "provenance.json").write_text(json.dumps(document, indent=1))
+    provenance.write(folder, document)
 
 
 def move_to_now(folder: Path) -> None:

@@ -35,7 +35,7 @@ def scenario_at_head(folder: Path) -> Path:
 
 def checked(folder: Path, recorded: dict[str, Any]) -> Verification:
     verified = Verification("", "")
-    provenance_check.check_commit(PLAN, recorded, verified)
+    provenance_check.check_commit(folder, PLAN, recorded, verified)
     origin.check_scenario(folder, PLAN, recorded, verified)
     return verified
 
@@ -106,7 +106,7 @@ def test_a_commit_that_names_runs_by_another_rule_is_not_checked_by_this_one(
     other: Any = {**by_commit, "run": "sim-0"}
     for plan, found in ((named, 0), (other, 1)):
         verified = Verification("", "")
-        provenance_check.check_commit(plan, at_commit, verified)
+        provenance_check.check_commit(tmp_path, plan, at_commit, verified)
         assert len(verified.differences) == (0 if lacks else found), verified.differences
         other_rule = [said for said in verified.unchecked if said.code == "commit.other-rule"]
         assert other_rule == ([Saying("commit.other-rule", commit=made[:12])] if lacks else [])

@@ -295,7 +295,7 @@ def run(claims: Claims, request: Request, progress: Progress) -> tuple[Status, l
     how, expected_s = f"for {len(claims.claims)} claims", 60 * request.minutes(claims)
     spec = StudySpec("claims", NAME, [], identity, how, expected_s, engine.name)
     folder = spec.begin(paths.results() / NAME, request.resume)
-    write_json(folder / "provenance.json", provenance.of_machine_and_code())
+    provenance.write(folder, provenance.of_machine_and_code())
     progress.say(f"  {engine.facts.title}: {engine.facts.model}")
     parts = Parts(claims, request, folder, progress)
     spec = replace(spec, cells=parts.prepare())

@@ -169,7 +169,7 @@ class Matrix:
             **provenance.of_machine_and_code(),
             "seconds": self.progress.seconds,
         }
-        write_json(self.folder / "provenance.json", facts)
+        provenance.write(self.folder, facts)
         trusts = {loss: Trust(**network["trust"]) for loss, network in networks.items() if network["trust"]}
         trust = Trust.of([*links_off, *(why.at(loss) for loss, one in trusts.items() for why in one.said)])
         results = {pairing: of for cell in self.cells for pairing, of in cell.results(self.folder).items()}

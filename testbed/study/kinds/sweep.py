@@ -155,7 +155,7 @@ def write(loaded: LoadedSweep, folder: Path, results: Sequence[CellResult]) -> V
     verdict = verdict_over(checks, results, sweep.name, folder.name, partial=loaded.quick)
     write_json(folder / "verdict.json", verdict.to_json())
     (folder / "sweep.yaml").write_text(loaded.path.read_text(encoding="utf-8"), encoding="utf-8")
-    write_json(folder / "provenance.json", provenance.of_machine_and_code())
+    provenance.write(folder, provenance.of_machine_and_code())
     write_study(folder, "sweep", {"quick": loaded.quick, "overrides": list(loaded.overrides)})
     page.write_sweep(folder, loaded, results, rows, verdict)
     return verdict
@@ -193,7 +193,7 @@ def write_again(request: VerifyRequest) -> Verification:
             )
             return found
         try:
-            programs = (engine.prepare if request.rerun else engine.prepare_plans)(QuietProgress())
+            programs = request.programs(engine)
         except (TestbedError, OSError) as error:
             found.unchecked.add_message(
                 "policies.no-program-of-a-sweep", f"no program could be built to ask for its policies: {error}"
