@@ -69,7 +69,7 @@ _CHECKS = rows_of_run(
     CHECKS,
     height=9,
     widths={"check": 240, "status": 110, "measured": 110, "expected": 260, "unit": 150},
-    nothing="No checks yet: the run is on, or broke down (see its state).",
+    nothing="No checks yet. If none come: the run is on, or broke down (see its state).",
 )
 
 _shares = partial(lines, height=11, most=1)
@@ -303,7 +303,7 @@ _COMPARE = dashboard(
 
 # Speed table: how fast each setting of links is with each policy, beside what others measured.
 
-_NO_TABLE = "No table here yet: ./run.sh run speed-table makes one."
+_NO_TABLE = "No points yet. If none come: ./run.sh run speed-table makes a table."
 
 _MEDIAN = named("cell_median")
 _CELL = ("run=made", "figure", "row", "column")
@@ -330,12 +330,13 @@ _SPEED_TABLE = dashboard(
         chosen("run=made", _MEDIAN, within=("scenario=table",), several=False, newest_first=True),
         chosen("figure", _MEDIAN, within=("scenario=table",), several=False, first="goodput_mib_s"),
         source.first_of("in_words", "title", CELLS, ("run=made", "figure")),
-        chosen("row", _MEDIAN, within=("scenario=table", "run=made")),
+        source.rows_of(CELLS, ("scenario=table", "run=made")),
         chosen("column", _MEDIAN, within=("scenario=table", "run=made")),
     ],
     _cells(
         "$in_words: medians of $table, table $made",
         "Rows are settings of links, columns policies and who else measured them (published, upstream).",
+        titles={"row\\column": "$in_words"},
         widths={"/: /": 230},
         transformations=[*_IN_ORDER, _AS_MATRIX],
     ),
@@ -343,10 +344,10 @@ _SPEED_TABLE = dashboard(
         "$in_words: cells",
         "With the lowest and highest of n repetitions, and what the links could carry at most (bound). What "
         "others measured has n 0.",
-        hidden=("Time", "time", "position"),
-        widths={"column": 230, "figure": 150}
-        | dict.fromkeys(("median", "lowest", "highest"), 100)
-        | {"n": 60, "bound": 100, "engine": 100, "variant": 100},
+        hidden=("Time", "time", "position", "figure"),
+        titles={"median": "$in_words"},
+        widths={"column": 230, "median": 300, "n": 60}
+        | dict.fromkeys(("lowest", "highest", "bound", "engine", "variant"), 100),
         transformations=_IN_ORDER,
     ),
     row("Row $row", "row"),

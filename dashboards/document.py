@@ -44,7 +44,7 @@ def _list(title: str, description: str, query: str, height: int, links: _Links =
         titles={"Time": "begun"},
         widths={"Time": 170, "run": 190, "scenario": 150, "policy": 110, "engine": 90, "variant": 80, "state": 120}
         | {"occasion": 90},
-        nothing="There is no run yet: ./run.sh run startup makes one.",
+        nothing="No points yet. If none come: ./run.sh run startup makes a run.",
         marked=marked,
     )
 

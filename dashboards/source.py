@@ -117,6 +117,11 @@ def first_of(name: str, column: str, of: Table, within: Sequence[str]) -> Variab
     return _query(name, influxql.select_table(replace(of, columns=(column,)), within, newest=1), hide=2)
 
 
+def rows_of(table: Table, within: Sequence[str]) -> Variable:
+    """The rows of a table, which are in its order by time."""
+    return _query("row", influxql.select_table(replace(table, columns=("row", "position")), within), **_ALL)
+
+
 def at_first(value: str) -> Variable:
     """The value that a variable has when a dashboard is opened."""
     return {"current": {"selected": True, "text": value, "value": value}}

@@ -1,5 +1,6 @@
 """What a page looks like: names, marks, colours and bands, by its queries on real runs and by Grafana's rules."""
 
+import json
 import re
 from typing import Any
 
@@ -13,8 +14,9 @@ from testbed.runtime.progress import QuietProgress
 from testbed.scenario.load import load
 from testbed.series.one_clock import RETENTION, ZERO_NS, shifted
 from testbed.services.influx import run_list
-from tests.dashboards.conftest import recorded, replay
-from tests.dashboards.grafana import Span, interpolate, opened, series_name, span_of_panel
+from testbed.study.report.points import table_lines
+from tests.dashboards.conftest import RUNS, recorded, replay
+from tests.dashboards.grafana import Span, interpolate, opened, series_name, span_of_panel, values_of
 from tests.dashboards.test_opened import BOARDS, DAY_MS, HOUR_MS, empty, own
 from tests.golden.plans import programs
 
@@ -191,6 +193,27 @@ def test_a_speed_table_says_its_unit_has_whole_headers_and_one_order(influx, run
     for column in columns:
         assert width_px(medians, column) >= needed_px(column), column
     assert width_px(cells, "column") >= max(map(needed_px, columns))
+
+
+def test_the_rows_of_a_speed_table_repeat_in_its_order_and_the_unit_is_in_a_header(empty):
+    document = json.loads((RUNS / "speed-table.json").read_text())
+    names = ["near", "10", "far", "9"]
+    rows = [{**document["rows"][0], "name": name} for name in names]
+    at_ns = 1_795_000_000_000_000_000
+    empty.write(table_lines({**document, "rows": rows}, "full", at_ns))
+    board = BOARDS["speed-table"]
+    variables = opened(board, empty, at_ns // 1_000_000 + HOUR_MS)
+    (row,) = (variable for variable in board["templating"]["list"] if variable["name"] == "row")
+    assert values_of(row, variables, empty) == names
+    medians, cells = (p for p in board["panels"] if p["title"].startswith("$in_words"))
+    for panel, column in ((medians, "row\\column"), (cells, "median")):
+        titles = {
+            o["matcher"]["options"]: p["value"]
+            for o in panel["fieldConfig"]["overrides"]
+            for p in o["properties"]
+            if p["id"] == "displayName"
+        }
+        assert variables.replace(titles[column]) == "Goodput, MiB/s"
 
 
 def needed_px(header: str) -> int:

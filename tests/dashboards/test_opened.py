@@ -3,6 +3,7 @@ only, with one that is on, and with none."""
 
 import copy
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -150,9 +151,10 @@ def test_nothing_at_all_is_no_error_and_is_said_in_words(empty, name):
     chosen = opened(BOARDS[name], empty, 1_795_000_000_000).chosen
     assert all(chosen[span] for span in ("length", "ago") if span in chosen), "Grafana refuses a plot without a span"
     words = {panel["fieldConfig"]["defaults"]["noValue"] for panel in BOARDS[name]["panels"] if panel["type"] != "row"}
-    assert "There is no run yet: ./run.sh run startup makes one." in words
-    # Grafana shows the same words while data are loading.
+    assert "No points yet. If none come: ./run.sh run startup makes a run." in words
+    # Grafana shows the same words while data are loading: a reason is one only if nothing comes.
     assert all("yet" in text.lower() or text == "–" for text in words)
+    assert not any(re.match("There is no|[^.]*yet: (the|./)", text) for text in words)
 
 
 def test_a_run_that_begins_is_there_with_its_law_before_anything_is_sent(empty, tmp_path):

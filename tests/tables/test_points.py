@@ -68,6 +68,7 @@ def test_forms_and_engines_are_told_apart_and_rows_keep_their_order():
     points = [parse_line(line) for line in table_lines(document, "changed", 17)]
     assert {(p["tags"]["engine"], p["tags"]["variant"]) for p in points} == {("sim", "changed")}
     assert {p["tags"]["row"]: p["fields"]["position"] for p in points} == {"7-three": 1, "10": 2}
+    assert {p["tags"]["row"]: p["time"] for p in points} == {"7-three": 18, "10": 19}
 
 
 def test_a_table_without_values_has_no_points():

@@ -24,7 +24,8 @@ def table_lines(document: Mapping[str, Any], variant: Variant, at_ns: int) -> li
     figure; fields median, lowest, highest, bound, in the figure's unit, n, title, and position: the row's place in the
     table from 1) at ``at_ns`` (Unix nanoseconds).
 
-    The title is the figure with its unit in words. What others measured is in columns named ``<who>: <column>``, with
+    Each row is a nanosecond later than the one before, for the database keeps points by time. The title is the figure
+    with its unit in words. What others measured is in columns named ``<who>: <column>``, with
     n 0. Cells without a value have no point.
     """
     tags = {"run": document["run"], "scenario": document["name"], "engine": document["engine"], "variant": variant}
@@ -41,5 +42,5 @@ def table_lines(document: Mapping[str, Any], variant: Variant, at_ns: int) -> li
             for column, fields in cells:
                 at = {**tags, "row": row.name, "column": column, "figure": figure}
                 values = fields | {"position": position, "title": with_unit(figure)} | bound
-                points.append({"measurement": "table_cell", "tags": at, "fields": values, "time": at_ns})
+                points.append({"measurement": "table_cell", "tags": at, "fields": values, "time": at_ns + position})
     return str(make_lines({"points": points})).splitlines() if points else []
