@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from xml.etree import ElementTree
 
@@ -14,11 +15,15 @@ from testbed.errors import BadInput
 from testbed.judge.status import BEST_FIRST
 from testbed.plan.link_words import bits_per_second
 from testbed.results.report import style, words
+from testbed.results.report.folder import ResultFolder
+from testbed.results.report.plots import ndn_plots, tcp_plots
 from testbed.results.report.render import write_report
 from testbed.results.report.tables import published_shares
 from testbed.results.report.words import figure, size
+from testbed.series.catalogue import SEGMENTS
 from tests.checks.conftest import checks_alone  # noqa: F401 (a fixture)
 from tests.checks.generate import START_NS, make_plan, telemetry, write_result
+from tests.checks.in_memory import at, event, evidence_of
 from tests.raises import Containing, Said, raises
 
 PLOTS = {"window-share", "delivered-share", "windows", "delivery-rate", "rtt", "in-flight"}
@@ -130,6 +135,30 @@ def test_plots_show_law_judged_time_rates_and_events(folder):
     assert "link's rate" in texts["delivery-rate"]
     assert all("slow breaks" in texts[name] for name in PLOTS)
     assert all("transfer_end" not in text for text in texts.values())
+
+
+@pytest.mark.parametrize(
+    ("draw", "series", "names"),
+    [
+        (tcp_plots, ["sender_cwnd_packets", "sender_rtt_ms"], ["tcp-cwnd", "tcp-rtt"]),
+        (
+            ndn_plots,
+            ["ndn_window", "ndn_backlog_max_bytes", "ndn_goodput_bps"],
+            ["ndn-rtt", "ndn-window", "ndn-backlog", "ndn-goodput"],
+        ),
+    ],
+)
+def test_plots_of_every_traffic_have_the_timeline_s_events(folder, tmp_path, draw, series, names):
+    given = ResultFolder(folder)
+    given.path = tmp_path
+    forwarder: Any = {"nodes": [{}, {"faces": [{"name": "h1"}], "marking": {}}]}
+    given.plan["ndn"] = forwarder
+    (tmp_path / SEGMENTS).write_text("t_ms,rtt_ms,marked\n0,50,0\n8000,60,1\n")
+    samples = {name: {"h1": at([0.0, 8.0], [1.0, 2.0])} for name in series}
+    breaks = event("link_break", 3.0, text="slow breaks")
+    drawn = draw(given, evidence_of(given.plan, samples, events=[breaks]), given.plan["sessions"][0])
+    assert [plot.name for plot in drawn] == names
+    assert [plot.name for plot in drawn if "slow breaks" not in plot.svg] == []
 
 
 def test_the_page_states_asked_measured_and_why(page):

@@ -133,7 +133,11 @@ def _draw_law(
     axes.text((check.from_s + judged_to) / 2, 1.0, text, **look)
 
 
-def _events(folder: ResultFolder, evidence: Evidence, session: str) -> list[tuple[float, str]]:
+Events = Sequence[tuple[float, str]]
+Lines = Mapping[str, Timed | None]
+
+
+def _events(folder: ResultFolder, evidence: Evidence, session: str) -> Events:
     """Events other than the transfer's own start and end, in order: seconds since its start, and words."""
     start_ns, words = evidence.start_ns(session), of_events(folder.plan)
     return [
@@ -144,7 +148,7 @@ def _events(folder: ResultFolder, evidence: Evidence, session: str) -> list[tupl
 
 
 def _over_time(
-    name: str, title: str, unit: str, caption: str, lines: Mapping[str, Timed | None], per: float = 1.0, *further: Curve
+    name: str, title: str, unit: str, caption: str, lines: Lines, per: float = 1.0, *further: Curve, events: Events
 ) -> list[Plot]:
     """A line by its label, in units of ``per``, and ``further`` ones; no plot where no line has a sample."""
     shown = {label: timed for label, timed in lines.items() if timed and timed.t_s.size}
@@ -152,8 +156,8 @@ def _over_time(
     for number, (label, timed) in enumerate(shown.items()):
         look = style.line(number) | {"marker": "." if timed.t_s.size == 1 else None}
         curves.append(Curve(label, timed.t_s, timed.values / per, look))
-    right = _end(shown)
-    return [curve_plot(name, title, unit, caption, [*curves, *further], right=right)] if shown else []
+    every, right = [*curves, *further], _end(shown)
+    return [curve_plot(name, title, unit, caption, every, right=right, events=events)] if shown else []
 
 
 def _end(samples: Mapping[str, Timed]) -> float | None:
@@ -180,12 +184,12 @@ _OF_TCP = (
 per unit of the plot."""
 
 
-def tcp_plots(_folder: ResultFolder, evidence: Evidence, session: Session) -> list[Plot]:
+def tcp_plots(folder: ResultFolder, evidence: Evidence, session: Session) -> list[Plot]:
     """Plots of the run's samples; a transfer that was over between two samples has none."""
-    plots = []
+    plots, events = [], _events(folder, evidence, session["name"])
     for name, title, unit, caption, series, per in _OF_TCP:
         of = {label: next(iter(evidence.samples(one, session["name"]).values()), None) for label, one in series.items()}
-        plots += _over_time(name, title, unit, caption, of, per)
+        plots += _over_time(name, title, unit, caption, of, per, events=events)
     return plots
 
 
@@ -195,15 +199,17 @@ def ndn_plots(folder: ResultFolder, evidence: Evidence, session: Session) -> lis
     def of(series: str) -> Timed | None:
         return evidence.samples(series, session["name"]).get("h1")
 
+    events = _events(folder, evidence, session["name"])
     caption = "The consumer's window and its Interests in flight over time."
     windows = {"window": of("ndn_window"), "in flight": of("ndn_in_flight")}
-    window = _over_time("ndn-window", "Window and Interests in flight", "Interests", caption, windows)
-    caption = "Content per second that arrived, over the last second."
-    goodput = _over_time("ndn-goodput", "Goodput", "Mbit/s", caption, {"goodput": of("ndn_goodput_bps")}, 1e6)
-    return [*_round_trips(folder.path / SEGMENTS), *window, *_backlog(folder, evidence, session["name"]), *goodput]
+    window = _over_time("ndn-window", "Window and Interests in flight", "Interests", caption, windows, events=events)
+    caption, goodput = "Content per second that arrived, over the last second.", {"goodput": of("ndn_goodput_bps")}
+    arrived = _over_time("ndn-goodput", "Goodput", "Mbit/s", caption, goodput, 1e6, events=events)
+    backlog = _backlog(folder, evidence, session["name"], events)
+    return [*_round_trips(folder.path / SEGMENTS, events), *window, *backlog, *arrived]
 
 
-def _round_trips(log: Path) -> list[Plot]:
+def _round_trips(log: Path, events: Events) -> list[Plot]:
     """Round trips of the segments that were requested once."""
     rows = [row for row in read_csv(log) if row["rtt_ms"]] if log.exists() else []
     if not rows:
@@ -219,10 +225,10 @@ def _round_trips(log: Path) -> list[Plot]:
     caption = "Each segment's round trip over time, as the consumer logs it"
     caption += "." if every == 1 else f"; one of {every} is drawn."
     right = float(rows[-1]["t_ms"]) / 1000 or None
-    return [curve_plot("ndn-rtt", "Round trips", "ms", caption, curves, right=right)]
+    return [curve_plot("ndn-rtt", "Round trips", "ms", caption, curves, right=right, events=events)]
 
 
-def _backlog(folder: ResultFolder, evidence: Evidence, session: str) -> list[Plot]:
+def _backlog(folder: ResultFolder, evidence: Evidence, session: str, events: Events) -> list[Plot]:
     """The backlog of the forwarder's face to the consumer, with the threshold above which it marks."""
     forwarder = folder.plan["ndn"]["nodes"][1]
     face = forwarder["faces"][0]["name"]
@@ -232,4 +238,4 @@ def _backlog(folder: ResultFolder, evidence: Evidence, session: str) -> list[Plo
     title = "Backlog of the forwarder's socket"
     caption = f"Largest backlog of the socket of face {face} in each interval"
     caption += ", with the threshold for marks." if threshold else "."
-    return _over_time("ndn-backlog", title, "kB", caption, {face: found.get(face)}, 1000, *threshold)
+    return _over_time("ndn-backlog", title, "kB", caption, {face: found.get(face)}, 1000, *threshold, events=events)
