@@ -21,7 +21,7 @@ from topologies.fabric import Fabric
 from topologies.link import Link as LinkPlan
 from topologies.link import QueueMode, resolve_link
 from topologies.middle import NetemMiddle, RelayMiddle, has_netem
-from topologies.units import parse_delay_ms, parse_fraction, parse_queue, parse_rate
+from topologies.units import parse_delay_ms, parse_queue, parse_rate, parse_share
 
 RELAY = Path(__file__).resolve().parent.parent / ".build" / "bin" / "ncp-link"
 
@@ -63,7 +63,7 @@ class EmulatedLink(Link):
                 node2.name,
                 parse_rate(rate),
                 delay_ms=parse_delay_ms(delay),
-                loss=parse_fraction(loss),
+                loss=parse_share(loss),
                 queue=parse_queue(queue),
                 queue_mode=queue_mode,
             )

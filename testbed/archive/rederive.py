@@ -212,7 +212,7 @@ class _MadeAgain:
                 self.verified.unchecked.add_message("history.no-end", "history.lp: the telemetry has no end of the run")
             else:
                 results = agent_results(self.folder / "agents")
-                (made / "history.lp").write_text(history_lines(plan, again, results, start, end), "utf-8")
+                (made / "history.lp").write_text(history_lines(plan, again, results, end), "utf-8")
             for path in (made / name for name in FILES if (made / name).is_file()):
                 self._compare(path)
 

@@ -76,7 +76,7 @@ def judge_from(
     events = reader.events()
     now_ns = time.time_ns()
     start_ns, end_ns = start_of(events), end_of(events) or now_ns
-    history = _history(plan, folder, verdict, start_ns or now_ns, end_ns)
+    history = _history(plan, folder, verdict, end_ns)
     late = lateness_lines(plan, folder / "relay.json", end_ns)
     aligned = _aligned(plan, folder, verdict, start_ns) if start_ns is not None else []
     return Judged(verdict, derived.splitlines() + late, aligned, history, start_ns, end_ns)
@@ -135,7 +135,7 @@ def write_broken(
     if report:
         leave_report(folder)
     now_ns = time.time_ns()
-    history = _history(plan, folder, verdict, now_ns, now_ns)
+    history = _history(plan, folder, verdict, now_ns)
     if endpoint is not None:
         with suppress(QueryFailed), Client(endpoint, "admin") as writer:
             writer.write(broken_lines(plan, verdict, now_ns).splitlines())
@@ -155,8 +155,8 @@ def load_report() -> None:
     import_module("testbed.results.report.render")
 
 
-def _history(plan: Plan, folder: Path, verdict: Verdict, start_ns: int, end_ns: int) -> list[str]:
+def _history(plan: Plan, folder: Path, verdict: Verdict, end_ns: int) -> list[str]:
     """The lines that later runs of the scenario are compared with; written into the folder as well."""
-    lines = history_lines(plan, verdict, agent_results(folder / "agents"), start_ns, end_ns)
+    lines = history_lines(plan, verdict, agent_results(folder / "agents"), end_ns)
     (folder / "history.lp").write_text(lines)
     return lines.splitlines()

@@ -52,9 +52,6 @@ RUNS = Table(
 )
 """Runs from their start on, with their verdict when there is one, and where their reports are."""
 
-BEFORE_MS, AFTER_MS = 10_000, 2_000
-"""Time in a run's span before the transfer's start, the calibration of links included, and after its end."""
-
 CALIBRATION = Table(
     "calibration",
     (

@@ -42,7 +42,7 @@ def verdict(**changed: Any) -> Verdict:
 
 def points(plan: Any, of: Verdict, results: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """By figure; the run's own is at ""."""
-    found = [parse_line(line) for line in history_lines(plan, of, results, 5, 7).splitlines()]
+    found = [parse_line(line) for line in history_lines(plan, of, results, 7).splitlines()]
     assert {point["time"] for point in found} == {7}
     assert len({tuple(sorted(point["tags"].items())) for point in found}) == len(found)
     assert not any("run" in point["tags"] for point in found)

@@ -107,6 +107,16 @@ def test_law_starting_later_fits_the_reversed_extreme(tmp_path):
     assert good < bad
 
 
+def test_a_link_that_stays_down_asks_for_no_ratio(tmp_path):
+    plan = make_plan("previous")
+    lines = telemetry(plan)
+    plan["timeline"] = [{"at_s": 20.0, "kind": "carrier", "link": "slow", "up": False, "text": "slow breaks"}]
+    checks, _ = judged(tmp_path / "r", plan, lines)
+    law = checks["windows follow the law"]
+    assert (law.status, law.code) == ("fail", "law.outside")
+    assert "law.ratio-in-the-end" not in sentences(law.said)
+
+
 def test_a_slow_link_is_named(tmp_path):
     plan = make_plan()
     lines = telemetry(plan)

@@ -196,7 +196,7 @@ def test_only_a_trusted_run_whose_windows_were_judged_has_not_converged(influx, 
     verdict = verdict_of(plan, [result], "").model_copy(
         update={"verdict": Status.FAIL if trusted else Status.UNTRUSTED, "trust": Trust(trusted=trusted)}
     )
-    influx.write(line_protocol(verdict_points(plan, verdict, 0, then_ms * 1_000_000)).splitlines())
+    influx.write(line_protocol(verdict_points(plan, verdict, then_ms * 1_000_000)).splitlines())
     found = [a for a in fired(influx, "ncp-not-converged", then_ms + 1000) if a.labels["run"] == plan["run"]]
     assert bool(found) == fires
     assert not any("nothing" in alert.message for alert in found)

@@ -128,7 +128,7 @@ def test_a_run_can_be_deleted_beside_the_history(endpoint: Endpoint) -> None:
         policy="nkp24",
     )
     plan: Any = {"run": "r", "scenario": "s", "engine": "sim", "variant": "full"}
-    kept = history_lines(plan, verdict, [], now, now)
+    kept = history_lines(plan, verdict, [], now)
     with Client(endpoint, "admin") as admin:
         admin.write([f"link,run=r x=1 {now}"])
         admin.write(kept.splitlines(), retention.HISTORY)

@@ -1,15 +1,19 @@
 """The parallel topology as ``mn --custom`` uses it: real namespaces, a real middle."""
 
+import os
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from testbed import paths
 from testbed.machine import build
+from tests.raises import raises
 from topologies.commands import CommandFailed, in_namespace, run
 from topologies.fabric import leftover_namespaces, namespace_of
+from topologies.units import UnitError
 
 CUSTOM = paths.CHECKOUT / "topologies" / "mn.py"
 
@@ -19,6 +23,15 @@ def test_a_failing_command_is_an_error() -> None:
         run(["ip", "link", "show", "no-such-device"])
     with pytest.raises(CommandFailed, match="not installed"):
         run(["no-such-program"])
+
+
+def test_a_bare_fraction_is_refused_as_in_a_scenario(monkeypatch: pytest.MonkeyPatch) -> None:
+    from topologies import emulated_link
+
+    monkeypatch.setattr(emulated_link, "_interactive", lambda: SimpleNamespace(indices=iter([1]), fabric=None))
+    node = SimpleNamespace(name="h1", pid=os.getpid())
+    with raises(UnitError, "quantity.bare-fraction"):
+        emulated_link.EmulatedLink(node, node, loss=0.01)
 
 
 @pytest.mark.alone

@@ -28,7 +28,6 @@ from testbed.series import Reader, named
 from testbed.series.one_clock import ZERO_NS
 from testbed.series.reader import end_of, group_order, start_of
 from testbed.series.series import Point, line_protocol, point
-from testbed.series.tables import AFTER_MS, BEFORE_MS
 
 _UNITS = {
     "follows_law": "of the window",
@@ -57,12 +56,12 @@ def derived_lines(plan: Plan, reader: Reader, verdict: Verdict) -> str:
     if start_ns is None:  # nothing was ever sent: no time to put a verdict at
         return ""
     end_ns = end_of(evidence.events) or start_ns
-    return line_protocol([*_law_points(plan, evidence, end_ns), *verdict_points(plan, verdict, start_ns, end_ns)])
+    return line_protocol([*_law_points(plan, evidence, end_ns), *verdict_points(plan, verdict, end_ns)])
 
 
 def broken_lines(plan: Plan, verdict: Verdict, at_ns: int) -> str:
     """Line protocol of the verdict on a run that broke down at ``at_ns``."""
-    return line_protocol(verdict_points(plan, verdict, at_ns, at_ns))
+    return line_protocol(verdict_points(plan, verdict, at_ns))
 
 
 def _law_points(plan: Plan, evidence: Evidence, end_ns: int) -> list[Point]:
@@ -106,11 +105,10 @@ def marks(plan: Plan, verdict: Verdict, start_ns: int) -> list[str]:
     return line_protocol(points).splitlines()
 
 
-def verdict_points(plan: Plan, verdict: Verdict, start_ns: int, end_ns: int) -> Iterator[Point]:
+def verdict_points(plan: Plan, verdict: Verdict, end_ns: int) -> Iterator[Point]:
     """The measurement ``verdict`` (tags ``run``, ``scenario``, ``policy``, ``occasion``) at ``end_ns``.
 
-    - One point for the run: fields verdict, passed, not_passed, broken, trusted, checks, failed, summary, and from_ms
-      and to_ms, a span that shows all of the run.
+    - One point for the run: fields verdict, passed, not_passed, broken, trusted, checks, failed and summary.
     - One point per check, with the tags ``check`` and ``judge`` and, for alerts, in words ``measures``, ``expects`` and
       ``unit``. Fields are status, trusted (of the run), passed, failed and reason; where they are numbers also
       measured, expected, tolerance and of_expected. A run that broke down has no checks: nothing was judged.
@@ -125,8 +123,6 @@ def verdict_points(plan: Plan, verdict: Verdict, start_ns: int, end_ns: int) -> 
         "trusted": int(verdict.trust.trusted),
         "checks": len(verdict.checks),
         "failed": sum(check.status in (Status.FAIL, Status.ERROR) for check in verdict.checks),
-        "from_ms": start_ns // 1_000_000 - BEFORE_MS,
-        "to_ms": end_ns // 1_000_000 + AFTER_MS,
     }
     yield point("verdict", tags, fields, end_ns)
     in_plan = {check["name"]: check for check in plan.get("checks", [])}
@@ -153,9 +149,7 @@ def _check_point(tags: Mapping[str, str], check: CheckResult, planned_check: Map
     return point("verdict", {**tags, "check": check.name, "judge": check.judge, **in_words}, fields, end_ns)
 
 
-def history_lines(
-    plan: Plan, verdict: Verdict, results: Sequence[Mapping[str, Any]], start_ns: int, end_ns: int
-) -> str:
+def history_lines(plan: Plan, verdict: Verdict, results: Sequence[Mapping[str, Any]], end_ns: int) -> str:
     """Line protocol of ``run_verdict`` and ``key_figure`` (docs/contracts.md) at ``end_ns`` (Unix nanoseconds).
 
     The run's name is a field, not a tag, so that the number of series does not grow with the runs; its name is not
@@ -165,7 +159,7 @@ def history_lines(
     tags = {"scenario": plan["scenario"], "engine": plan["engine"], "variant": plan["variant"]}
     tags |= {"policy": verdict.policy, "occasion": occasion(plan)}
     points = []
-    for found in verdict_points(plan, verdict, start_ns, end_ns):
+    for found in verdict_points(plan, verdict, end_ns):
         fields = {**found["fields"], "run_id": verdict.run}
         if "check" in found["tags"]:
             points.append(point("key_figure", {**tags, "figure": found["tags"]["check"]}, fields, end_ns))

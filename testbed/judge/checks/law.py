@@ -167,7 +167,7 @@ class FollowsLaw(OfSession):
             if outside:
                 said = Message("law.outside", f"Not within {band}: {worst}.")
             further = Messages()
-            if outside and len(law.limit) == 2:
+            if outside and len(law.limit) == 2 and all(law.limit.values()):  # one that is down asks for no ratio
                 first, second = law.limit.values()
                 further.add_message(
                     "law.ratio-in-the-end",
