@@ -107,21 +107,13 @@ def rate(bench: Bench) -> Section:
     return section
 
 
-def binomial_interval(trials: int, chance: float, confidence: float = 0.99) -> tuple[int, int]:
-    """Fewest and most successes of ``trials`` that are not to be wondered at: each tail beyond has at most
-    half of ``1 - confidence``. Exact."""
-    tail = (1 - confidence) / 2
-    low, high = stats.binom.ppf([tail, 1 - tail], trials, chance)
-    return int(low), int(high)
-
-
 def loss(bench: Bench) -> Section:
     """Whether as many packets are lost as chance would have it: small ones, none of them in each other's way."""
     columns = ["loss", "link", "lost", f"{CONFIDENCE:.0%} interval", "N"]
     section = Section("loss", f"Loss of {PACKETS:,} packets", columns)
     repeats, budget_s = (1, 8) if bench.quick else (3, 30)
     for share in LOSSES:
-        fewest, most = binomial_interval(PACKETS, share, CONFIDENCE)
+        fewest, most = map(int, stats.binom.interval(CONFIDENCE, PACKETS, share))
         lost: dict[str, list[int]] = {name: [] for name in bench.candidates}
         for repeat, name, candidate in bench.turns(f"loss {share:.1%}", bench.candidates, repeats, budget_s):
             with candidate.link(LinkRequest(loss=share, seed=1 + repeat)) as between:

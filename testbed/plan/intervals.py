@@ -41,6 +41,11 @@ def both_ways(link: Link, timeline: Sequence[Action]) -> list[LinkInterval]:
     return [each for direction in DIRECTIONS for each in link_intervals(link, timeline, direction)]
 
 
+def ever_has(link: Link, timeline: Sequence[Action], keys: Sequence[str]) -> bool:
+    """Whether one of the properties is ever set, either way."""
+    return any(each.link.get(key) for each in both_ways(link, timeline) for key in keys)
+
+
 def at(those: Sequence[LinkInterval], at_s: float) -> LinkInterval:
     """The one that a time is in; at the time of a change, what holds after it."""
     return those[bisect_right(those, at_s, key=lambda each: each.to_s)]

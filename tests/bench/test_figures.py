@@ -5,8 +5,9 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
-from testbed.lab.links import binomial_interval
+from testbed.lab.links import CONFIDENCE
 from testbed.lab.table import Spread, quantile
 
 numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=50)
@@ -37,7 +38,7 @@ def test_of_nothing_there_is_no_figure() -> None:
 
 @pytest.mark.parametrize(("trials", "chance"), [(20, 0.5), (50, 0.1), (9, 0.01)])
 def test_the_interval_has_the_tails_that_it_may_have(trials: int, chance: float) -> None:
-    low, high = binomial_interval(trials, chance, 0.99)
+    low, high = map(int, stats.binom.interval(CONFIDENCE, trials, chance))
     mass = [math.comb(trials, k) * chance**k * (1 - chance) ** (trials - k) for k in range(trials + 1)]
     assert sum(mass[:low]) <= 0.005
     assert sum(mass[high + 1 :]) <= 0.005 + 1e-12
@@ -46,7 +47,7 @@ def test_the_interval_has_the_tails_that_it_may_have(trials: int, chance: float)
 
 
 def test_the_interval_of_many_is_about_that_of_the_normal_distribution() -> None:
-    low, high = binomial_interval(20_000, 0.1, 0.99)
+    low, high = stats.binom.interval(CONFIDENCE, 20_000, 0.1)
     deviation = math.sqrt(20_000 * 0.1 * 0.9)
     assert low == pytest.approx(2000 - 2.576 * deviation, abs=3)
     assert high == pytest.approx(2000 + 2.576 * deviation, abs=3)

@@ -28,12 +28,11 @@ MOST_JITTER = 4
 
 def violations(evidence: Evidence) -> list[Message]:
     """Lists the links through which more got than they carry."""
-    starts = [start_of(evidence.events, session["name"]) for session in evidence.plan["sessions"]]
-    if not (begun := [start_ns for start_ns in starts if start_ns is not None]):
+    if (start_ns := start_of(evidence.events)) is None:
         return []
     of_sessions = {frozenset(_limiting(session)): session for session in evidence.plan["sessions"]}
-    found = [said for session in of_sessions.values() for said in _by_receivers(evidence, session, min(begun))]
-    return [*found, *_by_links(evidence, min(begun))]
+    found = [said for session in of_sessions.values() for said in _by_receivers(evidence, session, start_ns)]
+    return [*found, *_by_links(evidence, start_ns)]
 
 
 def _spare_bits(plan: Plan, intervals: Sequence[LinkInterval]) -> float:

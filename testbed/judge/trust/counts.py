@@ -17,7 +17,7 @@ from testbed.judge.checks.planned import path_of, session_window_packets
 from testbed.judge.trust.links import CHANCE
 from testbed.message import Message
 from testbed.plan.engines import engine_of
-from testbed.plan.intervals import both_ways, link_intervals
+from testbed.plan.intervals import both_ways, ever_has, link_intervals
 from testbed.plan.model import Session
 from testbed.series import Samples, named
 from testbed.series.reader import start_of
@@ -103,10 +103,7 @@ class Ends:
 
     def ever(self, keys: Sequence[str]) -> bool:
         """Whether a link of its paths has one of the properties at any time."""
-        links = [link for path in self.paths for link in path]
-        return any(
-            each.link.get(key) for link in links for each in both_ways(link, self.plan["timeline"]) for key in keys
-        )
+        return any(ever_has(link, self.plan["timeline"], keys) for path in self.paths for link in path)
 
     def of_receiver(self, series: str) -> dict[str, Timed]:
         """A series of the receiver, whose session starts before the sender's: also what was sampled in between."""
@@ -150,9 +147,8 @@ def _frame_ms(link: Link) -> float:
     return 8000 * float(link["frame_bytes"]) / float(link["rate_bps"])
 
 
-def violations(evidence: Evidence, session: Session) -> Iterator[Message]:
+def violations(ends: Ends) -> Iterator[Message]:
     """The contradictions between the ends of a session that came to its end, a line each."""
-    ends = Ends(evidence, session)
     for rule in (
         _results,
         _last,
@@ -470,7 +466,7 @@ def of_links(evidence: Evidence) -> Iterator[Message]:
     for name, (link, over) in wires.items():
         mine = {key: of.get(name, Samples.of([], [])) for key, of in read.items()}
         of_link = {key: Timed(of.since(first_ns), of.values) for key, of in mine.items()}
-        if not any(each.link.get(key) for each in both_ways(link, evidence.plan["timeline"]) for key in COPYING):
+        if not ever_has(link, evidence.plan["timeline"], COPYING):
             queued = _queued_bytes(evidence, link)
             of_host = _of_interface(evidence, link, over, first_ns, queued)
             for said in (*_of_link(evidence, link, over, of_link, queued), *of_host):

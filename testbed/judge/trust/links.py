@@ -83,15 +83,13 @@ def of_simulated(evidence: Evidence) -> list[Message]:
     """Links that were not as planned, a line each; the simulator's only."""
     if engine_of(evidence.plan).kernel:
         return []
-    found_starts = (start_of(evidence.events, session["name"]) for session in evidence.plan["sessions"])
-    starts = [start_ns for start_ns in found_starts if start_ns is not None]
-    if not starts:
+    if (start_ns := start_of(evidence.events)) is None:
         return []
     found: list[Message] = []
     for direction in DIRECTIONS:
         read = {field: evidence.reader.read(named(f"any_link_{field}"), {"direction": direction}) for field in FIELDS}
         for link in evidence.plan["links"]:
-            mine = {key: Timed.of(by_link.get(link["name"], NONE), min(starts), None) for key, by_link in read.items()}
+            mine = {key: Timed.of(by_link.get(link["name"], NONE), start_ns, None) for key, by_link in read.items()}
             off = _direction(evidence, link, direction, mine)
             found += [said.at(f"link {link['name']} {direction}") for said in off]
     return found

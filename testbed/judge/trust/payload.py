@@ -11,9 +11,8 @@ from hashlib import sha256
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from testbed.judge.checks.evidence import Evidence
+from testbed.judge.trust.counts import Ends
 from testbed.message import Message
-from testbed.plan.model import Session
 
 CHUNK = bytes(1 << 18)
 
@@ -32,13 +31,13 @@ def digests(seed: int, session: str, size: int) -> tuple[str, int]:
     return whole.hexdigest(), crc32
 
 
-def violations(evidence: Evidence, session: Session) -> Iterator[Message]:
+def violations(ends: Ends) -> Iterator[Message]:
     """A sender's digest that is not that of the plan's bytes, or a receiver's that is, though it got others. Receivers
     of earlier releases and other implementations tell no CRC-32, and are not judged."""
-    sent, got = (evidence.result_of(session["name"], role) or {} for role in ("sender", "receiver"))
-    if "crc32" not in got or {sent.get("bytes"), got.get("bytes")} != {session["transfer_bytes"]}:
+    sent, got = ends.sender, ends.receiver
+    if "crc32" not in got or {sent.get("bytes"), got.get("bytes")} != {ends.session["transfer_bytes"]}:
         return  # `payload_intact` tells of other numbers of bytes
-    sha, crc32 = digests(evidence.plan["seed"], session["name"], session["transfer_bytes"])
+    sha, crc32 = digests(ends.plan["seed"], ends.name, got["bytes"])
     if sent.get("sha256") != sha:
         yield Message(
             "payload.not-the-plans", "its sender's SHA-256 is not that of the bytes that the plan's seed gives"

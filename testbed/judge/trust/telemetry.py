@@ -16,7 +16,7 @@ from testbed.judge.checks.evidence import Evidence, Timed
 from testbed.judge.trust import counts, payload, windows
 from testbed.message import Message
 from testbed.plan.engines import engine_of
-from testbed.plan.intervals import both_ways
+from testbed.plan.intervals import both_ways, ever_has
 from testbed.plan.model import Plan, Session
 from testbed.plan.traffic_types import traffic_of
 from testbed.series import named
@@ -142,23 +142,21 @@ def _of_session(evidence: Evidence, session: Session) -> Iterator[Message]:
     if "connections" not in session or "carrier" in session or "send_window_bytes" not in session or end_s is None:
         return  # checks report one that came to no end
     yield from _windows(evidence, session)
-    yield from counts.violations(evidence, session)
-    yield from windows.violations(counts.Ends(evidence, session))
-    yield from payload.violations(evidence, session)
-    links = {link["name"]: link for link in evidence.plan["links"]}
+    ends = counts.Ends(evidence, session)
+    for violations_of in (counts.violations, windows.violations, payload.violations):
+        yield from violations_of(ends)
     known = {str(connection["index"]) for connection in session["connections"]}
     for series in SERIES:
         for index in sorted(evidence.reader.read(named(series), {"session": name}).keys() - known):
             yield Message("telemetry.unplanned", f"has samples of a connection {index} that is not planned, {series}")
     samples = {series: evidence.samples(series, name) for series in SERIES}
-    reports = {role: _reported(evidence, session, role) for role in ("sender", "receiver")}
-    for connection in session["connections"]:
+    for connection, path in zip(session["connections"], ends.paths, strict=True):
         index = str(connection["index"])
         of_one = _Connection(
-            path=[links[link] for link in planned.path_of(connection)],
+            path=path,
             samples={series: found.get(index, NONE) for series, found in samples.items()},
-            sent=reports["sender"].get(index, {}),
-            received=reports["receiver"].get(index, {}),
+            sent=_reported(ends.sender, index),
+            received=_reported(ends.receiver, index),
         )
         for series in ("window_packets", "delivered_pps"):
             for said in _times(evidence, of_one.samples[series], end_s):
@@ -243,26 +241,20 @@ def _rtts(plan: Plan, of_one: _Connection) -> Iterator[Message]:
 def _arrivals(plan: Plan, of_one: _Connection) -> Iterator[Message]:
     """No more packets arrive on a connection than were sent, but where a link is to copy them."""
     left, came = of_one.sent.get("sent"), of_one.received.get("received")
-    copied = any(_ever(plan, link, COPYING) for link in of_one.path)
+    copied = any(ever_has(link, plan["timeline"], COPYING) for link in of_one.path)
     if left is not None and came is not None and came > left and not copied:
         yield Message("telemetry.more-arrived-than-sent", f"{came:,} packets arrived, and {left:,} were sent")
 
 
-def _reported(evidence: Evidence, session: Session, role: str) -> dict[str, Mapping[str, Any]]:
-    """The reports of an end, by connection."""
-    result = evidence.result_of(session["name"], role) or {}
-    return {str(reported["index"]): reported for reported in result.get("connections", [])}
+def _reported(result: Mapping[str, Any], index: str) -> Mapping[str, Any]:
+    """An end's report of a connection."""
+    return next((each for each in result.get("connections", []) if str(each["index"]) == index), {})
 
 
 def _least_delay_ms(plan: Plan, link: Link) -> float:
-    if _ever(plan, link, HASTENING):
+    if ever_has(link, plan["timeline"], HASTENING):
         return 0.0
     return min(float(each.link["delay_ms"]) for each in both_ways(link, plan["timeline"]))
-
-
-def _ever(plan: Plan, link: Link, keys: Sequence[str]) -> bool:
-    """Whether one of the properties is ever set."""
-    return any(each.link.get(key) for each in both_ways(link, plan["timeline"]) for key in keys)
 
 
 def _events(evidence: Evidence) -> Iterator[Message]:

@@ -200,9 +200,7 @@ def _window_bytes(acks: Sequence[Segment], from_s: float, to_s: float) -> float:
         raise NoTransfer("no acknowledgements were captured in the second half")
     starts = np.maximum(t_s[chosen], from_s)
     lasted_s = np.diff(np.append(starts, to_s))
-    order = np.argsort(windows[chosen], kind="stable")
-    reached = np.cumsum(lasted_s[order])
-    return float(windows[chosen][order][int(np.searchsorted(reached, reached[-1] / 2))])
+    return float(np.quantile(windows[chosen], 0.5, weights=lasted_s, method="inverted_cdf"))
 
 
 TRAFFIC = Iperf3Transfer
