@@ -18,7 +18,7 @@ from topologies.units import UnitError, parse_delay_ms, parse_fraction, parse_ra
 
 OF_MININET = ("cls", "key", "port1", "port2")
 """Options of a Mininet link that a scenario has no use for."""
-TEMPLATE = Path(__file__).with_name("imported_scenario.yaml")
+TEMPLATE = Path(__file__).with_name("imported_scenario.yaml.template")
 OPTIONS = {"-n": "node", "--node": "node", "-i": "interface", "--interface": "interface"}
 Impaired = dict[tuple[str, str], dict[str, str]]
 """Impairments of the packets that a node's interface sends."""
