@@ -98,7 +98,8 @@ def read_record(run: Path, study: Path, cell: str) -> RunRecord | None:
 
 
 def _lost_by_chance(run: Path, results: Sequence[Mapping[str, Any]]) -> bool:
-    ends = [each for result in results for each in result.get("connections", []) if isinstance(each, Mapping)]
+    listed = (result.get("connections") for result in results)  # a fetch has their number there
+    ends = [each for of in listed if isinstance(of, list) for each in of if isinstance(each, Mapping)]
     lost = sum(each.get("sent", 0) for each in ends) > sum(each.get("received", 0) for each in ends)
     return lost and any(0 < link.get("loss", 0) < 1 for link in read_json(run / "plan.json")["links"])
 

@@ -165,7 +165,8 @@ def test_a_quick_table_may_leave_rows_out_and_any_can_be_asked_for() -> None:
 
 def test_values_come_from_the_receiver(tmp_path: Path) -> None:
     run = write_run(tmp_path, "r", "pass", goodput_bps=1.5 * 8 * 2**20)
-    (run / "agents" / "a.json").write_text(json.dumps({"role": "sender", "goodput_bps": 1}))
+    fetched = {"role": "sender", "goodput_bps": 1, "connections": 5}  # a count, where it is no NCP agent's
+    (run / "agents" / "a.json").write_text(json.dumps(fetched))
     record = read_record(run, tmp_path, "1/a/1")
     assert record
     assert record.figures[GOODPUT] == 1.5
