@@ -154,7 +154,7 @@ def _is_a_cell(run: Path, folder: Path) -> bool:
 def _judged_again(name: str, claim: Claim, check: str, table: Mapping[str, Any]) -> CheckResult:
     loaded = table_file.load(table["name"], quick=bool(table["quick"]))
     requested = claim.table_check(name) or next(one for one in loaded.table.checks if one.name == check)
-    return judge_one(requested, summaries_of(table), results_of(table), table["engine"])
+    return judge_one(requested, summaries_of(table), results_of(table))
 
 
 def _failing(name: str, check: str, result: CheckResult, engine: str, form: str, runs: int) -> Iterator[Reference]:

@@ -311,13 +311,6 @@ def test_what_an_engine_can_t_run_is_not_asked_of_it(tmp_path: Path) -> None:
     found = judged(tmp_path, WITHIN)
     assert (found.verdict, found.reason, found.as_json()["asked"]) == ("skipped", "Row far nkp24 #1: no MPTCP", False)
     assert found.measured == "2.50 to 4.75 MiB/s, 2 cells"
-    free = over(judge="known", columns=["nkp24"], tolerance=0.1, cpu_time=True)
-    found = judged(tmp_path, free)
-    assert (found.verdict, found.as_json()["asked"], found.reason.startswith("Skipped for a network-only model")) == (
-        "skipped",
-        False,
-        True,
-    )
 
 
 def test_a_claim_by_a_check_of_the_table_s_own_file(tmp_path: Path) -> None:

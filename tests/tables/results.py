@@ -64,6 +64,21 @@ BOUND = {"judge": "bound", "columns": ["a"], "min": 0.5, "max": 1.0}
 WITHIN = {"judge": "within", "columns": ["a"], "min": 1.0, "max": 2.0}
 RISES = {"judge": "rises", "column": "a", "over": "b"}
 KNOWN = {"judge": "known", "columns": ["a"], "tolerance": 0.25}
+OFFSET = {"judge": "offset", "columns": ["a"], "within": 1.0}
+
+
+def offsets(*by: float | list[float]) -> list[RowSummary]:
+    """Rows that are known to be 100, 200, … ms, and came to so much less."""
+    return [
+        row(
+            f"r{n}",
+            {"rtt_ms": ([100 * n - x for x in (of if isinstance(of, list) else [of])], [1])},
+            known=[("them", 100.0 * n)],
+        )
+        for n, of in enumerate(by, 1)
+    ]
+
+
 TWO_ROWS = [row("near", {"rate_mbps": ([1], [1])}), row("far", {"rate_mbps": ([9], [1])})]
 TWO_FIGURES = [row("near", {"rate_mbps": ([9], [1]), "rtt_ms": ([30], [20])}, bounds={"rate_mbps": 9, "rtt_ms": 40})]
 SOURCES = (("them", 1.0), ("us", 2.0))
@@ -151,6 +166,11 @@ CASES: dict[str, Case] = {
     "known: of zero": (FAILS, KNOWN, one([0], known=SOURCES), []),
     "known: enough runs": (PASSES, {**KNOWN, "least_n": 2}, one([1, 1], known=SOURCES), []),
     "known: too few runs": (OPEN, {**KNOWN, "least_n": 3}, one([1, 1], known=SOURCES), []),
+    "offset: one of all cells": (PASSES, OFFSET, offsets(11, 12, 13), []),
+    "offset: a cell beside it": (FAILS, OFFSET, offsets(11, 12, 13.5), []),
+    "offset: no free one of two cells": (OPEN, OFFSET, offsets(11, 12), []),
+    "offset: by intervals": (UNDECIDED, OFFSET, offsets(11, 12, [12.5, 13, 14]), []),
+    "offset: nobody measured it": (OPEN, OFFSET, [row("near", {"rtt_ms": ([1], [1])})], []),
     "slope": (
         PASSES,
         {"judge": "slope", "x": "rtt_ms", "columns": ["a", "b"], "min": 1, "max": 3},

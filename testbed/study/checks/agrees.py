@@ -141,11 +141,11 @@ def compare_tables(table: Table, first: Mapping[str, Any], second: Mapping[str, 
         if any(spread.n for spread in both):
             found.append(_figure(f"{row} {column}", figure, *both))
     sides = [
-        ([of[row] for row in rows], [c for c in results_of(document) if c.at["row"] in rows], document["engine"])
+        ([of[row] for row in rows], [c for c in results_of(document) if c.at["row"] in rows])
         for of, document in ((ours, first), (theirs, second))
     ]
     for check in table.checks:
-        one, other = (judge_one(check, of, cells, engine).status for of, cells, engine in sides)
+        one, other = (judge_one(check, of, cells).status for of, cells in sides)
         differ = one in DECIDED and other in DECIDED and one != other
         text = f"“{check.name}” {words.STATUS[one]} and {words.STATUS[other]}"
         found.append(Deviation(check.name, "check", None, None, float(differ), 0.0, text))

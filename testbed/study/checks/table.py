@@ -8,6 +8,7 @@ observation by its value.
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial as partial_of
 from itertools import pairwise
@@ -23,7 +24,6 @@ from testbed.judge.figures import unit_of, with_unit
 from testbed.judge.intervals import Interval
 from testbed.judge.status import BEST_FIRST, OPEN, Status, summary_of, verdict_of, worst
 from testbed.message import InvalidValue, Message, Messages
-from testbed.plan.engines import DEFAULT, named
 from testbed.scenario.quantities import Fraction
 from testbed.scenario.section import Section
 from testbed.series.line import Line
@@ -163,8 +163,6 @@ class KnownCheck(OfColumns):
 
     judge: Literal["known"]
     tolerance: Fraction
-    cpu_time: bool = False
-    """Whether the known values contain a machine's CPU time: the check is then skipped where CPU time costs nothing."""
     least_n: int = Field(1, ge=1)
     """Medians of fewer runs leave the check open: if packets are lost by chance, one run says little."""
 
@@ -187,6 +185,30 @@ class KnownCheck(OfColumns):
         else:
             where = ", ".join(f"{measured.text} of {by}" for by, measured in off.items())
         return off[nearest.by]._replace(found=best, text=f"row {row.label} {column} {where}")
+
+
+class OffsetCheck(OfColumns):
+    """All columns and rows differ from their known values by one offset, a server's and a machine's own time: each by
+    the median difference, but for ±``within`` in the figure's unit."""
+
+    judge: Literal["offset"]
+    within: float = Field(gt=0)
+
+    def places(self, rows: Rows, figure: str) -> dict[str, Measured | None]:
+        """Differences of all cells less the offset; None for one without values, and for fewer than three."""
+        known = {(row.name, k.column): k.value for row in rows for k in row.known if k.figure == figure}
+        spreads = {(row.name, column): row.spread(column, figure) for row in rows for column in self.columns}
+        off = {cell: of.median - known[cell] for cell, of in spreads.items() if cell in known and of.median is not None}
+        found: dict[str, Measured | None] = dict.fromkeys(map(" ".join, spreads))
+        if len(off) < LEAST_POINTS:  # one that is fitted to a point or two says nothing
+            return found
+        limits, words = (-self.within, self.within), f"{{:+.4g}} {unit_of(figure)}".rstrip().format
+        offset = statistics.median(off.values())
+        for cell, difference in off.items():
+            spread, what = spreads[cell], f"{' '.join(cell)} beside {offset:+.4g}"
+            interval = spread.interval.less(known[cell] + offset) if spread.interval else None
+            found[" ".join(cell)] = _beside(limits, difference - offset, interval, words, what, spread)
+        return found
 
 
 class RowRatioCheck(Section):
@@ -227,8 +249,6 @@ class SlopeCheck(OfColumns):
     x: FigureName
     min: float
     max: float
-    least_r2: float = Field(0.0, ge=0, le=1)
-    """The share of the figure's variance that the line must explain."""
 
 
 class RisesCheck(OfTwo):
@@ -241,7 +261,9 @@ class RisesCheck(OfTwo):
 
 RowCheck = RatioCheck | DifferenceCheck | BoundCheck | WithinCheck | KnownCheck
 """Looks at one row at a time."""
-TableCheck = Annotated[RowCheck | RowRatioCheck | RisesCheck | SlopeCheck | EachRunCheck, Field(discriminator="judge")]
+RowsCheck = OffsetCheck | RowRatioCheck
+"""Looks at several rows together."""
+TableCheck = Annotated[RowCheck | RowsCheck | RisesCheck | SlopeCheck | EachRunCheck, Field(discriminator="judge")]
 
 
 def judge_table(
@@ -252,7 +274,6 @@ def judge_table(
     cells: Cells,
     *,
     partial: bool,
-    engine: str = DEFAULT,
     expected: Mapping[str, ExpectedFailure] | None = None,
     every_row: Sequence[str] | None = None,
 ) -> Verdict:
@@ -261,7 +282,7 @@ def judge_table(
     given with a selection, which is judged as one."""
     known = expected or {}
     judge = judge_one if every_row is None else partial_of(_judge_selected, every_row)
-    results = [judge(check, summaries, cells, engine, known.get(check.name)) for check in checks]
+    results = [judge(check, summaries, cells, known.get(check.name)) for check in checks]
     if every_row is not None and all(result.part in (*OPEN, Status.SKIPPED) for result in results):
         partial = False  # runs that hold their own checks say nothing of what the table is about
         none = Message("table.nothing-decided", "None of the table's checks is decided by what was selected.")
@@ -278,12 +299,7 @@ _OF_SELECTION = Message("table.of-selection", "Over the selection alone:")
 
 
 def _judge_selected(
-    every_row: Sequence[str],
-    check: TableCheck,
-    summaries: Rows,
-    cells: Cells,
-    engine: str,
-    expected: ExpectedFailure | None,
+    every_row: Sequence[str], check: TableCheck, summaries: Rows, cells: Cells, expected: ExpectedFailure | None
 ) -> CheckResult:
     """One check over the rows and columns that were selected: skipped without any of its own, or where its rule takes
     all of them and one is missing."""
@@ -303,9 +319,9 @@ def _judge_selected(
     if absent["column"]:
         there = [name for name in wanted["column"] if name in selected["column"]]
         check = check.model_copy(update={"columns": there})
-    found = judge_one(check, summaries, cells, engine, expected)
+    found = judge_one(check, summaries, cells, expected)
     if found.outcome == "xpass" and absent["column"]:  # what is known to fail may be in another column
-        found = judge_one(check, summaries, cells, engine)
+        found = judge_one(check, summaries, cells)
     if found.status == Status.SKIPPED or not (isinstance(check, EachRunCheck) or any(absent.values())):
         return found
     return found.saying(_OF_SELECTION.followed_by(found.said))
@@ -339,19 +355,10 @@ def _part(result: CheckResult) -> Status:
     return Status.FAIL if result.judge == "each_run" and result.status == Status.INCONCLUSIVE else result.part
 
 
-def judge_one(
-    check: TableCheck, summaries: Rows, cells: Cells, engine: str = DEFAULT, expected: ExpectedFailure | None = None
-) -> CheckResult:
+def judge_one(check: TableCheck, summaries: Rows, cells: Cells, expected: ExpectedFailure | None = None) -> CheckResult:
     """One check over the rows and columns that were run. A cell of them that failed its own checks, broke down, is
     missing or can't be trusted is a part of it: the worst of the cells and of what their figures say decides. Only the
     figures may fail as ``expected``, never a cell."""
-    if isinstance(check, KnownCheck) and check.cpu_time and named(engine).virtual_time:
-        said = Message(
-            "known.of-a-machine",
-            f"Skipped for a network-only model (--engine {engine}: one core, CPU free): the known values contain the "
-            "CPU time of the machine that they are from.",
-        )
-        return CheckResult.of(check.name, check.judge, Status.SKIPPED, said)
     mine = cells_of(check, cells)
     if isinstance(check, EachRunCheck):
         return judge_each_run(check, mine, expected)
@@ -388,12 +395,13 @@ def _named_by(check: TableCheck) -> dict[str, Sequence[str] | None]:
     return {"row": check.rows, "column": None if isinstance(check, EachRunCheck) else check.columns}
 
 
-def _judge_places(check: RowCheck | RowRatioCheck, rows: Rows, figure: str) -> CheckResult:
+def _judge_places(check: RowCheck | RowsCheck, rows: Rows, figure: str) -> CheckResult:
     """Each place (a row and column, or a column over two rows) by its value or interval; open where one has none."""
-    if isinstance(check, RowRatioCheck):
-        places, which = check.places(rows, figure), f", row {check.row} over row {check.over}"
+    which = f", row {check.row} over row {check.over}" if isinstance(check, RowRatioCheck) else ""
+    if isinstance(check, RowsCheck):
+        places = check.places(rows, figure)
     else:
-        wanted, which = check.columns[:1] if isinstance(check, OfTwo) else check.columns, ""
+        wanted = check.columns[:1] if isinstance(check, OfTwo) else check.columns
         places = {f"{row.name} {column}": check.at(row, column, figure) for row in rows for column in wanted}
     there = {name: found for name, found in places.items() if found}
     worst_first = (Status.FAIL, Status.INCONCLUSIVE, Status.PASS)
@@ -489,12 +497,11 @@ def _judge_slope(check: SlopeCheck, rows: Rows, figure: str) -> CheckResult:
         )
         return CheckResult.of(check.name, check.judge, Status.INSUFFICIENT_DATA, said, expected=wanted)
     line = Line.through(*zip(*points, strict=True))
-    inside = check.min <= line.slope <= check.max and line.r2 >= check.least_r2
+    inside = check.min <= line.slope <= check.max
     said = Message(
         "slope.fitted",
         f"{with_unit(figure)} = {line.slope:.4f} × ({with_unit(check.x)}) {line.intercept:+.4f} through "
-        f"{len(points)} cells, which explains {line.r2:.4f} of the "
-        f"variance{f' (at least {check.least_r2:g})' if check.least_r2 else ''}; expected {wanted}.",
+        f"{len(points)} cells, which explains {line.r2:.4f} of the variance; expected {wanted}.",
     )
     fitted = {name: rounded(value) for name, value in line._asdict().items()}
     through = {"points": [[rounded(x), rounded(y)] for x, y in points], "x": check.x, "figure": figure}
