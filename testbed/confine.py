@@ -25,7 +25,7 @@ class _Confined:
     folders: tuple[Path, ...]
     trust_code: bool
     trust_diff: bool
-    own: tuple[Path, ...] = OWN_FILES
+    own: tuple[Path, ...]
 
 
 _now: ContextVar[_Confined | None] = ContextVar("confined", default=None)
@@ -39,7 +39,7 @@ def to(*folders: Path, trust_code: bool = False, trust_diff: bool = False) -> It
 
     Inside another one, the folders are added to those of that one, which decides what is trusted.
     """
-    before = _now.get() or _Confined((), trust_code, trust_diff)
+    before = _now.get() or _Confined((), trust_code, trust_diff, OWN_FILES)
     token = _now.set(replace(before, folders=(*before.folders, *map(_real, folders))))
     try:
         yield

@@ -140,7 +140,9 @@ def check_columns(panel: Board, target: Board, answer: list[Series]) -> None:
             matchers = [override["matcher"] for override in panel["fieldConfig"]["overrides"]]
             named = {matcher["options"] for matcher in matchers if matcher["id"] == "byName"}
             asked = {name for each in panel["targets"] for name in re.findall(r'"(\w+)"', each["query"])}
-            assert named <= {*columns, *asked, "Time", "time", "verdict", "status", "state"}
+            matrices = [of["options"] for of in panel["transformations"] if of["id"] == "groupingToMatrix"]
+            corners = {rf"{matrix['rowField']}\{matrix['columnField']}" for matrix in matrices}
+            assert named <= {*columns, *asked, *corners, "Time", "time", "verdict", "status", "state"}
 
 
 @pytest.mark.parametrize("name", [name for name, board in BOARDS.items() if board["annotations"]["list"]])

@@ -22,7 +22,7 @@ from testbed.study.report.page import filled_in
 from tests.raises import Containing, raises
 from tests.tables.small_table import outcome_by
 
-SLOPE = SlopeCheck(name="x", judge="slope", x="theory_mbps", columns=["a"], min=0.95, max=1.05)
+SLOPE = SlopeCheck(name="x", judge="slope", x="theory_mbps", columns=["a"], min=0.95, max=1.05, least_r2=0.99)
 
 
 def row(name: str, **figures: float | list[float] | None) -> RowSummary:
@@ -94,11 +94,13 @@ def test_a_line_is_found_again(slope: float, intercept: float, xs: list[float]) 
     assert fitted["slope"] * 10 + fitted["intercept"] == pytest.approx(slope * 10 + intercept, abs=1e-4)
 
 
-def test_a_slope_is_judged_by_its_limits() -> None:
+def test_a_slope_is_judged_with_what_it_explains() -> None:
     on_it = [row(str(x), t_mbps=1.01 * x, theory_mbps=float(x)) for x in (1, 2, 4, 8)]
     assert judge_one(SLOPE, on_it, []).status == "pass"
     steeper = [row(str(x), t_mbps=1.2 * x, theory_mbps=float(x)) for x in (1, 2, 4, 8)]
     assert judge_one(SLOPE, steeper, []).status == "fail"
+    scattered = [row(str(x), t_mbps=y, theory_mbps=x) for x, y in ((1.0, 3.0), (2.0, 0.5), (4.0, 6.0), (8.0, 8.0))]
+    assert judge_one(SLOPE, scattered, []).status == "fail"
     assert judge_one(SLOPE, on_it[:2], []).status == "insufficient-data"
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import escape
@@ -75,6 +76,18 @@ def test_a_median_of_too_few_runs_leaves_it_open() -> None:
     check = KnownCheck(name="x", judge="known", columns=["a"], tolerance=0.1, least_n=2)
     result = judge_one(check, [row_of([KnownValue("source", "a", 1.0, GOODPUT)], a=5.0)], [])
     assert result.status == "insufficient-data"
+
+
+@pytest.mark.parametrize(
+    ("engine", "cpu_time", "status"),
+    [("mininet", True, "fail"), ("vkernel", True, "skipped"), ("vkernel", False, "fail")],
+)
+def test_values_that_contain_cpu_time_are_not_asked_where_the_cpu_is_free(
+    engine: str, cpu_time: bool, status: str
+) -> None:
+    check = KnownCheck(name="x", judge="known", columns=["a"], tolerance=0.1, cpu_time=cpu_time)
+    known = row_of([KnownValue("source", "a", 1.0, GOODPUT)], a=5.0)
+    assert judge_one(check, [known], [], engine=engine).status == status
 
 
 @given(positive)

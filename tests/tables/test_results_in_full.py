@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 
 from testbed.judge.checks.result import Trust
 from testbed.study.checks import table as judging
+from testbed.study.checks.table import KnownCheck
 from testbed.study.kinds.table_file import Table
 from testbed.study.kinds.table_result import Place, missing
 from testbed.study.record import CellResult
@@ -127,3 +128,15 @@ def test_runs_that_disagree_are_not_left_open_by_a_partial_table() -> None:
     verdict = judged(OWN, fast, outcomes=apart, partial=True)
     assert [check.status for check in verdict.checks] == ["inconclusive", "pass"]
     assert verdict.verdict == "fail"
+
+
+def test_values_with_cpu_time_are_not_asked_of_a_model_of_the_network() -> None:
+    check = KnownCheck(name="k", judge="known", columns=["a"], tolerance=0.1, cpu_time=True)
+    found = judging.judge_one(check, one([1]), [], "sim")
+    assert found.status == "skipped"
+    assert found.said == Saying("known.of-a-machine", engine="sim")
+    assert judging.judge_one(check, one([1]), []).status == "insufficient-data"
+    table = {"name": "k", "judge": "known", "columns": ["a"], "tolerance": 0.1, "cpu_time": True}
+    words = [judged(HOLDS, table).verdict]
+    words += [judged(HOLDS, table, engine=engine).verdict for engine in ("vkernel", "mininet")]
+    assert words == ["fail", "pass", "fail"]

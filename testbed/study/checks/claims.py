@@ -397,7 +397,7 @@ def _decide(
         cells = results_of(table)
         check = claim.table_check(name)
         if check is not None:
-            result = judge_one(check, summaries_of(table), cells, expected)
+            result = judge_one(check, summaries_of(table), cells, table["engine"], expected)
         else:
             kept = table_file.load(str(run / table_file.KEPT_AS)).table.checks
             check = next((check for check in kept if check.name == claim.check), None)

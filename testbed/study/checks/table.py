@@ -24,6 +24,7 @@ from testbed.judge.figures import unit_of, with_unit
 from testbed.judge.intervals import Interval
 from testbed.judge.status import BEST_FIRST, OPEN, Status, summary_of, verdict_of, worst
 from testbed.message import InvalidValue, Message, Messages
+from testbed.plan.engines import DEFAULT, named
 from testbed.scenario.quantities import Fraction
 from testbed.scenario.section import Section
 from testbed.series.line import Line
@@ -163,6 +164,9 @@ class KnownCheck(OfColumns):
 
     judge: Literal["known"]
     tolerance: Fraction
+    cpu_time: bool = False
+    """Whether the known values contain a machine's CPU time: the check is then skipped where CPU time costs nothing.
+    Tables of earlier results have it; :class:`OffsetCheck` says more."""
     least_n: int = Field(1, ge=1)
     """Medians of fewer runs leave the check open: if packets are lost by chance, one run says little."""
 
@@ -249,6 +253,8 @@ class SlopeCheck(OfColumns):
     x: FigureName
     min: float
     max: float
+    least_r2: float = Field(0.0, ge=0, le=1)
+    """The share of the figure's variance that the line must explain."""
 
 
 class RisesCheck(OfTwo):
@@ -274,6 +280,7 @@ def judge_table(
     cells: Cells,
     *,
     partial: bool,
+    engine: str = DEFAULT,
     expected: Mapping[str, ExpectedFailure] | None = None,
     every_row: Sequence[str] | None = None,
 ) -> Verdict:
@@ -282,7 +289,7 @@ def judge_table(
     given with a selection, which is judged as one."""
     known = expected or {}
     judge = judge_one if every_row is None else partial_of(_judge_selected, every_row)
-    results = [judge(check, summaries, cells, known.get(check.name)) for check in checks]
+    results = [judge(check, summaries, cells, engine, known.get(check.name)) for check in checks]
     if every_row is not None and all(result.part in (*OPEN, Status.SKIPPED) for result in results):
         partial = False  # runs that hold their own checks say nothing of what the table is about
         none = Message("table.nothing-decided", "None of the table's checks is decided by what was selected.")
@@ -299,7 +306,12 @@ _OF_SELECTION = Message("table.of-selection", "Over the selection alone:")
 
 
 def _judge_selected(
-    every_row: Sequence[str], check: TableCheck, summaries: Rows, cells: Cells, expected: ExpectedFailure | None
+    every_row: Sequence[str],
+    check: TableCheck,
+    summaries: Rows,
+    cells: Cells,
+    engine: str,
+    expected: ExpectedFailure | None,
 ) -> CheckResult:
     """One check over the rows and columns that were selected: skipped without any of its own, or where its rule takes
     all of them and one is missing."""
@@ -319,9 +331,9 @@ def _judge_selected(
     if absent["column"]:
         there = [name for name in wanted["column"] if name in selected["column"]]
         check = check.model_copy(update={"columns": there})
-    found = judge_one(check, summaries, cells, expected)
+    found = judge_one(check, summaries, cells, engine, expected)
     if found.outcome == "xpass" and absent["column"]:  # what is known to fail may be in another column
-        found = judge_one(check, summaries, cells)
+        found = judge_one(check, summaries, cells, engine)
     if found.status == Status.SKIPPED or not (isinstance(check, EachRunCheck) or any(absent.values())):
         return found
     return found.saying(_OF_SELECTION.followed_by(found.said))
@@ -355,10 +367,19 @@ def _part(result: CheckResult) -> Status:
     return Status.FAIL if result.judge == "each_run" and result.status == Status.INCONCLUSIVE else result.part
 
 
-def judge_one(check: TableCheck, summaries: Rows, cells: Cells, expected: ExpectedFailure | None = None) -> CheckResult:
+def judge_one(
+    check: TableCheck, summaries: Rows, cells: Cells, engine: str = DEFAULT, expected: ExpectedFailure | None = None
+) -> CheckResult:
     """One check over the rows and columns that were run. A cell of them that failed its own checks, broke down, is
     missing or can't be trusted is a part of it: the worst of the cells and of what their figures say decides. Only the
     figures may fail as ``expected``, never a cell."""
+    if isinstance(check, KnownCheck) and check.cpu_time and named(engine).virtual_time:
+        said = Message(
+            "known.of-a-machine",
+            f"Skipped for a network-only model (--engine {engine}: one core, CPU free): the known values contain the "
+            "CPU time of the machine that they are from.",
+        )
+        return CheckResult.of(check.name, check.judge, Status.SKIPPED, said)
     mine = cells_of(check, cells)
     if isinstance(check, EachRunCheck):
         return judge_each_run(check, mine, expected)
@@ -497,11 +518,12 @@ def _judge_slope(check: SlopeCheck, rows: Rows, figure: str) -> CheckResult:
         )
         return CheckResult.of(check.name, check.judge, Status.INSUFFICIENT_DATA, said, expected=wanted)
     line = Line.through(*zip(*points, strict=True))
-    inside = check.min <= line.slope <= check.max
+    inside = check.min <= line.slope <= check.max and line.r2 >= check.least_r2
     said = Message(
         "slope.fitted",
         f"{with_unit(figure)} = {line.slope:.4f} × ({with_unit(check.x)}) {line.intercept:+.4f} through "
-        f"{len(points)} cells, which explains {line.r2:.4f} of the variance; expected {wanted}.",
+        f"{len(points)} cells, which explains {line.r2:.4f} of the "
+        f"variance{f' (at least {check.least_r2:g})' if check.least_r2 else ''}; expected {wanted}.",
     )
     fitted = {name: rounded(value) for name, value in line._asdict().items()}
     through = {"points": [[rounded(x), rounded(y)] for x, y in points], "x": check.x, "figure": figure}

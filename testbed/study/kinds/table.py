@@ -295,7 +295,7 @@ def write(
     partial = request.quick or not selection.whole
     judged = table.name, table.checks, run_id, summaries, cells
     every_row = [row.name for row in table.rows] if as_selection and not selection.whole else None
-    verdict = judge_table(*judged, partial=partial, expected=expected, every_row=every_row)
+    verdict = judge_table(*judged, partial=partial, engine=request.engine, expected=expected, every_row=every_row)
     if len(made) == len(cells):
         write_json(folder / "verdict.json", verdict.to_json())
     return verdict
