@@ -22,10 +22,9 @@ from testbed.judge.expected_failures import FILE, MEASURED, ExpectedFailures, Li
 from testbed.judge.status import Status
 from testbed.judge.verify import read_verdict
 from testbed.plan.engines import ENGINES, engine_of
-from testbed.study.checks.claims import read_claims
+from testbed.study.checks.claims import REFERENCES, read_claims
 from testbed.study.checks.table import judge_one
 from testbed.study.kinds import table_file
-from testbed.study.kinds.claims import REFERENCES
 from testbed.study.kinds.claims_file import Claim, Claims, load
 from testbed.study.kinds.table import variant
 from testbed.study.kinds.table_result import read_table, results_of, summaries_of

@@ -16,6 +16,7 @@ from testbed.cli import app
 from testbed.documents import read_json
 from testbed.judge import figures
 from testbed.judge.trust import coverage
+from testbed.plan.engines import DEFAULT
 from testbed.scenario import bounded
 from testbed.series.catalogue import CATALOGUE
 from testbed.series.series import Series
@@ -327,7 +328,7 @@ def _artifact_row(claims: Claims, name: str, claim: Claim) -> tuple[str, ...]:
         f"`{Request().command(spec)}`",
         f"`results/{spec.run}/latest/`, {decided}",
         claim.expected + (f", {claim.tolerance}" if claim.tolerance else ""),
-        f"{spec.minutes:g}, {spec.disk_mb:g}",
+        f"{spec.expected_minutes(DEFAULT, quick=False):.3g}, {spec.disk_mb:g}",
     )
 
 

@@ -93,14 +93,7 @@ def _run(claims: Claims, requests: Sequence[Request], beside: Sequence[Path], pr
     """Make the runs of each engine, for one table; returns the exit code."""
     from testbed.cli.outcome import shown
     from testbed.exit_codes import OF_VERDICT
-    from testbed.study.checks.claims import (
-        changes_since,
-        decided_of,
-        false_alarms_of,
-        put_beside,
-        read_beside,
-        summary_of,
-    )
+    from testbed.study.checks.claims import changes_since, decided_of, put_beside, read_beside, summary_of, together_of
     from testbed.study.kinds.claims import latest_reference, run
     from testbed.study.report.page import write_claims
     from testbed.study.report.text import claims_lines
@@ -117,7 +110,7 @@ def _run(claims: Claims, requests: Sequence[Request], beside: Sequence[Path], pr
         if folder == folders[-1]:
             print("\n".join(claims_lines(found, request.engine)))
         print(f"  {ENGINES[request.engine].title:<13} {summary_of(found)}")
-        print(f"  {'chance':<13} {false_alarms_of(found)['text']}")
+        print(f"  {'chance':<13} {together_of(found)}")
         if before := latest_reference(request.engine, quick=request.quick):
             new, lost = (", ".join(names) or "none" for names in changes_since(before.claims, found))
             print(f"  {'changes':<13} new: {new}; lost: {lost} (since {shown(before.folder)})")

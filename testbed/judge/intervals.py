@@ -67,24 +67,14 @@ def of_median(values: Sequence[float], least: float = LEVEL) -> Interval | None:
     return Interval(float(ordered[k - 1]), float(ordered[n - k]), level_of(n, k))
 
 
-def ratio(one: Interval, other: Interval) -> Interval:
-    """The interval of the ratio of two values, of which the second can't be 0: the widest that the ends of their
-    intervals give.
+def of_two(one: Interval, other: Interval, of: Callable[[float, float], float]) -> Interval:
+    """The interval of the ratio, or difference, ``of`` two values: the widest that the ends of their intervals give.
 
     It covers wherever both do, so its level is at least 1 − (α₁ + α₂) (Bonferroni), whatever the distributions and
     however one group's runs depend on the other's: columns of a table share their seeds. The Mann-Whitney
     (Hodges-Lehmann) interval would be narrower, but only holds where both groups differ by a shift alone; losses
     make one policy's figures scatter more than another's.
     """
-    return _of_both(one, other, lambda a, b: a / b)
-
-
-def difference(one: Interval, other: Interval) -> Interval:
-    """The interval of the first value less the second; as :func:`ratio`."""
-    return _of_both(one, other, lambda a, b: a - b)
-
-
-def _of_both(one: Interval, other: Interval, of: Callable[[float, float], float]) -> Interval:
     ends = [of(a, b) for a in (one.low, one.high) for b in (other.low, other.high)]
     return Interval(min(ends), max(ends), max(0.0, one.level + other.level - 1))
 

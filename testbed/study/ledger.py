@@ -88,6 +88,12 @@ def write_study(folder: Path, kind: str, identity: Mapping[str, Any], **beside: 
     write_json(folder / STUDY, {"schema": SCHEMA, "kind": kind, "identity": identity, **beside})
 
 
+def extend(folder: Path, cells: Iterable[str]) -> None:
+    """Add ``cells`` to the ``further`` ones of ``study.json``, which were requested by what the first ones showed."""
+    document = read_json(folder / STUDY)
+    write_json(folder / STUDY, {**document, "further": [*document.get("further", []), *cells]})
+
+
 def request_of(folder: Path) -> dict[str, Any]:
     """The request of a study, by its ``study.json`` or an older document; BadInput where it has none."""
     name = next((name for name in (STUDY, *OLD_REQUESTS) if (folder / name).is_file()), STUDY)

@@ -81,15 +81,20 @@ def run_study(
     ledger: Path | None = None,
     describe: Describe = lambda _result: "",
     each: Each = lambda _result: None,
+    further: Callable[[], Sequence[Cell]] = lambda: (),
 ) -> dict[str, CellResult]:
     """All cells' results by their ids, in order, from its beginning to its end; where it is stopped, the user is shown
-    how to resume it by ``resume_by``, usually with ``--resume``. All else as :func:`run_cells` has it."""
+    how to resume it by ``resume_by``, usually with ``--resume``. ``further`` returns the cells that are to be run after
+    what the last ones showed, none at the end. All else as :func:`run_cells` has it."""
     engine = spec.engine or spec.cells[0].engine.name
     progress.begun(spec.name, folder.name, engine, folder, len(spec.cells), spec.expected_s)
     how = f", {spec.how}" if spec.how else ""
     progress.say(f"{spec.name} {folder.name}: {len(spec.cells)} runs{how}, results in {folder}")
     try:
-        return run_cells(spec.cells, folder, progress, ledger=ledger, describe=describe, each=each)
+        results = run_cells(spec.cells, folder, progress, ledger=ledger, describe=describe, each=each)
+        while more := further():
+            results |= run_cells(more, folder, progress, ledger=ledger, describe=describe, each=each)
+        return results
     except PartMade:
         raise
     except BaseException:

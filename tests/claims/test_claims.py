@@ -170,8 +170,8 @@ def commands(claims: Claims, *, quick: bool, engine: Any = "mininet") -> dict[st
 def test_a_run_is_the_command_that_a_user_would_type(file: Path) -> None:
     claims = load(file)
     assert commands(claims, quick=False) == {
-        "start": "./run.sh startup",
-        "table": "./run.sh speed-table --rows 1 --columns nkp24",
+        "start": "./run.sh startup --repeat 5",
+        "table": "./run.sh speed-table --rows 1 --columns nkp24 --repeat 5",
         "line": "./run.sh converge-rate",
     }
     assert commands(claims, quick=True, engine="sim") == {
@@ -392,7 +392,7 @@ def test_a_run_that_serves_two_claims_is_made_once_kept_and_reported(result: Pat
 
 
 @pytest.mark.runs
-@pytest.mark.parametrize("path", sorted(all_run.REFERENCES.glob("*/claims.json")), ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("path", sorted(judged.REFERENCES.glob("*/claims.json")), ids=lambda path: path.parent.name)
 def test_a_page_can_be_made_of_each_reference(path: Path, tmp_path: Path) -> None:
     copy, claims = tmp_path / "copy", [claim["id"] for claim in json.loads(path.read_text())["claims"]]
     all_run.keep_reference(path.parent, copy, known_lost=claims)  # a later one may have others
@@ -408,13 +408,13 @@ def test_a_reference_that_would_hide_a_regression_is_refused(
     monkeypatch.setattr(all_run, "REFERENCES", tmp_path / "reference")
     document = json.loads((result / "claims.json").read_text()) | {"only": []}
     (result / "claims.json").write_text(json.dumps(document))
-    all_run.keep_reference(result, all_run.REFERENCES / "first-2026-11-01")
+    all_run.keep_reference(result, tmp_path / "reference" / "first-2026-11-01")
     document["run"] += "-later"
     document["claims"][1] |= {"verdict": "fail"}
     (result / "claims.json").write_text(json.dumps(document))
     with raises(BadInput, "claims.reference-loses", where="nkp24-startup-10s"):
-        all_run.keep_reference(result, all_run.REFERENCES / "later-2026-11-02")
-    assert all_run.keep_reference(result, all_run.REFERENCES / "later-2026-11-02", ["nkp24-startup-10s"])
+        all_run.keep_reference(result, tmp_path / "reference" / "later-2026-11-02")
+    assert all_run.keep_reference(result, tmp_path / "reference" / "later-2026-11-02", ["nkp24-startup-10s"])
 
 
 def spread(*values: float) -> dict[str, Any]:
@@ -422,7 +422,8 @@ def spread(*values: float) -> dict[str, Any]:
 
 
 def test_a_claim_about_a_table_has_its_cells_their_intervals_and_n(file: Path, tmp_path: Path) -> None:
-    cells = {"goodput_mib_s": {"nkp24": spread(0.93, 0.95, 0.97), "previous": spread(0.5, 0.5)}}
+    values = [0.93, 0.94, 0.95, 0.96, 0.97]
+    cells = {"goodput_mib_s": {"nkp24": spread(*values), "previous": spread(0.5, 0.5)}}
     row = {
         "name": "1",
         "label": "1",
@@ -432,7 +433,12 @@ def test_a_claim_about_a_table_has_its_cells_their_intervals_and_n(file: Path, t
         "states": {"nkp24": "ok", "previous": "ok"},
         "known": [{"by": "them", "column": "nkp24", "value": 0.9, "figure": "goodput_mib_s"}],
     }
-    outcomes = outcomes_of([cell_result("1", "nkp24", 1, Status.PASS, {}, 1.0, "", "x")])
+    runs = [("nkp24", number, value) for number, value in enumerate(values, 1)]
+    runs += [("previous", number, 0.5) for number in (1, 2)]
+    outcomes = outcomes_of(
+        cell_result("1", column, number, Status.PASS, {"goodput_mib_s": value}, 1.0, "", "x")
+        for column, number, value in runs
+    )
     table = {"schema": 2, "engine": "mininet", "columns": ["nkp24", "previous"], "rows": [row], "outcomes": outcomes}
     run = tmp_path / "runs/start/startup/x"
     write_verdict(run, "pass")
@@ -444,9 +450,9 @@ def test_a_claim_about_a_table_has_its_cells_their_intervals_and_n(file: Path, t
         return judged.judge("carries", claim, made(), tmp_path)
 
     holds = found(judge="bound", min=0.9, max=1)
-    assert (holds.verdict, holds.n, holds.figures) == ("pass", 3, {"1 nkp24": 0.95})
-    assert holds.intervals == {"1 nkp24": (0.93, 0.97, 0.75)}
-    assert (holds.level, holds.n_told) == (0.75, "3: 75%")
+    assert (holds.verdict, holds.n, holds.figures) == ("pass", 5, {"1 nkp24": 0.95})
+    assert holds.intervals == {"1 nkp24": (0.93, 0.97, 0.9)}
+    assert (holds.level, holds.n_told) == (0.9, "5: 90%")
     assert holds.measured == "0.9500 [0.9300, 0.9700]"
     assert found(judge="bound", min=0.94).verdict == "inconclusive"
     assert found(judge="bound", min=0.98).verdict == "fail"
@@ -454,11 +460,11 @@ def test_a_claim_about_a_table_has_its_cells_their_intervals_and_n(file: Path, t
     assert (known.verdict, known.figures, known.intervals) == (
         "pass",
         {"1 nkp24": 0.95},
-        {"1 nkp24": (0.93, 0.97, 0.75)},
+        {"1 nkp24": (0.93, 0.97, 0.9)},
     )
     few = found(judge="within", columns=["previous"], max=0.6)
-    assert (few.verdict, few.n, few.intervals) == ("pass", 2, {})
-    assert "Judged by the median alone" in few.reason
+    assert (few.verdict, few.n, few.intervals) == ("insufficient-data", 2, {})
+    assert "Fewer than 5 runs decide nothing" in few.reason
 
     for other, word in [
         (cell_result("1", "nkp24", 2, Status.FAIL, {}, 1.0, "no payload", "y"), Status.ERROR),
@@ -472,7 +478,8 @@ def test_a_claim_about_a_table_has_its_cells_their_intervals_and_n(file: Path, t
         assert fails.verdict == ("fail" if word == "pass" else word), other
 
     cells["goodput_mib_s"]["nkp24"] = spread()
-    outcomes[0] |= {"verdict": "unsupported", "why": "no such kernel"}
+    for outcome in outcomes:
+        outcome |= {"verdict": "unsupported", "why": "no such kernel"}
     (run / "table.json").write_text(json.dumps(table))
     none = found(judge="bound", min=0.9)
     assert (none.verdict, none.reason) == ("unsupported", "Row 1 nkp24 #1: no such kernel")

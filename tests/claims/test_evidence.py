@@ -96,6 +96,8 @@ def test_everything_that_is_told_of_a_claim(tmp_path: Path) -> None:
         "beside": {},
         "outcome": None,
         "xfail": None,
+        "evidence": None,
+        "sees": "exact",
     }
     now_and_then = Xfail(cause="a cap", strict=False)
     assert judged(tmp_path, CLAIM.model_copy(update={"xfail": now_and_then})).by_chance
@@ -209,25 +211,39 @@ def spread(*values: float) -> dict[str, Any]:
 def table_of(*outcomes: CellResult, engine: str = "mininet", **rows: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """A table of the columns nkp24 and previous; ``rows`` have their spreads by figure and column."""
     known = {"label": "L", "title": "", "bounds": {}, "states": {"nkp24": "ok", "previous": "ok"}, "known": []}
+    every = [one for cell in outcomes for one in of_each_run(cell, rows)]
     return {
         "schema": 2,
         "engine": engine,
         "columns": ["nkp24", "previous"],
         "rows": [{**known, "name": name, "cells": cells} for name, cells in rows.items()],
-        "outcomes": outcomes_of(outcomes),
+        "outcomes": outcomes_of(every),
     }
+
+
+def of_each_run(cell: CellResult, rows: dict[str, dict[str, Any]]) -> list[CellResult]:
+    """The repetitions of a cell that passed, with the values of its row."""
+    of = rows.get(cell.at["row"], {})
+    values = {figure: spreads[cell.at["column"]]["values"] for figure, spreads in of.items()}
+    if cell.status != Status.PASS or cell.record.checks or not any(values.values()):
+        return [cell]
+    runs = [dict(zip(values, run, strict=True)) for run in zip(*values.values(), strict=True)]
+    row, column = cell.at["row"], cell.at["column"]
+    return [passed(row, column, number, run) for number, run in enumerate(runs, 1)]
 
 
 def cells(nkp24: list[float], previous: list[float]) -> dict[str, Any]:
     return {"goodput_mib_s": {"nkp24": spread(*nkp24), "previous": spread(*previous)}}
 
 
-def passed(row: str, column: str, **of: Any) -> CellResult:
-    return cell_result(row, column, 1, Status.PASS, {}, 1.0, "", "x", **of)
+def passed(row: str, column: str, repetition: int = 1, figures: dict[str, float] | None = None) -> CellResult:
+    return cell_result(row, column, repetition, Status.PASS, figures or {}, 1.0, "", "x")
 
 
 GOOD = [passed(row, column) for row in ("near", "far") for column in ("nkp24", "previous")]
-TWO_ROWS: dict[str, Any] = {"near": cells([2.0, 2.5, 3.0], [1.0, 1.0]), "far": cells([4.0, 4.5, 5.0, 5.5], [2.0] * 5)}
+NEAR = [2.0, 2.4, 2.5, 2.8, 3.0]
+TWO_ROWS: dict[str, Any] = {"near": cells(NEAR, [1.0] * 2), "far": cells([4.0, 4.5, 4.7, 4.8, 5.0, 5.5], [2.0] * 6)}
+FIVE: dict[str, Any] = {**TWO_ROWS, "near": cells(NEAR, [1.0] * 5)}
 
 
 def over(**judge: Any) -> Claim:
@@ -240,25 +256,33 @@ WITHIN = over(judge="within", columns=["nkp24"], min=1, max=6)
 def test_cells_that_decide_a_claim_are_told_from_the_least_to_the_largest(tmp_path: Path) -> None:
     write(tmp_path, table=table_of(*GOOD, **TWO_ROWS))
     found = judged(tmp_path, WITHIN)
-    assert (found.verdict, found.check, found.n, found.observations) == ("pass", "within", 3, 3)
+    assert (found.verdict, found.check, found.n, found.observations) == ("pass", "within", 5, 5)
     assert found.measured == "2.50 to 4.75 MiB/s, 2 cells"
     assert found.figures == {"near nkp24": 2.5, "far nkp24": 4.75}
-    assert found.intervals == {"near nkp24": (2.0, 3.0, 0.75), "far nkp24": (4.0, 5.5, 0.875)}
+    assert found.intervals == {"near nkp24": (2.0, 3.0, 0.9), "far nkp24": (4.0, 5.5, 0.9)}
+    assert found.evidence == 21.25
     few = judged(tmp_path, over(judge="within", columns=["previous"], max=6))
     assert (few.n, few.measured, list(few.intervals)) == (2, "1.00 to 2.00 MiB/s, 2 cells", ["far previous"])
+    assert (few.verdict, few.reason) == (
+        "insufficient-data",
+        "Inconclusive: row L previous 1 MiB/s. Holds: row L previous 2 MiB/s [2 MiB/s, 2 MiB/s]. Decided by intervals "
+        "of at least 90%, whenever the runs end. Fewer than 5 runs decide nothing (near previous).",
+    )
     near = judged(tmp_path, over(judge="within", columns=["nkp24"], max=2.75, rows=["near"]))
     assert (near.verdict, near.measured) == ("inconclusive", "2.50 [2.00, 3.00] MiB/s")
 
 
 def test_a_column_or_a_line_that_decides(tmp_path: Path) -> None:
-    write(tmp_path, table=table_of(*GOOD, **TWO_ROWS))
+    write(tmp_path, table=table_of(*GOOD, **FIVE))
     column = judged(tmp_path, over(judge="row_ratio", row="far", over="near", columns=["previous"], min=1, max=3))
-    assert (column.verdict, column.figures, column.n) == ("pass", {"previous": 2.0}, 2)
-    three: dict[str, Any] = {**TWO_ROWS, "out": cells([], [9.0])}
+    assert (column.verdict, column.figures, column.n) == ("pass", {"previous": 2.0}, 5)
+    three: dict[str, Any] = {**FIVE, "out": cells([], [9.0] * 5)}
     rows: Any = {name: {**of, "rtt_ms": of["goodput_mib_s"]} for name, of in three.items()}
     write(tmp_path, table=table_of(*GOOD, **rows))
     line = judged(tmp_path, over(judge="slope", x="rtt_ms", columns=["nkp24", "previous"], min=0.5, max=1.5))
-    assert (line.verdict, line.figures, line.n) == ("pass", {"measured": 1.0}, 1)
+    assert (line.verdict, line.figures, line.n) == ("pass", {"measured": 1.0}, 5)
+    assert line.reason.endswith("By the runs of one seed each it holds in 5 of 5 repetitions.")
+    assert line.evidence == 21.25
 
 
 @pytest.mark.parametrize(
@@ -307,7 +331,7 @@ def test_a_table_without_a_run_that_counts_tells_no_n(tmp_path: Path) -> None:
 
 def test_what_an_engine_can_t_run_is_not_asked_of_it(tmp_path: Path) -> None:
     cell = cell_result("far", "nkp24", 1, Status.UNSUPPORTED, {}, None, "no MPTCP", "y")
-    write(tmp_path, table=table_of(cell, engine="sim", **TWO_ROWS))
+    write(tmp_path, table=table_of(*GOOD, cell, engine="sim", **TWO_ROWS))
     found = judged(tmp_path, WITHIN)
     assert (found.verdict, found.reason, found.as_json()["asked"]) == ("skipped", "Row far nkp24 #1: no MPTCP", False)
     assert found.measured == "2.50 to 4.75 MiB/s, 2 cells"
@@ -316,23 +340,22 @@ def test_what_an_engine_can_t_run_is_not_asked_of_it(tmp_path: Path) -> None:
 def test_a_claim_by_a_check_of_the_table_s_own_file(tmp_path: Path) -> None:
     claim = CLAIM.model_copy(update={"check": "faster", "unit": "×"})
     found = check("faster", judge="ratio", measured="2 of 2", figures={"near nkp24": 2.5, "far nkp24": 2.25})
-    write(tmp_path, check("other"), found, table=table_of(*GOOD, **TWO_ROWS))
+    write(tmp_path, check("other"), found, table=table_of(*GOOD, **FIVE))
     (tmp_path / RUN / KEPT_AS).write_text(SMALL)
     holds = judged(tmp_path, claim)
-    assert (holds.verdict, holds.reason, holds.measured, holds.n) == (
-        "pass",
-        "faster: pass.",
-        "2.25 to 2.50 ×, 2 cells",
-        3,
+    assert (holds.verdict, holds.measured, holds.n) == ("pass", "2.38 to 2.50 ×, 2 cells", 5)
+    assert holds.reason == (  # the pairs of runs of one seed decide, not what the table's fixed number of runs gave
+        "Holds: row L 2.50× [2.00×, 3.00×]; row L 2.38× [2.00×, 2.75×]. Decided by intervals of at least 90%, whenever "
+        "the runs end."
     )
     failed = cell_result("near", "previous", 2, Status.FAIL, {}, 1.0, "no payload", "y")
-    write(tmp_path, check("other"), found, table=table_of(*GOOD, failed, **TWO_ROWS))
+    write(tmp_path, check("other"), found, table=table_of(*GOOD, failed, **FIVE))
     broken = judged(tmp_path, claim)
     assert (broken.verdict, broken.reason) == ("error", "Row near previous #2: no payload")
     for gone in (CLAIM, CLAIM.model_copy(update={"check": "other"})):
         left = judged(tmp_path, gone)
         assert left.verdict == ("error" if gone is CLAIM else "pass")
-    write(tmp_path, check("other"), table=table_of(*GOOD, **TWO_ROWS))
+    write(tmp_path, check("other"), table=table_of(*GOOD, **FIVE))
     assert judged(tmp_path, claim).reason == f"{RUN} has no check 'faster'"
 
 
@@ -349,24 +372,29 @@ REPEATED = SMALL.replace(
 )
 
 
+ALL_HOLD = "Holds in 5 of 5 runs. Median 7.50 [7.50, 7.50], a 90% interval, whenever the runs end."
+ONE_FAILS = ALL_HOLD.replace("5 of 5", "4 of 5")
+
+
 @pytest.mark.parametrize(
     ("runs", "word", "reason"),
     [
-        ([own("pass"), own("pass")], "pass", "ratio: pass."),
-        ([own("pass", law=("follows_law", "fail")), own("pass")], "pass", "ratio: pass."),
-        ([own("pass", bytes=("payload_intact", "pass")), own("pass")], "pass", "ratio: pass."),
+        ([own("pass"), own("pass")], "pass", ALL_HOLD),
+        ([own("pass", law=("follows_law", "fail")), own("pass")], "pass", ALL_HOLD),
+        ([own("pass", bytes=("payload_intact", "pass")), own("pass")], "pass", ALL_HOLD),
         (
             [own("pass"), own("pass", bytes=("payload_intact", "fail"))],
             "error",
-            "Row near nkp24 #2: “bytes” does not hold.",
+            "Row near nkp24 #5: “bytes” does not hold.",
         ),
         (
             [own("pass"), own("pass", bytes=("payload_intact", "insufficient-data"))],
             "error",
-            "Row near nkp24 #2: “bytes” does not hold.",
+            "Row near nkp24 #5: “bytes” does not hold.",
         ),
-        ([own("pass", "payload_intact"), own("fail", "payload_intact")], "pass", "ratio: pass."),
-        ([own("pass"), own("error")], "error", "Row near nkp24 #2: why 2"),
+        ([own("pass", "payload_intact"), own("fail", "payload_intact")], "fail", ONE_FAILS),
+        ([own("pass"), own("fail")], "inconclusive", ONE_FAILS),
+        ([own("pass"), own("error")], "error", "Row near nkp24 #5: why 5"),
     ],
 )
 def test_a_repeated_scenario_stands_on_the_facts_of_each_run(tmp_path: Path, runs: Any, word: str, reason: str) -> None:
@@ -376,11 +404,10 @@ def test_a_repeated_scenario_stands_on_the_facts_of_each_run(tmp_path: Path, run
             "near", "nkp24", number, Status.PASS if fine else Status.FAIL, {}, 1.0, f"why {number}", "x", checks=found
         )
 
-    outcomes = [outcome(number, found) for number, found in enumerate(runs, 1)]
-    figures = {"n": 2, "interval": [7.0, 8.0, 0.75], "values": [7.5, 7.5]}
-    each = check("ratio", judge="each_run", figures=figures)
+    outcomes = [outcome(number, found) for number, found in enumerate([runs[0]] * 4 + [runs[1]], 1)]
+    each = check("ratio", judge="each_run")
     write(tmp_path, each, table=table_of(*outcomes, near=cells([1.0] * 9, [])))
     (tmp_path / RUN / KEPT_AS).write_text(REPEATED)
     found = judged(tmp_path)
-    assert (found.verdict, found.reason, found.n) == (word, reason, 2)
-    assert found.measured == "7.50 [7.00, 8.00] times"
+    assert (found.verdict, found.reason) == (word, reason)
+    assert found.n == (4 if word == "error" and "why" in reason else 5)

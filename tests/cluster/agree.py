@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from operator import sub
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ class Cell:
     @property
     def agrees(self) -> bool:
         """Without an interval in both there is nothing to tell."""
-        difference = self.other.less(self.one)
+        difference = self.other.combined(self.one, sub).interval
         if difference is None or self.one.median is None or self.other.median is None:
             return False
         near = abs(self.other.median - self.one.median) <= MOST * abs(self.one.median)

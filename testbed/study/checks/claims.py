@@ -6,33 +6,36 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, field, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic.dataclasses import dataclass
-from typing_extensions import TypedDict
 
-from testbed import confine, documents
+from testbed import confine, documents, paths
 from testbed.documents import read_json, write_json
 from testbed.errors import BadInput
-from testbed.judge import expected_failures, status
+from testbed.judge import expected_failures, power, sign_test, status
 from testbed.judge.checks.registry import FACTS
 from testbed.judge.checks.result import NOT_SELECTED, CheckResult, Verdict
 from testbed.judge.expected_failures import MEASURED, ExpectedFailure, Outcome, counts
+from testbed.judge.history import provenance_of
 from testbed.judge.intervals import levels_in_words
-from testbed.judge.status import BEST_FIRST, Status, current
+from testbed.judge.status import BEST_FIRST, OPEN, Status, current
 from testbed.judge.verify import read_verdict
-from testbed.plan.engines import engine_of
+from testbed.plan.engines import DEFAULT, engine_of, is_exact
 from testbed.results.report import words
 from testbed.study.checks.each_run import EachRunCheck
-from testbed.study.checks.table import TableCheck, cells_of, judge_one
+from testbed.study.checks.table import OfColumns, TableCheck, cells_of, judge_one
 from testbed.study.kinds import table_file
-from testbed.study.kinds.table_result import read_table, results_of, summaries_of
-from testbed.study.record import CellResult
+from testbed.study.kinds.table_result import Place, read_table, results_of, summaries_of
+from testbed.study.record import CellResult, by_setting, observations
 
 if TYPE_CHECKING:
     from testbed.study.kinds.claims_file import Claim
 
+REFERENCES = paths.CHECKOUT / "data" / "reference"
+"""Small files of results, for pages, plots and expected failures."""
 SCHEMA: Literal[2] = 2
 """Schema of ``claims.json``; 2 has the statuses of :class:`Status`."""
 
@@ -64,6 +67,11 @@ class Judged:
     observations: int | None = None
     """Least number behind a figure: fewer than ``n`` if runs in virtual time are alike."""
     intervals: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    evidence: float | None = None
+    """Evidence for the side that was decided, or is ahead, if chance has a part in it (:mod:`testbed.judge.sign_test`);
+    earlier results have none."""
+    sees: str = ""
+    """Smallest distance from a limit that so many runs would have shown with 80% power, in words."""
     result: str = ""
     """The run's result folder, inside that of all runs."""
     report: str = ""
@@ -185,55 +193,19 @@ def changes_since(before: Iterable[Judged], claims: Iterable[Judged]) -> tuple[l
     return new, lost
 
 
-class FalseAlarms(TypedDict):
-    """False alarms among the decided claims by chance alone, if each true value lay exactly at its limit."""
-
-    claims: int
-    """Number of claims, with open ones."""
-    levels: list[float]
-    """Least level of each claim that intervals decide."""
-    expected: float
-    """Largest expected number that fail by chance."""
-    at_least_one: float
-    """Largest probability that one does, if they are independent."""
-    without_chance: int
-    """Number decided by runs that are one observation."""
-    unknown: int
-    """Number decided without an interval: by one run or two, or by a line through several."""
-    text: str
-    """The numbers in a sentence."""
-
-
-def false_alarms_of(claims: Sequence[Judged]) -> FalseAlarms:
-    """Compute them. An interval that covers the true value with ``level`` lies beyond the limit, on the side where the
-    claim fails, with (1 − level)/2; a claim of several places fails if any of them does."""
-    decided = [claim for claim in claims if claim.as_known is not None]
-    levels = [claim.level for claim in decided if claim.level is not None]
-    places = [claim.intervals.values() for claim in decided if claim.level is not None]
-    chances = [1 - math.prod((1 + level) / 2 for *_, level in of) for of in places]
-    expected, at_least_one = sum(chances), 1 - math.prod(1 - chance for chance in chances)
-    without_chance = sum(claim.is_one_observation for claim in decided)
-    unknown = len(decided) - len(levels) - without_chance
-    text = f"Of {len(claims)} claims judged at once " + (
-        f"{len(levels)} are decided by intervals of {levels_in_words(levels)}: if each true value lay exactly at its "
-        f"limit, at most {expected:.1f} of them would be expected to fail by chance, and one or more with a "
-        f"probability of at most {f'{at_least_one:.0%}' if at_least_one < 0.995 else 'nearly 1'}"
-        if levels
-        else "none is decided by an interval"
-    )
-    if without_chance:
-        text += f"; {without_chance} by values that chance has no part in"
-    if unknown:
-        text += f"; {unknown} without an interval: how likely they fail by chance is not known"
-    return FalseAlarms(
-        claims=len(claims),
-        levels=levels,
-        expected=expected,
-        at_least_one=at_least_one,
-        without_chance=without_chance,
-        unknown=unknown,
-        text=text + ".",
-    )
+def together_of(claims: Sequence[Judged]) -> str:
+    """Says how many of the claims that chance has a part in are decided together, by e-BH."""
+    evidence = {
+        claim.id: claim.evidence for claim in claims if claim.evidence is not None and claim.kind != "measurement"
+    }
+    if not evidence:
+        return "chance has no part in any claim"
+    together = sign_test.together(evidence)
+    left = [claim.id for claim in claims if claim.id in evidence and claim.as_known is not None]
+    left = [name for name in left if name not in together]
+    text = f"of {len(evidence)} claims that chance has a part in, {len(together)} are decided together (e-BH): at most "
+    text += f"{sign_test.ERROR:.0%} of these are expected to be decided wrong"
+    return text + (f"; decided by themselves only: {', '.join(left)}" if left else "")
 
 
 COLUMNS = (
@@ -355,10 +327,18 @@ def judge(name: str, claim: Claim, made: Made, folder: Path, expected: ExpectedF
     status, reason, result, table = _decide(name, claim, made, folder, expected)
     decided = result is not None and status in (Status.PASS, Status.FAIL)
     numbers = _in_numbers(result, table, claim.unit) if result else {}
+    if (
+        status == Status.INSUFFICIENT_DATA
+        and result
+        and (result.status in (Status.PASS, Status.FAIL) or "evidence" in result.figures)
+    ):
+        numbers["n"] = numbers["n"] or 1
+        reason += _beside_reference(name, numbers["figures"]) if numbers["n"] == 1 else ""
     if decided:
         numbers["n"] = numbers["n"] or 1
     return Judged(
         id=name,
+        sees=_sees(status, result),
         **claim.model_dump(include=_OF_CLAIM),
         verdict=status,
         reason=reason,
@@ -370,10 +350,27 @@ def judge(name: str, claim: Claim, made: Made, folder: Path, expected: ExpectedF
         xfail=result.xfail.model_dump(mode="json") if result and result.xfail else None,
         cause=claim.xfail.cause if claim.xfail else claim.cause,
         observations=result.figures.get("observations") if result else None,
+        evidence=result.figures.get("evidence") if result and status in (*OPEN, Status.PASS, Status.FAIL) else None,
         result=made.folder,
         report=f"{made.folder}/report.html" if made.folder else "",
         **numbers,
     )
+
+
+def _sees(status: Status, result: CheckResult | None) -> str:
+    """Smallest distance from a limit that the runs would have shown, or ``exact`` without chance; "" of what neither
+    holds nor fails by a number."""
+    if result is None or status not in (*OPEN, Status.PASS, Status.FAIL):
+        return ""
+    if "evidence" not in result.figures:
+        return "unknown, of one real run" if status == Status.INSUFFICIENT_DATA else "exact"
+    runs = [values for values in result.figures.get("runs", ()) if values]
+    sigma, least_n = power.spread_of(runs), min(map(len, runs), default=0)
+    if sigma is None or least_n < sign_test.LEAST_N:
+        return "unknown, of so few runs"
+    seen = math.expm1(power.of_sign_test(least_n) * sigma)
+    told = f"{seen:.2g} of the figure, of {least_n} runs, σ {sigma:.2g} of {sum(map(len, runs))}"
+    return told + ("; nearer to a limit it can't be decided here" if status == Status.INCONCLUSIVE else "")
 
 
 def _decide(
@@ -392,16 +389,12 @@ def _decide(
     table = read_table(run) if (run / "table.json").is_file() else None
     result, apart = next((check for check in verdict.checks if check.name == claim.check), None), None
     if table is None:
-        apart = _run_apart(verdict, result)
-    else:
+        apart = _run_apart(verdict, result) or _by_chance(run, result)
+    elif (check := deciding_check(name, claim, run)) and (result is None) == (claim.check is None):
         cells = results_of(table)
-        check = claim.table_check(name)
-        if check is not None:
-            result = judge_one(check, summaries_of(table), cells, table["engine"], expected)
-        else:
-            kept = table_file.load(str(run / table_file.KEPT_AS)).table.checks
-            check = next((check for check in kept if check.name == claim.check), None)
-        if check is not None and result is not None and result.status != Status.SKIPPED:
+        if result is None or result.status != Status.SKIPPED:
+            result = _judge_watched(check, table, cells, expected)
+        if result.status != Status.SKIPPED:
             apart = _worst_cell(check, cells)
     if result is None:
         return Status.ERROR, f"{made.folder} has no check {claim.check!r}", None, None
@@ -415,6 +408,74 @@ def _decide(
         # The claim itself was requested: that its run is a selection without it leaves it open.
         status = Status.INSUFFICIENT_DATA if result.code == NOT_SELECTED else Status.SKIPPED
     return status, reason, result, table
+
+
+def _judge_watched(
+    check: TableCheck, table: Mapping[str, Any], cells: Sequence[CellResult], expected: ExpectedFailure | None
+) -> CheckResult:
+    """The result of a table's check by runs that end when the claim is decided."""
+    if isinstance(check, OfColumns):  # of a selection, as its verdict takes it
+        check = check.model_copy(update={"columns": [name for name in check.columns if name in table["columns"]]})
+    return judge_one(check, summaries_of(table), cells, table["engine"], expected, watched=True)
+
+
+def deciding_check(name: str, claim: Claim, run: Path) -> TableCheck | None:
+    """The check of a table, in its result folder, that decides a claim; None where the table has no such check."""
+    if check := claim.table_check(name):
+        return check
+    kept = table_file.load(str(run / table_file.KEPT_AS)).table.checks
+    return next((check for check in kept if check.name == claim.check), None)
+
+
+def further_cells(
+    name: str, claim: Claim, made: Made, folder: Path, expected: ExpectedFailure | None, most: int
+) -> list[str]:
+    """The ids of the next repetitions of the cells that an undecided claim rests on, up to ``most`` of each; none of
+    cells that chance has no part in. A measurement is finished with the fewest runs that have an interval."""
+    found = judge(name, claim, made, folder, expected)
+    goes_on = (Status.INSUFFICIENT_DATA, *([Status.INCONCLUSIVE] if claim.kind != "measurement" else []))
+    run = folder / found.result
+    if found.evidence is None or found.verdict not in goes_on or not (run / "table.json").is_file():
+        return []
+    check = deciding_check(name, claim, run)
+    assert check is not None
+    ids = []
+    for (row, column), cells in by_setting(cells_of(check, results_of(read_table(run)))).items():
+        last = max(Place.of(cell).repetition for cell in cells)
+        if len(observations(cells)) > 1 or not cells[0].record.exact:
+            upto = min(most, max(sign_test.LEAST_N, last + 1))
+            ids += [Place(row, column, repetition).cell for repetition in range(last + 1, upto + 1)]
+    return ids
+
+
+def _by_chance(run: Path, result: CheckResult | None) -> tuple[Status, str] | None:
+    """Returns the status and reason of a single run whose check may come out otherwise the next time: in real time,
+    unless it is a fact, which chance has no part in."""
+    if result is None or result.status not in (Status.PASS, Status.FAIL) or result.judge in FACTS:
+        return None
+    if not (run / "plan.json").is_file() or is_exact(provenance_of(run)):
+        return None
+    return Status.INSUFFICIENT_DATA, f"{result.reason} n = 1 decides no claim on real packets."
+
+
+@cache
+def _references() -> list[tuple[str, dict[str, Judged]]]:
+    """The claims of each reference result, those on real packets first, the newest of these first."""
+    folders = sorted((path.parent for path in REFERENCES.glob("*/claims.json")), key=lambda folder: folder.name[-10:])
+    found = [(folder.name, read_claims(folder)) for folder in reversed(folders)]
+    found.sort(key=lambda of: of[1]["engine"] != DEFAULT)
+    return [(name, {claim.id: claim for claim in judged_in(document)}) for name, document in found]
+
+
+def _beside_reference(name: str, figures: Mapping[str, float]) -> str:
+    """Tells where the figures of single runs lie beside the intervals of the first reference that has them."""
+    for reference, claims in _references():
+        known = claims[name].intervals if name in claims else {}
+        if figures and figures.keys() <= known.keys():
+            outside = [place for place, value in figures.items() if not known[place][0] <= value <= known[place][1]]
+            where = f"outside the interval ({', '.join(outside)})" if outside else "inside the interval"
+            return f" It is {where} of the reference {reference}."
+    return " No reference has an interval for it."
 
 
 def _run_apart(verdict: Verdict, result: CheckResult | None) -> tuple[Status, str] | None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeGuard
 
 from pydantic import StringConstraints
 
-from testbed.judge import intervals
+from testbed.judge import intervals, sign_test
 from testbed.judge.checks.parameters import CheckName
 from testbed.judge.checks.registry import FACTS
 from testbed.judge.checks.result import CheckResult, rounded
@@ -48,7 +48,7 @@ _IN_WORDS: Mapping[Status, str] = {
 
 
 def judge_each_run(
-    check: EachRunCheck, cells: Sequence[CellResult], expected: ExpectedFailure | None = None
+    check: EachRunCheck, cells: Sequence[CellResult], expected: ExpectedFailure | None = None, *, watched: bool = False
 ) -> CheckResult:
     """Judge the check over all requested runs.
 
@@ -57,7 +57,8 @@ def judge_each_run(
     more runs have it and each was judged by nothing but that number. Runs that are one observation
     (:func:`observations`) have no interval. Anything else holds where it holds in every run; a fact (:data:`FACTS`)
     that fails in one fails, a number is inconclusive between. Only where all runs were judged may a number fail as
-    ``expected``.
+    ``expected``. Of ``watched`` runs, which end when something is decided, a sign test decides in place of the
+    interval, and also whether anything else but a fact holds in most.
     """
     standings = [(_standing(check.check, cell), cell) for cell in cells]
     requested = [(standing, cell) for standing, cell in standings if standing != Status.SKIPPED]
@@ -75,14 +76,21 @@ def judge_each_run(
     told_apart = observations(judged)
     measured = [cell.record.checks[check.check]["measured"] for cell in told_apart]
     values = [float(value) for value in measured if _is_number(value)]
-    interval = intervals.of_median(values) if len(values) == len(measured) else None
-    limits = _limits(results)
-    if interval and limits and not is_fact and all(_is_by_its_number(result, *limits) for result in results):
+    of_median = sign_test.of_median if watched else intervals.of_median
+    interval = of_median(values) if len(values) == len(measured) else None
+    limits = _limits(results) if interval and not is_fact else None
+    if limits and not all(_is_by_its_number(result, *limits) for result in results):
+        limits = None
+    decided = Status.PASS if held == len(judged) else Status.INCONCLUSIVE if held and not is_fact else Status.FAIL
+    by_signs = watched and bool(judged) and not is_fact and not _is_one(told_apart, judged)
+    if by_signs:
+        n, held_apart = len(told_apart), sum(_standing(check.check, cell) == Status.PASS for cell in told_apart)
+        decided = sign_test.of_signs(held_apart, n)
+        signs = sign_test.evidence(n, held_apart), sign_test.evidence(n, n - held_apart)
+        figures["runs"] = [values]
+        figures["evidence"] = max(sign_test.of_limits(values, *limits) if limits else signs)
+    if interval and limits:
         decided = interval.against(*limits)
-    elif held == len(judged):
-        decided = Status.PASS
-    else:
-        decided = Status.INCONCLUSIVE if held and not is_fact else Status.FAIL
     said = Messages([Message("runs.hold", f"Holds in {held} of {len(requested)} runs.")])
     if others:
         reported = [f"{others[word]} {_IN_WORDS.get(word, word)}" for word in BEST_FIRST if others[word]]
@@ -94,10 +102,11 @@ def judge_each_run(
             said.add_message("runs.median", f"Median {median}.")
         else:
             figures["interval"] = [rounded(end) for end in interval]
+            level = intervals.levels_in_words([interval.level])
             said.add_message(
                 "runs.median-and-interval",
-                f"Median {median} [{words.figure(interval.low)}, {words.figure(interval.high)}], a "
-                f"{intervals.levels_in_words([interval.level])} interval.",
+                f"Median {median} [{words.figure(interval.low)}, {words.figure(interval.high)}], a {level} interval"
+                f"{', whenever the runs end' if watched else ''}.",
             )
     if seed_ignored(judged):
         others[Status.UNTRUSTED] = len(judged)
@@ -110,13 +119,20 @@ def judge_each_run(
             "runs.one-observation",
             f"{len(judged)} runs, one observation: nothing is left to chance, its value decides.",
         )
-    elif len(judged) < intervals.LEAST_N:
+    elif by_signs and len(judged) < sign_test.LEAST_N:
+        said.add_message("runs.undecided", f"Fewer than {sign_test.LEAST_N} runs decide nothing.")
+    elif not watched and len(judged) < intervals.LEAST_N:
         said.add_message("runs.too-few", f"Fewer than {intervals.LEAST_N} runs say nothing of the spread.")
     status = worst([*others, *([decided] if judged else [])])
     figures["observations"] = len(told_apart)
     about["measured"] = rounded(statistics.median(values)) if values else None
     found = CheckResult.of(check.name, check.judge, status, said.joined(), figures=figures, **about)
     return found if others or is_fact else found.expected_to_fail(expected)
+
+
+def _is_one(told_apart: Sequence[CellResult], judged: Sequence[CellResult]) -> bool:
+    """Whether chance has no part in the runs that were judged: of one run, if it was in virtual time."""
+    return len(told_apart) == 1 and (len(judged) > 1 or judged[0].record.exact)
 
 
 def _standing(name: str, cell: CellResult) -> Status:

@@ -12,11 +12,13 @@ import statistics
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial as partial_of
 from itertools import pairwise
+from operator import sub, truediv
+from statistics import fmean
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from testbed.judge import intervals
+from testbed.judge import intervals, sign_test
 from testbed.judge.checks.parameters import CheckName
 from testbed.judge.checks.result import NOT_SELECTED, SELECTED, CheckResult, Trust, Verdict, rounded
 from testbed.judge.expected_failures import ExpectedFailure
@@ -29,7 +31,7 @@ from testbed.scenario.quantities import Fraction
 from testbed.scenario.section import Section
 from testbed.series.line import Line
 from testbed.study.checks.each_run import EachRunCheck, FigureName, OfFigure, judge_each_run
-from testbed.study.kinds.table_result import Place, RowSummary, Spread
+from testbed.study.kinds.table_result import Combined, Place, RowSummary, Spread, WatchedSpread
 from testbed.study.record import CellResult, by_setting, seed_ignored
 
 MOST_TOLD = 20
@@ -46,36 +48,43 @@ Cells = Sequence[CellResult]
 
 class Measured(NamedTuple):
     """The value of a place, its interval where enough runs count, how both lie beside the limits, in words, and the
-    spreads that it is made of."""
+    spreads that it is made of. Of watched runs that chance has a part in, it has the evidence that the value lies
+    inside, that it lies beyond, and the values or ratios of the runs."""
 
     value: float
     interval: Interval | None
     found: Status
     text: str
     behind: Sequence[Spread]
+    evidence: tuple[float, float] | None
+    runs: Sequence[float]
 
 
-def _beside(
-    limits: Limits, value: float, interval: Interval | None, words: Words, what: str, *behind: Spread
-) -> Measured:
+def _beside(limits: Limits, found: Combined, words: Words, what: str, *behind: Spread) -> Measured:
+    value, interval, runs = found
     text = f"{what} {words(value)}".strip()
     text += f" [{words(interval.low)}, {words(interval.high)}]" if interval else ""
-    return Measured(value, interval, intervals.against(value, interval, *limits), text, behind)
+    status, evidence = intervals.against(value, interval, *limits), None
+    scattering = behind[0].values if len(behind) == 1 else runs
+    if any(isinstance(spread, WatchedSpread) and not spread.is_one for spread in behind):
+        status = status if interval else sign_test.undecided(len(runs))
+        evidence = sign_test.of_limits(runs, *limits)
+    return Measured(value, interval, status, text, behind, evidence, scattering)
 
 
 def _quotient(limits: Limits, one: Spread, other: Spread, words: Words, what: str) -> Measured | None:
     """The quotient of two spreads; None where the divisor may be 0."""
     if one.median is None or not other.median or other.may_be_0:
         return None
-    return _beside(limits, one.median / other.median, one.over(other), words, what, one, other)
+    return _beside(limits, one.combined(other, truediv), words, what, one, other)
 
 
 def _in_parts(limits: Limits, spread: Spread, of: float | None, words: Words, what: str) -> Measured | None:
     """A median in parts of a number; None without one of them."""
     if spread.median is None or not of:
         return None
-    interval = spread.interval.over(of) if spread.interval else None
-    return _beside(limits, spread.median / of, interval, words, what, spread)
+    interval, runs = spread.interval.over(of) if spread.interval else None, [value / of for value in spread.values]
+    return _beside(limits, Combined(spread.median / of, interval, runs), words, what, spread)
 
 
 class OfTwo(OfFigure):
@@ -122,8 +131,8 @@ class DifferenceCheck(OfTwo):
         one, other = row.spread(column, figure), row.spread(self.over, figure)
         if one.median is None or other.median is None:
             return None
-        off, words = one.median - other.median, f"{{:.4g}} {unit_of(figure)}".rstrip().format
-        return _beside((self.min, self.max), off, one.less(other), words, f"row {row.label}", one, other)
+        words = f"{{:.4g}} {unit_of(figure)}".rstrip().format
+        return _beside((self.min, self.max), one.combined(other, sub), words, f"row {row.label}", one, other)
 
 
 class BoundCheck(OfColumns):
@@ -182,7 +191,8 @@ class KnownCheck(OfColumns):
         off: dict[str, Measured] = {}
         for k in known:
             interval = spread.interval.over(k.value).less(1) if spread.interval else None
-            off[k.by] = _beside(limits, median / k.value - 1, interval, "{:+.0%}".format, "", spread)
+            found = Combined(median / k.value - 1, interval, [value / k.value - 1 for value in spread.values])
+            off[k.by] = _beside(limits, found, "{:+.0%}".format, "", spread)
         best = min((measured.found for measured in off.values()), key=BEST_FIRST.index)
         if best == Status.PASS:
             where = f"of {' and '.join(by for by, measured in off.items() if measured.found == best)}"
@@ -211,7 +221,13 @@ class OffsetCheck(OfColumns):
         for cell, difference in off.items():
             spread, what = spreads[cell], f"{' '.join(cell)} beside {offset:+.4g}"
             interval = spread.interval.less(known[cell] + offset) if spread.interval else None
-            found[" ".join(cell)] = _beside(limits, difference - offset, interval, words, what, spread)
+            found[" ".join(cell)] = _beside(
+                limits,
+                Combined(difference - offset, interval, [x - known[cell] - offset for x in spread.values]),
+                words,
+                what,
+                spread,
+            )
         return found
 
 
@@ -368,11 +384,18 @@ def _part(result: CheckResult) -> Status:
 
 
 def judge_one(
-    check: TableCheck, summaries: Rows, cells: Cells, engine: str = DEFAULT, expected: ExpectedFailure | None = None
+    check: TableCheck,
+    summaries: Rows,
+    cells: Cells,
+    engine: str = DEFAULT,
+    expected: ExpectedFailure | None = None,
+    *,
+    watched: bool = False,
 ) -> CheckResult:
     """One check over the rows and columns that were run. A cell of them that failed its own checks, broke down, is
     missing or can't be trusted is a part of it: the worst of the cells and of what their figures say decides. Only the
-    figures may fail as ``expected``, never a cell."""
+    figures may fail as ``expected``, never a cell. ``watched``: the repetitions end when something is decided, so
+    that a sign test decides (:mod:`testbed.judge.sign_test`)."""
     if isinstance(check, KnownCheck) and check.cpu_time and named(engine).virtual_time:
         said = Message(
             "known.of-a-machine",
@@ -382,13 +405,14 @@ def judge_one(
         return CheckResult.of(check.name, check.judge, Status.SKIPPED, said)
     mine = cells_of(check, cells)
     if isinstance(check, EachRunCheck):
-        return judge_each_run(check, mine, expected)
+        return judge_each_run(check, mine, expected, watched=watched)
     rows = [row for row in summaries if check.rows is None or row.name in check.rows]
     figure = check.figure or next((name for row in summaries for name in row.cells), "")
-    if isinstance(check, RisesCheck):
-        result = _judge_rises(check, rows, figure)
-    elif isinstance(check, SlopeCheck):
-        result = _judge_slope(check, rows, figure)
+    if watched:
+        rows = [row.watched(mine) for row in rows]
+    if isinstance(check, (RisesCheck, SlopeCheck)):
+        result = _judge_line(check, rows, figure)
+        result = _in_repetitions(check, rows, figure, mine, result) if watched else result
     else:
         result = _judge_places(check, rows, figure)
     result = result.expected_to_fail(expected)
@@ -425,7 +449,7 @@ def _judge_places(check: RowCheck | RowsCheck, rows: Rows, figure: str) -> Check
         wanted = check.columns[:1] if isinstance(check, OfTwo) else check.columns
         places = {f"{row.name} {column}": check.at(row, column, figure) for row in rows for column in wanted}
     there = {name: found for name, found in places.items() if found}
-    worst_first = (Status.FAIL, Status.INCONCLUSIVE, Status.PASS)
+    worst_first = (Status.FAIL, Status.INSUFFICIENT_DATA, Status.INCONCLUSIVE, Status.PASS)
     texts = {status: [of.text for of in there.values() if of.found == status] for status in worst_first}
     figures, decided = _figures(there), {name: (rounded(of.value), of.interval) for name, of in there.items()}
     if isinstance(check, KnownCheck):  # its figures are errors; what was measured stands beside them
@@ -433,6 +457,9 @@ def _judge_places(check: RowCheck | RowsCheck, rows: Rows, figure: str) -> Check
         decided = {name: (rounded(spread.median or 0), spread.interval) for name, spread in measured_by.items()}
         figures["medians"] = {name: median for name, (median, _) in decided.items()}
         figures["median_intervals"] = {name: list(of) for name, (_, of) in decided.items() if of}
+    if evidence := [of.evidence for of in there.values() if of.evidence]:
+        figures["evidence"] = max(min(inside for inside, _ in evidence), fmean(beyond for _, beyond in evidence))
+        figures["runs"] = [list(of.runs) for of in there.values() if of.evidence]
     said = Messages(_told(found, "; ".join(of), which) for found, of in texts.items() if of)
     said += _how_sure(there)
     if absent := [column for column in check.columns if rows and column not in rows[0].cells[figure]]:
@@ -461,7 +488,7 @@ def _judge_places(check: RowCheck | RowsCheck, rows: Rows, figure: str) -> Check
 def _told(found: Status, places: str, which: str) -> Message:
     if found == Status.FAIL:
         return Message("cells.outside", f"Not{which}: {places}.")
-    if found == Status.INCONCLUSIVE:
+    if found in (Status.INCONCLUSIVE, Status.INSUFFICIENT_DATA):
         return Message("cells.inconclusive", f"Inconclusive{which}: {places}.")
     return Message("cells.inside", f"Holds{which}: {places}.")
 
@@ -485,14 +512,17 @@ def _how_sure(places: Mapping[str, Measured]) -> Messages:
     said = Messages()
     if by_interval:
         levels = intervals.levels_in_words(of.interval.level for of in by_interval if of.interval)
-        said.add_message("sure.by-intervals", f"Decided by intervals of at least {levels}.")
+        how = ", whenever the runs end" if any(of.evidence for of in by_interval) else ""
+        said.add_message("sure.by-intervals", f"Decided by intervals of at least {levels}{how}.")
     if one:
         said.add_message(
             "sure.one-observation",
             f"{max(spread.n for name in one for spread in places[name].behind)} runs, one "
             f"observation{_which(one, places)}: nothing is left to chance, its value decides.",
         )
-    if few:
+    if few and any(places[name].evidence for name in few):
+        said.add_message("sure.undecided", f"Fewer than {sign_test.LEAST_N} runs decide nothing{_which(few, places)}.")
+    elif few:
         said.add_message(
             "sure.too-few",
             f"Judged by the median alone, of fewer than {intervals.LEAST_N} runs, which say nothing of the "
@@ -503,6 +533,29 @@ def _how_sure(places: Mapping[str, Measured]) -> Messages:
 
 def _which(names: Sequence[str], places: Collection[str]) -> str:
     return f" ({', '.join(names)})" if len(names) < len(places) else ""
+
+
+def _judge_line(check: RisesCheck | SlopeCheck, rows: Rows, figure: str) -> CheckResult:
+    return _judge_rises(check, rows, figure) if isinstance(check, RisesCheck) else _judge_slope(check, rows, figure)
+
+
+def _in_repetitions(
+    check: RisesCheck | SlopeCheck, rows: Rows, figure: str, cells: Cells, over_all: CheckResult
+) -> CheckResult:
+    """The check of a line over watched runs: judged in each repetition of all cells, by the runs of one seed, it holds
+    where it holds in most, by a sign test. Without chance the medians decide."""
+    spreads = [spread for row in rows for of in row.cells.values() for spread in of.values() if spread.n]
+    if all(spread.is_one for spread in spreads) or over_all.status not in (Status.PASS, Status.FAIL):
+        return over_all
+    by_name: dict[str, list[CellResult]] = {}
+    for cell in cells:
+        by_name.setdefault(cell.at["repetition"], []).append(cell)
+    found = [_judge_line(check, [row.watched(of) for row in rows], figure).status for of in by_name.values()]
+    n, held = sum(status in (Status.PASS, Status.FAIL) for status in found), found.count(Status.PASS)
+    said = Message("line.in-repetitions", f"By the runs of one seed each it holds in {held} of {n} repetitions.")
+    evidence = max(sign_test.evidence(n, held), sign_test.evidence(n, n - held))
+    figures = over_all.figures | {"evidence": evidence, "observations": n}
+    return over_all.saying(over_all.said.followed_by(said), status=sign_test.of_signs(held, n), figures=figures)
 
 
 def _judge_slope(check: SlopeCheck, rows: Rows, figure: str) -> CheckResult:

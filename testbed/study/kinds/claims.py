@@ -30,16 +30,18 @@ from testbed.scenario import load as scenarios
 from testbed.scenario.files import read
 from testbed.study.cell import Cell, ScenarioCell, ready, said_by
 from testbed.study.checks import claims as checks
-from testbed.study.checks.claims import FalseAlarms, Judged, Made, read_claims, verdict_of
+from testbed.study.checks.claims import REFERENCES, Judged, Made, read_claims, verdict_of
 from testbed.study.kinds import claims_file, sweep, sweep_file, table, table_file
 from testbed.study.kinds.claims_file import Claims, RunSpec, Source
-from testbed.study.ledger import LEDGER, Ledger, is_plain_name
+from testbed.study.ledger import LEDGER, Ledger, extend, is_plain_name
 from testbed.study.record import CellResult
 from testbed.study.report import page
 from testbed.study.run import Begun, StudySpec, run_study
 from testbed.study.verify import Documents, Verification, VerifyRequest
 
 NAME = "all"
+MOST, MOST_RESUMED = 12, 20
+"""Most repetitions of a cell while a claim is undecided, and if a finished result is resumed."""
 NOT_CARRIED = ("engine.refuses", "run.none-supported")
 """Errors of an engine that does not support a run: in virtual time on any machine, else with this machine's kernel."""
 LACKING = (
@@ -80,7 +82,10 @@ class Document(TypedDict):
     complete: bool
     verdict: Status
     summary: str
-    false_alarms: FalseAlarms
+    together: NotRequired[str]
+    """Number of claims that are decided together, in a sentence."""
+    false_alarms: NotRequired[dict[str, Any]]
+    """Entry of earlier results."""
     minutes: float
     sources: dict[str, Annotated[dict[str, Any], entry_of(Source)]]
     setups: dict[str, SetupEntry]
@@ -156,6 +161,8 @@ class Parts:
     """Results of each run by its own cells."""
     ready: dict[tuple[Any, ...], Programs] = field(default_factory=dict)
     """Programs, built once for all parts with the same requirements."""
+    most: int = MOST
+    """Most repetitions of a cell."""
 
     def prepare(self) -> list[Cell]:
         """Returns the cells of all runs that can be made; reports the reason for each other."""
@@ -171,6 +178,28 @@ class Parts:
                 raise
             except (TestbedError, OSError) as error:
                 self._not_made(name, **said_by(error))
+        return cells
+
+    def further(self) -> list[Cell]:
+        """Returns the next repetition, or those up to the fewest that decide anything, of the cells of full runs that
+        undecided claims rest on; none beyond the most."""
+        wanted: dict[str, set[str]] = {}
+        open_claims = []
+        for name, claim in self.claims.claims.items():
+            if claim.run in self.begun and not self.request.quick and (made := self.made.get(claim.run)):
+                expected = checks.expected_of(name, claim, made, self.request.engine)
+                if more := checks.further_cells(name, claim, made, self.folder, expected, self.most):
+                    wanted.setdefault(claim.run, set()).update(more)
+                    open_claims.append(name)
+        cells: list[Cell] = []
+        for name, ids in wanted.items():
+            extend(self.begun[name].folder, sorted(ids))
+            begun = self.begun[name] = self._begin(self.claims.runs[name], self.folder / "runs" / name)
+            cells += [
+                cell.in_part(name, begun.folder.relative_to(self.folder)) for cell in begun.spec.cells if cell.id in ids
+            ]
+        if cells:
+            self.progress.say(f"  {len(cells)} more runs, as chance leaves open: {', '.join(open_claims)}")
         return cells
 
     def describe(self, result: CellResult) -> str:
@@ -297,10 +326,13 @@ def run(claims: Claims, request: Request, progress: Progress) -> tuple[Status, l
     folder = spec.begin(paths.results() / NAME, request.resume)
     provenance.write(folder, provenance.of_machine_and_code())
     progress.say(f"  {engine.facts.title}: {engine.facts.model}")
-    parts = Parts(claims, request, folder, progress)
+    goes_on = bool(request.resume) and (folder / "claims.json").is_file() and read_claims(folder)["complete"]
+    parts = Parts(claims, request, folder, progress, most=MOST_RESUMED if goes_on else MOST)
     spec = replace(spec, cells=parts.prepare())
     resume_by = f"give the same command with --engine {engine.name} --resume {folder.name}"
-    run_study(spec, folder, progress, resume_by=resume_by, describe=parts.describe, each=parts.keep)
+    run_study(
+        spec, folder, progress, resume_by=resume_by, describe=parts.describe, each=parts.keep, further=parts.further
+    )
     found = write(claims, request, folder, parts.made, complete=True)
     page.write_claims(folder)
     return verdict_of(found, quick=request.quick), found, folder
@@ -325,7 +357,7 @@ def write(
         "complete": complete,
         "verdict": verdict_of(found, quick=request.quick),
         "summary": checks.summary_of(found),
-        "false_alarms": checks.false_alarms_of(found),
+        "together": checks.together_of(found),
         "minutes": round(sum(one.seconds for one in made.values()) / 60, 1),
         "sources": {name: source.model_dump() for name, source in claims.sources.items()},
         "setups": {
@@ -393,7 +425,7 @@ def write_again(request: VerifyRequest) -> Verification:
     verdict = verdict_of(claims, quick=bool(document["quick"]))
     document |= {"verdict": verdict, "claims": entries}
     if request.same_code:
-        document |= {"summary": checks.summary_of(claims), "false_alarms": checks.false_alarms_of(claims)}
+        document |= {"summary": checks.summary_of(claims), "together": checks.together_of(claims)}
         checks.write_csv(checks.judged_in(document), request.into / "claims.csv")
     write_json(request.into / "claims.json", document)
     runs = document["runs"].items()
@@ -401,8 +433,6 @@ def write_again(request: VerifyRequest) -> Verification:
     return replace(found, verdict=verdict, parts=parts)
 
 
-REFERENCES = paths.CHECKOUT / "data" / "reference"
-"""Small files of results, for pages, plots and expected failures."""
 OF_ALL = ("claims.json", "claims.csv", "provenance.json")
 OF_A_RUN = ("verdict.json", "plan.json", "provenance.json", "links.csv", "windows.csv", "table.json", "table.csv")
 """Files of a run or table, without telemetry, captures and logs, which a bundle has."""

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Field, StringConstraints, TypeAdapter, mode
 
 from testbed import paths
 from testbed.errors import BadInput, refuse_unknown
+from testbed.judge.sign_test import LEAST_N
 from testbed.message import InvalidValue, unknown
 from testbed.plan.engines import named
 from testbed.scenario import files
@@ -132,11 +133,9 @@ class RunSpec(Options):
     run: str
     """The scenario's, table's or sweep's name."""
     minutes: float = Field(gt=0)
-    """Minutes of a full run on two cores, estimated from measured parts."""
+    """Minutes of a full run of ``repeat`` repetitions on two cores, estimated from measured parts."""
     sim_minutes: float = Field(0.2, gt=0)
     """Minutes in virtual time, also if it is refused there."""
-    sim_repeat: int | None = Field(None, ge=1, le=99)
-    """Repetitions in the simulator, where more runs than on real packets cost little."""
     disk_mb: float = Field(gt=0)
     quick: QuickRun
 
@@ -149,8 +148,8 @@ class RunSpec(Options):
         """Options that apply; the quick run's own take precedence."""
         short = self.quick
         if not self.shorter(quick=quick):
-            repeat = self.repeat if named(engine).kernel else self.sim_repeat or self.repeat
-            return self.model_copy(update={"repeat": repeat})
+            is_watched = self.kind != "sweep" and not named(engine).virtual_time
+            return self.model_copy(update={"repeat": LEAST_N if is_watched else self.repeat})
         rows, columns = short.rows or self.rows, short.columns or self.columns
         return Options(set=[*self.set, *short.set], rows=rows, columns=columns, repeat=short.repeat or 1)
 
@@ -161,6 +160,8 @@ class RunSpec(Options):
     def expected_minutes(self, engine: str, *, quick: bool) -> float:
         """Expected minutes, for the time left."""
         full = self.minutes if named(engine).kernel else self.sim_minutes
+        if not quick and not named(engine).virtual_time:
+            full *= (self.options(engine, quick=False).repeat or 1) / (self.repeat or 1)
         return min(full, self.quick.minutes) if quick else full
 
 

@@ -103,12 +103,14 @@ class Selection:
     columns: Mapping[str, Column]
     repeat: int
     whole: bool
+    further: Sequence[str] = ()
+    """Ids of cells with more repetitions, of a table that was extended."""
 
     def places(self) -> list[Place]:
         """Places in the order of their runs: whole tables one after the other, so that changes of the machine in the
         meantime meet all rows and columns alike."""
         every = places_of({row.name: row.repeat for row in self.rows.values()}, self.columns, self.repeat)
-        return sorted(every, key=lambda place: place.repetition)
+        return sorted([*every, *map(Place.of_cell, self.further)], key=lambda place: place.repetition)
 
     def cells(self, programs: Programs, places: Sequence[Place] = ()) -> list[ScenarioCell]:
         """The cell of each place, by default all; repetitions have the next seeds."""
@@ -231,6 +233,10 @@ def begin(loaded: LoadedTable, request: TableRequest, programs: Programs, result
     how = engine.describe(cells[0].plan, request.options)[0]
     spec = StudySpec("table", table.name, cells, selection.identity, how, sum(cell.transfer_s for cell in cells))
     folder = spec.begin(results / table.name, request.resume, whole=selection.whole, as_selection=True)
+    if further := request_of(folder).get("further"):
+        selection = replace(selection, further=further)
+        cells = selection.cells(programs)
+        spec = replace(spec, cells=cells)
     table_file.keep(loaded, folder)  # its checks, by which it is judged from here on
     form = variant_of(changed=loaded.changed, quick=request.quick)
     expected = expected_failures.read().of_run(table.name, engine.name, form)
@@ -327,7 +333,7 @@ def summarise(
 
 
 def _spread(results: Sequence[CellResult], figure: str) -> table_result.Spread:
-    counted = [found for found in results if found.status == Status.PASS and figure in found.record.figures]
+    counted = table_result.counting(results, figure)
     return table_result.Spread.of([found.record.figures[figure] for found in observations(counted)], len(counted))
 
 
@@ -361,7 +367,8 @@ def places_requested(folder: Path) -> list[Place]:
     """The places that a table's result folder was to have, row by row; BadInput where a file is missing or broken."""
     names, file = request_of(folder), folder / KEPT_AS
     most = {row.name: row.repeat for row in load(str(file)).table.rows} if file.is_file() else {}
-    return places_of({row: most.get(row) for row in names["rows"]}, names["columns"], int(names["repeat"]))
+    first = places_of({row: most.get(row) for row in names["rows"]}, names["columns"], int(names["repeat"]))
+    return [*first, *map(Place.of_cell, names.get("further", ()))]
 
 
 def requested(folder: Path) -> Selection:
@@ -380,7 +387,8 @@ def requested(folder: Path) -> Selection:
     rows, columns = (",".join(names[key]) for key in ("rows", "columns"))
     request = TableRequest(int(names["repeat"]), rows, columns, engine=document["engine"], quick=document["quick"])
     selection = select(loaded, request, [name for name in names["columns"] if name not in own])
-    return replace(selection, whole=selection.whole and bool(names.get("whole", True)))
+    whole = selection.whole and bool(names.get("whole", True))
+    return replace(selection, whole=whole, further=names.get("further", ()))
 
 
 def unfinished(folder: Path) -> tuple[dict[str, Any], Verdict] | None:

@@ -12,11 +12,11 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BeforeValidator, TypeAdapter
 
 from testbed import documents
-from testbed.judge import intervals
+from testbed.judge import intervals, sign_test
 from testbed.judge.intervals import Interval
 from testbed.judge.status import Status, current
 from testbed.study.cell import folder_of
-from testbed.study.record import CellResult, RunRecord, records_in, result_of
+from testbed.study.record import CellResult, RunRecord, by_setting, observations, records_in, result_of
 
 SCHEMA: Literal[3] = 3
 """Schema of ``table.json``: since 3 its statuses are those of :class:`Status`."""
@@ -82,7 +82,13 @@ class Place(NamedTuple):
     @classmethod
     def of(cls, cell: CellResult) -> Place:
         """The place of a table's or sweep's cell."""
-        return cls(cell.at["row"], cell.at["column"], int(cell.at["repetition"]))
+        return cls.of_cell("/".join(cell.at[axis] for axis in ("row", "column", "repetition")))
+
+    @classmethod
+    def of_cell(cls, cell: str) -> Place:
+        """The place by its cell's id."""
+        row, column, repetition = cell.split("/")
+        return cls(row, column, int(repetition))
 
     @property
     def at(self) -> dict[str, str]:
@@ -175,24 +181,73 @@ class Spread:
         """Whether it says nothing as a divisor."""
         return (self.low or 0.0) <= 0 <= (self.high or 0.0)
 
-    def over(self, other: Spread) -> Interval | None:
-        """The interval of the ratio of both medians, where the other's can't be 0; None where one of them has too few
-        values, or chance has no part in either."""
-        return self._with(other, intervals.ratio)
-
-    def less(self, other: Spread) -> Interval | None:
-        """The interval of the difference of both medians; None as for :meth:`over`."""
-        return self._with(other, intervals.difference)
-
-    def _with(self, other: Spread, combine: Callable[[Interval, Interval], Interval]) -> Interval | None:
-        if self.is_one and other.is_one:
-            return None
+    def combined(self, other: Spread, of: Callable[[float, float], float]) -> Combined:
+        """The ratio, or difference, ``of`` both medians, which have to be there, with its interval; None where one of
+        them has too few values, or chance has no part in either."""
+        assert self.median is not None
+        assert other.median is not None
         least = intervals.LEVEL if self.is_one or other.is_one else intervals.OF_TWO
         both = [
             Interval(s.values[0], s.values[0], 1.0) if s.is_one else intervals.of_median(s.values, least)
             for s in (self, other)
         ]
-        return combine(both[0], both[1]) if both[0] and both[1] else None
+        interval = intervals.of_two(both[0], both[1], of) if both[0] and both[1] else None
+        return Combined(of(self.median, other.median), None if self.is_one and other.is_one else interval, ())
+
+
+class Combined(NamedTuple):
+    """A ratio or difference of two spreads, its interval, and its value in each pair of runs, where these count."""
+
+    value: float
+    interval: Interval | None
+    pairs: Sequence[float]
+
+
+@dataclass(frozen=True)
+class WatchedSpread(Spread):
+    """A spread that was looked at after each repetition, to make no more than it takes: its interval is that of a sign
+    test, and it is combined with another in pairs of runs with the same seed."""
+
+    by_repetition: Mapping[str, float] = field(default_factory=dict)
+    exact: bool = False
+    """Whether all runs were in virtual time, where a single one is an observation without chance, too."""
+
+    def __post_init__(self) -> None:
+        """Derive the interval of the sign test."""
+        super().__post_init__()
+        vars(self).update(interval=sign_test.of_median(self.values))
+
+    @classmethod
+    def of_runs(cls, results: Sequence[CellResult], figure: str) -> WatchedSpread:
+        """The spread of a figure of a cell's repetitions."""
+        counted = counting(results, figure)
+        values = tuple(found.record.figures[figure] for found in observations(counted))
+        by_repetition = {found.at["repetition"]: found.record.figures[figure] for found in counted}
+        exact = all(found.record.exact for found in counted)
+        return cls(len(counted), None, None, None, None, values, by_repetition, exact)
+
+    @property
+    def is_one(self) -> bool:
+        """Whether chance has no part in its value."""
+        return len(self.values) == 1 and (self.n > 1 or self.exact)
+
+    def combined(self, other: Spread, of: Callable[[float, float], float]) -> Combined:
+        """The median ``of`` the pairs, with its interval."""
+        assert isinstance(other, WatchedSpread)
+        repetitions = dict.fromkeys((*self.by_repetition, *other.by_repetition))
+        both = [(self._at(repetition), other._at(repetition)) for repetition in repetitions]
+        pairs = [of(one, two) for one, two in both if one is not None and two is not None]
+        without_chance = self.is_one and other.is_one
+        value = statistics.median(pairs) if pairs else super().combined(other, of).value
+        return Combined(value, None if without_chance else sign_test.of_median(pairs), pairs)
+
+    def _at(self, repetition: str) -> float | None:
+        return self.values[0] if self.is_one else self.by_repetition.get(repetition)
+
+
+def counting(results: Sequence[CellResult], figure: str) -> list[CellResult]:
+    """The runs of a cell whose figure counts."""
+    return [found for found in results if found.status == Status.PASS and figure in found.record.figures]
 
 
 @dataclass(frozen=True)
@@ -229,6 +284,15 @@ class RowSummary:
     def median(self, column: str, figure: str | None = None) -> float | None:
         """The median of the repetitions that count, or None."""
         return self.spread(column, figure).median
+
+    def watched(self, cells: Iterable[CellResult]) -> RowSummary:
+        """The row with the spreads of runs that were looked at after each repetition."""
+        runs = by_setting(cells)
+        spreads = {
+            figure: {column: WatchedSpread.of_runs(runs[self.name, column], figure) for column in of}
+            for figure, of in self.cells.items()
+        }
+        return replace(self, cells=spreads)
 
 
 _ROWS = TypeAdapter(list[RowSummary])

@@ -6,6 +6,7 @@ import textwrap
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import sub
 from pathlib import Path
 from typing import Any, Literal
 
@@ -121,7 +122,7 @@ def _least_lead(way: int, other: Spread, own: Spread) -> float:
     """The least advantage of the other one; 0 where it is unknown."""
     if other.is_one and own.is_one:
         return way * (other.values[0] - own.values[0])
-    difference = other.less(own)
+    difference = other.combined(own, sub).interval
     return 0.0 if difference is None else min(way * difference.low, way * difference.high)
 
 
