@@ -61,15 +61,10 @@ def made(claims: Claims, folder: Path = REFERENCES) -> ExpectedFailures:
             continue
         if spec.set:
             raise ValueError(f"{name}: its run is changed, so that the same check elsewhere is not the source's")
-        cause, checks = " ".join(xfail.cause.split()), _checks(name, claim)
-        limits = {check: _limits(name, check, found) for check in checks}
+        cause, check = " ".join(xfail.cause.split()), claim.check or name
+        limits = {check: _limits(name, check, found)}
         listed[name] = Listed(run=spec.run, cause=cause, strict=xfail.strict, checks=limits)
     return ExpectedFailures(about=ABOUT, claims=listed)
-
-
-def _checks(name: str, claim: Claim) -> list[str]:
-    """The checks that fail with a claim; its own name stands for one that only the claim has."""
-    return [claim.check or name, *(claim.xfail.also if claim.xfail else ())]
 
 
 def _limits(claim: str, check: str, found: Sequence[Reference]) -> dict[str, dict[str, dict[str, Limits]]]:
@@ -119,12 +114,12 @@ def _references(claims: Claims, folder: Path) -> Iterator[Reference]:
         for name, claim in claims.claims.items():
             if claim.xfail is None or claims.runs[claim.run].run != verdict.scenario:
                 continue
-            for check in _checks(name, claim):
-                result = results.get(check)
-                if table and (result is None or result.judge != "each_run"):
-                    result = _judged_again(name, claim, check, table)
-                if result:
-                    yield from _failing(name, check, result, engine, form, runs)
+            check = claim.check or name
+            result = results.get(check)
+            if table and (result is None or result.judge != "each_run"):
+                result = _judged_again(name, claim, check, table)
+            if result:
+                yield from _failing(name, check, result, engine, form, runs)
 
 
 def _beside(claims: Claims, folder: Path, failing: set[tuple[str, str]]) -> Iterator[Reference]:
@@ -141,7 +136,7 @@ def _beside(claims: Claims, folder: Path, failing: set[tuple[str, str]]) -> Iter
                 for place, value in there["figures"].items() if there["verdict"] == Status.FAIL else ():
                     ends = there["intervals"].get(place, (value, value))
                     if (entry["id"], place) in failing:
-                        check = _checks(entry["id"], claim)[0]
+                        check = claim.check or entry["id"]
                         low, high = min(value, *ends[:2]), max(value, *ends[:2])
                         yield Reference(entry["id"], check, place, engine, form, low, high, int(there["n"]))
 

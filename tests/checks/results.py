@@ -88,6 +88,7 @@ def without(samples: Groups, from_s: float, to_s: float, connection: str = "2") 
 
 
 LAW = {"judge": "follows_law", "tolerance": 0.03, "from_s": 1, "to_s": 8}
+CONSTANT = {"judge": "time_constant", "from_s": 1, "to_s": 8}
 RATIO = {"judge": "ratio", "min": 2.0, "max": 4.0, "from_s": 1, "to_s": 9}
 SETTLES = {"judge": "settles", "within_s": 4, "from_s": 1, "to_s": 9, "tolerance": 0.25}
 LEVEL = {"judge": "level", "series": "rtt_ms", "min": 100.0, "max": 200.0}
@@ -103,6 +104,11 @@ CARRIED = [{"link": link, "acked_bytes": 1000} for link in ("fast", "slow")]
 PACKETS = {"bytes": 5, "captured": {"payload_bytes": 5, "largest_window_bytes": 1}}
 BETWEEN = {"from_s": 9.97, "to_s": 10.02}
 CAPTURED = {"judge": "payload_captured"}
+
+
+def approaching(time_constant_s: float, start: float = 0.5) -> Callable[[float], float]:
+    """A share that approaches 0.8."""
+    return lambda s: 0.8 + (start - 0.8) * math.exp(-s / time_constant_s)
 
 
 def ends(sender: dict[str, Any] | None, receiver: dict[str, Any] | None, session: str = "s1") -> list[dict[str, Any]]:
@@ -237,6 +243,14 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
         PASSES,
         {**LAW, "start_s": 1},
         evidence_of(small_plan(), windows(share=lambda s: of_law(max(0.0, s - 1)))),
+    ),
+    "law: off, and nothing more is acknowledged of one": (
+        FAILS,
+        {**LAW, "rates": "acknowledged"},
+        evidence_of(
+            small_plan(),
+            {**windows(off={3.0: 0.2}), "acked": pair("", lambda s: 1000 * s, lambda s: 250 * min(s, 9))[""]},
+        ),
     ),
     "law: by what is acknowledged": (PASSES, {**LAW, "rates": "acknowledged"}, evidence_of(small_plan(), windows())),
     "law: acknowledged at another rate": (
@@ -406,6 +420,26 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
         {**RATIO, **BETWEEN},
         evidence_of(small_plan(), pair("window_packets", 3000, 1000, 9.9)),
     ),
+    # A time constant: 3.2 s by the law, to a share of 0.8.
+    "time constant: the law's": (PASSES, CONSTANT, evidence_of(small_plan(), windows())),
+    "time constant: 8% more": (PASSES, CONSTANT, evidence_of(small_plan(), windows(share=approaching(3.456)))),
+    "time constant: 12% more": (FAILS, CONSTANT, evidence_of(small_plan(), windows(share=approaching(3.584)))),
+    "time constant: 12% less": (FAILS, CONSTANT, evidence_of(small_plan(), windows(share=approaching(2.816)))),
+    "time constant: twice, from near its limit": (
+        FAILS,
+        CONSTANT,
+        evidence_of(small_plan(), windows(share=approaching(6.4, 0.85))),
+    ),
+    "time constant: begun a second late, from elsewhere": (
+        PASSES,
+        CONSTANT,
+        evidence_of(small_plan(), windows(share=lambda s: approaching(3.2, 0.1)(s - 1))),
+    ),
+    "time constant: nothing moves": (FAILS, CONSTANT, evidence_of(small_plan(), windows(share=lambda _: 0.5))),
+    "time constant: a quick run": (PASSES, CONSTANT, evidence_of(quick(), windows(6), end_s=6.0)),
+    "time constant: a quick run that is too short": (OPEN, CONSTANT, evidence_of(quick(), windows(3.5), end_s=3.5)),
+    "time constant: a full run that ends early": (OPEN, CONSTANT, evidence_of(small_plan(), windows(3.5), end_s=3.5)),
+    "time constant: no samples": (ERROR, CONSTANT, evidence_of(small_plan(), {})),
     # Settled within a time.
     "settles: just in time": (
         PASSES,
@@ -418,6 +452,16 @@ CASES: dict[str, tuple[str, dict[str, Any], Evidence]] = {
         evidence_of(small_plan(), pair("window_packets", lambda s: 3000 if s >= 5.1 else 2999, 1000)),
     ),
     "settles: at the other limit": (PASSES, SETTLES, evidence_of(small_plan(), pair("window_packets", 5000, 1000))),
+    "settles: as early as it may": (
+        PASSES,
+        {**SETTLES, "earliest_s": 3},
+        evidence_of(small_plan(), pair("window_packets", lambda s: 3000 if s >= 4 else 2999, 1000)),
+    ),
+    "settles: too early": (
+        FAILS,
+        {**SETTLES, "earliest_s": 3},
+        evidence_of(small_plan(), pair("window_packets", lambda s: 3000 if s >= 3.9 else 2999, 1000)),
+    ),
     "settles: never": (
         FAILS,
         SETTLES,

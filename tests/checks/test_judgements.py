@@ -211,7 +211,7 @@ def test_an_untrusted_run_is_no_pass_and_its_failure_stays_visible(tmp_path):
         ({"tolerance": 3}, "less than 1"),
         ({"series": "windows"}, "there is no series 'windows'"),
         ({"tolerence": 0.1}, "Extra inputs are not permitted"),
-        ({"judge": "follow_law"}, "'follows_law', 'ratio', 'settles', 'level', 'goodput'"),
+        ({"judge": "follow_law"}, "'follows_law', 'time_constant', 'ratio', 'settles', 'level'"),
     ],
 )
 def test_bad_parameters_are_refused(change, says):

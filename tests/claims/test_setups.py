@@ -53,9 +53,9 @@ def altered(name: str, *assignments: str, differs: list[dict[str, Any]] | None =
     [
         ("nkp24-startup-law", "links.slow.rate=256pps", "links.*.rate_pps"),
         ("nkp24-startup-law", "send_window=2MiB", "sessions.0.send_window_bytes"),
-        ("nkp24-link-break", "transport=tcp", "sessions.0.transport"),
-        ("nkp24-link-break", "links.second.queue=8x bdp", "links.*.queue.packets"),
-        ("nkp24-speed-row6", "transfer=16MiB", "sessions.0.transfer_bytes"),
+        ("nkp24-link-break-back", "transport=tcp", "sessions.0.transport"),
+        ("nkp24-link-break-back", "links.second.queue=8x bdp", "links.*.queue.packets"),
+        ("nkp24-speed-delays", "transfer=16MiB", "sessions.0.transfer_bytes"),
         ("cs244-bandwidth", "links.path.delay=30ms", "links.*.delay_ms"),
         ("cs244-rtt", "tcp.routes.sender.initrwnd=10", "tcp.routes.sender.initrwnd"),
         ("ndn-udp-rtt", "links.near.delay=0ms", "links.*.delay_ms"),
@@ -71,7 +71,7 @@ def test_a_set_up_that_was_changed_silently_is_found(name: str, assignment: str,
 
 
 def test_a_difference_that_is_not_named_any_more_is_found_and_one_that_is_none() -> None:
-    name = "nkp24-link-break-queues"
+    name = "nkp24-link-break"
     told = [entry.model_dump() for entry in CLAIMS.claims[name].differs]
     assert any(
         "sessions.0.transport is 'tcp', the source has 'udp'" in text

@@ -44,6 +44,12 @@ def row(
     return RowSummary(name, f"({name})", "", bounds or {}, cells, dict.fromkeys(COLUMNS, Status.PASS), values)
 
 
+def three(*values: tuple[Any, Any]) -> list[RowSummary]:
+    """Rows of one figure, each a single value or several."""
+    pairs = [[of if isinstance(of, list) else [of] for of in both] for both in values]
+    return [row(f"row {n}", {"rate_mbps": (a, b)}) for n, (a, b) in enumerate(pairs)]
+
+
 def one(a: Values = (), b: Values = (), **of: Any) -> list[RowSummary]:
     """A single row of one figure."""
     return [row("near", {"rate_mbps": (a, b)}, **of)]
@@ -63,6 +69,7 @@ DIFFERENCE = {"judge": "difference", "column": "a", "over": "b", "min": -1.0, "m
 BOUND = {"judge": "bound", "columns": ["a"], "min": 0.5, "max": 1.0}
 WITHIN = {"judge": "within", "columns": ["a"], "min": 1.0, "max": 2.0}
 RISES = {"judge": "rises", "column": "a", "over": "b"}
+MEDIAN = {"judge": "median_ratio", "column": "a", "over": "b", "min": 1.5, "max": 3}
 KNOWN = {"judge": "known", "columns": ["a"], "tolerance": 0.25}
 OFFSET = {"judge": "offset", "columns": ["a"], "within": 1.0}
 
@@ -152,6 +159,11 @@ CASES: dict[str, Case] = {
         ],
         [],
     ),
+    "median ratio: the middle of three": (PASSES, MEDIAN, three((1, 1), (3, 2), (9, 1)), []),
+    "median ratio: above": (FAILS, MEDIAN, three((1, 1), (7, 2), (9, 1)), []),
+    "median ratio: by intervals": (UNDECIDED, MEDIAN, three((1, 1), ([2, 3, 7], [2] * 3), (9, 1)), []),
+    "median ratio: a row is missing": (OPEN, MEDIAN, three((1, 1), (3, 2)), []),
+    "median ratio: a row has none": (OPEN, MEDIAN, three((1, 1), ([], 2), (9, 1)), []),
     "known: at the limit below": (PASSES, KNOWN, one([0.75], known=SOURCES), []),
     "known: at the limit above": (PASSES, KNOWN, one([2.5], known=SOURCES), []),
     "known: near both": (PASSES, {**KNOWN, "tolerance": 0.5}, one([1.5], known=SOURCES), []),
@@ -166,6 +178,7 @@ CASES: dict[str, Case] = {
     "known: of zero": (FAILS, KNOWN, one([0], known=SOURCES), []),
     "known: enough runs": (PASSES, {**KNOWN, "least_n": 2}, one([1, 1], known=SOURCES), []),
     "known: too few runs": (OPEN, {**KNOWN, "least_n": 3}, one([1, 1], known=SOURCES), []),
+    "known: near the one that is named": (PASSES, {**KNOWN, "by": "us"}, one([2.5], known=SOURCES), []),
     "offset: one of all cells": (PASSES, OFFSET, offsets(11, 12, 13), []),
     "offset: a cell beside it": (FAILS, OFFSET, offsets(11, 12, 13.5), []),
     "offset: no free one of two cells": (OPEN, OFFSET, offsets(11, 12), []),

@@ -77,7 +77,7 @@ def test_mptcp_gets_the_same_links_and_bytes() -> None:
     assert theirs["links"] == ours["links"]
     assert theirs["sessions"][0]["transfer_bytes"] == ours["sessions"][0]["transfer_bytes"]
     assert theirs["sessions"][0]["congestion_control"] == "cubic"
-    assert [check["judge"] for check in theirs["checks"]] == ["mptcp_carried", "points_stored"]
+    assert [check["judge"] for check in theirs["checks"]] == ["mptcp_carried", "multipath", "points_stored"]
 
 
 @pytest.mark.parametrize(

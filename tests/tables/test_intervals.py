@@ -73,6 +73,10 @@ def test_near_any_known_value_is_enough_also_for_an_interval() -> None:
     both = replace(row, known=[*row.known, KnownValue("others", "a", 1.02, GOODPUT)])
     assert judge_one(KNOWN, [row], []).status == "fail"
     assert judge_one(KNOWN, [both], []).status == "pass"
+    theirs = KNOWN.model_copy(update={"by": "others"})
+    assert judge_one(theirs, [both], []).status == "pass"
+    assert judge_one(KNOWN.model_copy(update={"by": row.known[0].by}), [both], []).status == "fail"
+    assert judge_one(theirs, [row], []).status == "insufficient-data"
 
 
 @pytest.mark.parametrize(("values", "missed", "partly"), [([0.95, 1.0, 1.05], 2.0, 0.95), ([1.0, 1.0, 2.0], 0.88, 1.2)])

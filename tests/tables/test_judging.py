@@ -70,6 +70,9 @@ def test_near_one_known_value_is_enough(median: float, values: list[float], tole
     assert result.status == ("pass" if near else "fail")
     for by in near:
         assert by in result.reason  # which of them it is near to is said
+    for one in known:
+        named = judge_one(check.model_copy(update={"by": one.by}), [row_of(known, a=median)], [])
+        assert named.status == ("pass" if one.by in near else "fail")
 
 
 def test_a_median_of_too_few_runs_leaves_it_open() -> None:

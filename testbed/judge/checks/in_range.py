@@ -223,7 +223,8 @@ class Ratio(OfTwo):
 
 
 class Settles(OfTwo):
-    """The ratio first/second is within ``tolerance`` of ``target`` from ``within`` seconds after ``from`` until ``to``.
+    """The ratio first/second is within ``tolerance`` of ``target`` from ``within`` seconds after ``from`` until ``to``,
+    and not from ``earliest`` on already.
 
     Without a target it is the ratio of the links' rates, as they are just before ``to``. ``tolerance`` is a part of
     the target.
@@ -233,6 +234,8 @@ class Settles(OfTwo):
     target: float | None = Field(None, gt=0)
     tolerance: float = Field(TOLERANCE, gt=0, lt=1)
     within_s: Seconds
+    earliest_s: Seconds = 0.0
+    """Least time after ``from``; what settles sooner fails as well."""
     from_s: Seconds = 0.0
     to_s: Seconds
     at_least_s: Seconds = 1.0
@@ -254,8 +257,14 @@ class Settles(OfTwo):
         after = f" after {self.from_s:g} s" if self.from_s else ""
         return (
             f"{named(self.series).title}: connection {first} over connection {second} is within ±{self.tolerance:.0%} "
-            f"of {target} at most {self.within_s:g} s{after}, and stays there until {self.to_s:g} s."
+            f"of {target} {self.limits_in_words}{after}, and stays there until {self.to_s:g} s."
         )
+
+    @property
+    def limits_in_words(self) -> str:
+        """Limits of the time."""
+        earliest = f"{self.earliest_s:g} to " if self.earliest_s else "at most "
+        return f"{earliest}{self.within_s:g} s"
 
     def ratio_of(self, rates: planned.Rates) -> float:
         """The quotient of the two connections' rates."""
@@ -277,7 +286,8 @@ class Settles(OfTwo):
         # What stays outside too long fails, however early the run ends.
         late = after_s is None or after_s > self.within_s
         if ratios.values.size and (not coverage.gap or (late and coverage.to_s - coverage.from_s > least_s)):
-            status = Status.FAIL if late else Status.PASS
+            early = after_s is not None and after_s < self.earliest_s
+            status = Status.FAIL if late or early else Status.PASS
             if after_s is None:
                 said = Message(
                     "settles.never",
@@ -288,14 +298,14 @@ class Settles(OfTwo):
                 since = f" from {self.from_s:g} s on" if self.from_s else ""
                 said = Message(
                     "settles.for-good",
-                    f"Settled within ±{self.tolerance:.0%} of {target:.3g} after {after_s:.1f} s{since}; expected at "
-                    f"most {self.within_s:g} s.",
+                    f"Settled within ±{self.tolerance:.0%} of {target:.3g} after {after_s:.1f} s{since}; expected "
+                    f"{self.limits_in_words}.",
                 )
             if status == Status.FAIL:
                 said = said.followed_by(*explain.windows_and_links(evidence, session, coverage.from_s, coverage.to_s))
         measured = "never" if after_s is None and ratios.values.size else after_s
         figures = {**coverage.figures(session["name"]), "target": target, "samples": int(ratios.values.size)}
-        return self.conclude(status, said, measured=measured, expected=f"at most {self.within_s:g} s", **figures)
+        return self.conclude(status, said, measured=measured, expected=self.limits_in_words, **figures)
 
 
 def quotients(first: Timed, second: Timed, within_s: float) -> Timed:

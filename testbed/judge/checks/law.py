@@ -197,6 +197,58 @@ class FollowsLaw(OfSession):
         )
 
 
+class TimeConstant(OfSession):
+    """The first connection's share approaches its limit by the law with a time constant within ``tolerance`` of the
+    law's, W/Σrate.
+
+    From ``from`` to ``to`` an exponential is fitted to the samples by least squares. Its amplitude is fitted as well,
+    so that it does not matter when the approach began and from where. A quick run is judged over the part of that time
+    that it covers, if that is at least ``at_least``.
+    """
+
+    judge: Literal["time_constant"]
+    tolerance: Annotated[float, Field(gt=0, lt=1)] = 0.1
+    """Largest error, a part of the law's time constant."""
+    from_s: Seconds
+    to_s: Seconds
+    at_least_s: Seconds = 3.0
+
+    def in_words(self) -> str:
+        """The check in words."""
+        return (
+            f"From {self.from_s:g} s to {self.to_s:g} s the first connection's share of the window approaches its "
+            f"limit with a time constant within ±{self.tolerance:.0%} of W/Σrate."
+        )
+
+    def result_of(self, evidence: Evidence, session: Session) -> CheckResult:
+        """The fitted time constant beside the law's."""
+        law, first = law_of(session, rates_by_plan(evidence.plan, session)), planned.connections(session)[0]
+        samples = evidence.samples_of("window_share", session["name"], [first])
+        coverage = cover(evidence, samples, self.from_s, self.to_s, self.at_least_s)
+        judged, expected_s = samples[first].between(coverage.from_s, coverage.to_s), law.time_constant_s
+        fitted_s = _fitted_s(judged, law.limit[first], expected_s) if judged.t_s.size else None
+        if fitted_s is None or coverage.gap:
+            status, said = Status.INSUFFICIENT_DATA, (coverage.gap or NO_SAMPLES).because("Not decided")
+        else:
+            status = Status.PASS if abs(fitted_s / expected_s - 1) <= self.tolerance else Status.FAIL
+            said = Message(
+                "law.time-constant",
+                f"The time constant from {coverage.from_s:g} s to {coverage.to_s:.4g} s is {fitted_s:.2f} s, by the "
+                f"law {expected_s:.2f} s: {fitted_s / expected_s - 1:+.1%}, expected within ±{self.tolerance:.0%}.",
+            )
+        figures = {**coverage.figures(session["name"]), "samples": int(judged.t_s.size)}
+        return self.conclude(status, said, measured=fitted_s, expected=expected_s, tolerance=self.tolerance, **figures)
+
+
+def _fitted_s(samples: Timed, limit: float, near_s: float) -> float:
+    """The time constant of the exponential to ``limit`` that is nearest to the samples, in steps of 0.1% from a tenth
+    of ``near_s`` to ten times that."""
+    times_s = near_s * np.geomspace(0.1, 10, 4607)
+    curves = np.exp(-(samples.t_s - samples.t_s[0]) / times_s[:, np.newaxis])
+    explained = (curves @ (samples.values - limit)) ** 2 / (curves**2).sum(axis=1)  # with the best amplitude of each
+    return float(times_s[explained.argmax()])
+
+
 class Compared(NamedTuple):
     """A sample beside the law."""
 

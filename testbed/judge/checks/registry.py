@@ -12,6 +12,7 @@ from testbed.judge.checks.parameters import RESOLVED, CheckParameters
 
 CLASSES = (
     "law:FollowsLaw",
+    "law:TimeConstant",
     "in_range:Ratio",
     "in_range:Settles",
     "in_range:Level",

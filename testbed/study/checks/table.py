@@ -169,9 +169,11 @@ class WithinCheck(OfColumns):
 
 
 class KnownCheck(OfColumns):
-    """The columns are within ``tolerance`` of at least one known value in each row."""
+    """The columns are within ``tolerance`` of a known value in each row: of ``by``'s, or of at least one."""
 
     judge: Literal["known"]
+    by: str | None = None
+    """The name of the known values, where the table has several."""
     tolerance: Fraction
     cpu_time: bool = False
     """Whether the known values contain a machine's CPU time: the check is then skipped where CPU time costs nothing.
@@ -184,7 +186,7 @@ class KnownCheck(OfColumns):
         values that count."""
         spread = row.spread(column, figure)
         median, limits = spread.median, (-self.tolerance, self.tolerance)
-        known = [k for k in row.known if (k.column, k.figure) == (column, figure)]
+        known = [k for k in row.known if (k.column, k.figure) == (column, figure) and self.by in (None, k.by)]
         if median is None or not known or spread.n < self.least_n:
             return None
         nearest = min(known, key=lambda k: abs(median / k.value - 1))
@@ -199,6 +201,37 @@ class KnownCheck(OfColumns):
         else:
             where = ", ".join(f"{measured.text} of {by}" for by, measured in off.items())
         return off[nearest.by]._replace(found=best, text=f"row {row.label} {column} {where}")
+
+
+class MedianRatioCheck(OfTwo):
+    """The median over the rows of the ratio of ``column`` to ``over`` is ``min``..``max``."""
+
+    whole: ClassVar[frozenset[str]] = frozenset({"row", "column"})
+    judge: Literal["median_ratio"]
+    min: float = 0.0
+    max: float | None = None
+
+    def places(self, rows: Rows, figure: str) -> dict[str, Measured | None]:
+        """The median; None where a row has no ratio."""
+        words: Words = "{:.3f}".format
+        each = [
+            _quotient((0.0, None), r.spread(self.column, figure), r.spread(self.over, figure), words, "") for r in rows
+        ]
+        ratios = [found for found in each if found]
+        if len(ratios) < max(len(rows), LEAST_POINTS):
+            return {self.column: None}
+        interval = None
+        if by := [found.interval for found in ratios if found.interval]:
+            # Each end is the median of the ends: it covers wherever all of the rows' intervals do (Bonferroni).
+            ends = [found.interval or Interval(found.value, found.value, 1.0) for found in ratios]
+            level = max(0.0, 1 - sum(1 - one.level for one in by))
+            low, high, _ = (statistics.median(end) for end in zip(*ends, strict=True))
+            interval = Interval(low, high, level)
+        most = max(len(found.runs) for found in ratios)
+        runs = [statistics.median([*found.runs, *[found.value] * most][n] for found in ratios) for n in range(most)]
+        behind = [spread for found in ratios for spread in found.behind]
+        middle = Combined(statistics.median(found.value for found in ratios), interval, runs)
+        return {self.column: _beside((self.min, self.max), middle, words, "the median", *behind)}
 
 
 class OffsetCheck(OfColumns):
@@ -283,7 +316,7 @@ class RisesCheck(OfTwo):
 
 RowCheck = RatioCheck | DifferenceCheck | BoundCheck | WithinCheck | KnownCheck
 """Looks at one row at a time."""
-RowsCheck = OffsetCheck | RowRatioCheck
+RowsCheck = OffsetCheck | RowRatioCheck | MedianRatioCheck
 """Looks at several rows together."""
 TableCheck = Annotated[RowCheck | RowsCheck | RisesCheck | SlopeCheck | EachRunCheck, Field(discriminator="judge")]
 
@@ -441,7 +474,7 @@ def _named_by(check: TableCheck) -> dict[str, Sequence[str] | None]:
 
 
 def _judge_places(check: RowCheck | RowsCheck, rows: Rows, figure: str) -> CheckResult:
-    """Each place (a row and column, or a column over two rows) by its value or interval; open where one has none."""
+    """Each place (a row and column, or a column over several rows) by its value or interval; open without one."""
     which = f", row {check.row} over row {check.over}" if isinstance(check, RowRatioCheck) else ""
     if isinstance(check, RowsCheck):
         places = check.places(rows, figure)
@@ -476,7 +509,7 @@ def _judge_places(check: RowCheck | RowsCheck, rows: Rows, figure: str) -> Check
         status = Status.INSUFFICIENT_DATA
     measured: float | str | None = f"{len(texts[Status.PASS])} of {len(places)}"
     expected = f"{len(places)} of {len(places)}"
-    if isinstance(check, RowRatioCheck):
+    if isinstance(check, (RowRatioCheck, MedianRatioCheck)):
         each = [found.text for found in there.values()]
         measured = rounded(next(iter(there.values())).value) if len(there) == 1 else ", ".join(each) or None
         expected = f"{check.min:g} to {check.max:g}" if check.max is not None else f"at least {check.min:g}"

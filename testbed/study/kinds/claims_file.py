@@ -171,8 +171,6 @@ class Xfail(Section):
     cause: Annotated[Text, StringConstraints(min_length=1)]
     strict: bool = True
     """Whether it fails every time."""
-    also: list[str] = Field(default_factory=list)
-    """Names of further checks of the run that fail with the claim."""
 
 
 class Rival(Section):
@@ -260,19 +258,6 @@ class Claim(Section):
     """Expected failure, for a sentence of a source only."""
     cause: Text = ""
     """Cause of a failure, for a promise of this project."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_old_keys(cls, document: Any) -> Any:
-        """Reads ``reproduces: false`` with its ``cause`` as ``xfail``, and ``by_chance`` as ``strict: false``."""
-        if not isinstance(document, Mapping) or not {"reproduces", "by_chance"} & document.keys():
-            return document
-        rest = {key: value for key, value in document.items() if key not in ("reproduces", "by_chance", "cause")}
-        if document.get("reproduces", True) is not False:
-            raise InvalidValue(
-                "claims.by-chance-alone", "by_chance says that a failure is not strict; give it with reproduces: false"
-            )
-        return {**rest, "xfail": {"cause": document.get("cause", ""), "strict": not document.get("by_chance", False)}}
 
     @model_validator(mode="after")
     def _fits_together(self) -> Claim:
@@ -371,7 +356,7 @@ def load(path: Path = FILE, only: Sequence[str] = ()) -> Claims:
 
 def _with_rows_of(claims: Sequence[Claim], run: RunSpec, table: tables.Table) -> RunSpec:
     """The run of a table with the rows alone that the checks of some claims are about, and as much less time."""
-    named = {name for claim in claims for name in (claim.check, *(claim.xfail.also if claim.xfail else ()))}
+    named = {claim.check for claim in claims}
     checks = [check for claim in claims if (check := claim.table_check("it"))]
     checks += [check for check in table.checks if check.name in named]
     every = run.rows or [row.name for row in table.rows]
@@ -398,11 +383,8 @@ def _loaded(run: RunSpec) -> Any:
 
 def _dangling(claim: Claim, run: RunSpec, checks: Sequence[str], rows: Sequence[str]) -> str:
     """Describes a name in a claim that does not exist; "" for none."""
-    there = [(f"check {claim.check!r}", claim.check)] if claim.check else []
-    there += [(f"xfail.also {also!r}", also) for also in (claim.xfail.also if claim.xfail else ())]
-    for place, name in there:
-        if name not in checks:
-            return f"{place}: {run.run} has no such check; it has {', '.join(checks)}"
+    if claim.check and claim.check not in checks:
+        return f"check {claim.check!r}: {run.run} has no such check; it has {', '.join(checks)}"
     if claim.judge is not None and run.kind != "table":
         return f"judge: {run.run} is no table, so it has no cells; name its check"
     check = claim.table_check("it")
