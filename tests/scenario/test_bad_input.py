@@ -219,7 +219,7 @@ def test_an_alias_is_fine_where_it_does_not_multiply(file: Path) -> None:
 @pytest.mark.parametrize(
     ("event", "says"),
     [
-        ("{at: 5000s, do: down, link: fast}", ":63: timeline.1.at: 5000 s never comes"),
+        ("{at: 5000s, do: down, link: fast}", ":77: timeline.1.at: 5000 s never comes"),
         ("{at: 1e9s, do: down, link: fast}", "is longer than 168h"),
         (
             "{at: 1s, do: ramp, link: fast, over: 150h, step: 20ms, delay: [1ms, 2ms]}",

@@ -58,7 +58,7 @@ def test_it_may_extend_one_in_yaml_and_none_extends_it(tmp_path: Path) -> None:
     child = 'def scenario():\n    return {"name": "child", "extends": "startup", "ncp": {"transfer": "1MiB"}}\n'
     found = load(write(tmp_path, child))
     assert found.scenario.ncp
-    assert (found.scenario.ncp.transfer_bytes, len(found.scenario.checks)) == (1 << 20, 7)
+    assert (found.scenario.ncp.transfer_bytes, len(found.scenario.checks)) == (1 << 20, 9)
     assert "extends:" not in found.text
     Said("scenario.not-found", place=Containing("mine.py: extends"), kind="scenario", name="startap").check(
         refusal(tmp_path, child.replace('"startup', '"startap'))

@@ -22,23 +22,23 @@ def event(text: str) -> str:
 
 MISTAKES = {
     "policy": (STARTUP.replace("policy: nkp24 ", "policy: nkp42 "), ":20: ncp.policy: ", "did you mean 'nkp24'?"),
-    "link of an event": (event("at: 5s, do: down, link: fst"), ":62: timeline.1.link: ", "did you mean 'fast'?"),
-    "time without unit": (event("at: 5, do: down, link: fast"), ":62: timeline.1.at: 5 ", "write for example 50ms"),
-    "no time": (event("do: down, link: fast"), ":62: timeline.1.at: is missing", "write for example 50ms"),
-    "time that never comes": (event("at: 5000s, do: down, link: fast"), ":62: timeline.1.at: 5000 s", "transfer_time"),
+    "link of an event": (event("at: 5s, do: down, link: fst"), ":76: timeline.1.link: ", "did you mean 'fast'?"),
+    "time without unit": (event("at: 5, do: down, link: fast"), ":76: timeline.1.at: 5 ", "write for example 50ms"),
+    "no time": (event("do: down, link: fast"), ":76: timeline.1.at: is missing", "write for example 50ms"),
+    "time that never comes": (event("at: 5000s, do: down, link: fast"), ":76: timeline.1.at: 5000 s", "transfer_time"),
     "no such connection": (
         event("at: 1s, do: pause_read, connection: 7, for: 1s"),
-        ":62: timeline.1.conn",
+        ":76: timeline.1.conn",
         "known: 1, 2",
     ),
-    "event": (event("at: 5s, do: dwn, link: fast"), ":62: timeline.1: 'dwn'", "did you mean 'down'?"),
-    "no event": (event("at: 5s, link: fast"), ":62: timeline.1: 'do' is missing", "flap"),
-    "timeline without dashes": (f"{STARTUP}timeline: {{at: 5s}}\n", ":61: timeline: ", "a dash for each"),
+    "event": (event("at: 5s, do: dwn, link: fast"), ":76: timeline.1: 'dwn'", "did you mean 'down'?"),
+    "no event": (event("at: 5s, link: fast"), ":76: timeline.1: 'do' is missing", "flap"),
+    "timeline without dashes": (f"{STARTUP}timeline: {{at: 5s}}\n", ":75: timeline: ", "a dash for each"),
     "goodputs": (STARTUP.replace("delivered_pps", "goodputs"), "ratio.series: ", "did you mean 'goodput_bps'?"),
-    "judge": (STARTUP.replace("judge: ratio", "judge: goodputs", 1), ":43: checks.", "did you mean 'goodput'?"),
+    "judge": (STARTUP.replace("judge: ratio", "judge: goodputs", 1), ":54: checks.", "did you mean 'goodput'?"),
     "no judge": (
         STARTUP.replace("    judge: ratio\n", "", 1),
-        ":43: checks.final window ratio: 'judge' is mis",
+        ":54: checks.final window ratio: 'judge' is mis",
         "ratio",
     ),
     "indentation": (STARTUP.replace("  policy: nkp24 ", "   policy: nkp24 "), ":21: ", "indented otherwise"),
@@ -66,7 +66,7 @@ MISTAKES = {
         ":17: links.fast.trace: ",
         "no.up: No such file",
     ),
-    "session of a check": (STARTUP.replace("_intact}", "_intact, session: s9}"), ":57: checks.payload.session", "s1"),
+    "session of a check": (STARTUP.replace("_intact}", "_intact, session: s9}"), ":68: checks.payload.session", "s1"),
     "too large": (STARTUP.replace("mtu: 1024", "mtu: 9000"), ":23: ncp.mtu: 9000 ", "less than or equal to 1400"),
 }
 
