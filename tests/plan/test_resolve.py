@@ -20,6 +20,7 @@ from topologies.units import Rate
 POLICIES: PolicyFacts = {
     "nkp24": {"name": "nkp24", "cap_packets": None, "initial": "W/n"},
     "previous": {"name": "previous", "cap_packets": 256, "initial": "16"},
+    "delivery-rate": {"name": "delivery-rate", "cap_packets": None, "initial": "W/n"},
 }
 
 
