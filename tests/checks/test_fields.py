@@ -41,6 +41,12 @@ SLOW_ROUND_TRIPS = (
     " {name: b, rate: 128pps, delay: 500ms, queue: 1000 packets}]",
     "ncp.transfer=8MiB",
 )
+TURN_BY_TURN = (
+    "links=[{name: a, rate: 1024pps, delay: 50ms, queue: 1 packets},"
+    " {name: b, rate: 1024pps, delay: 500ms, queue: 1 packets}]",
+    "ncp.transfer=40MiB",
+)
+"""Each packet of a connection stands between two of the other, so that acknowledgements have too few ranges."""
 MUCH_LOSS = ("links.fast.loss=10%", "links.slow.loss=10%")
 RUNS = {
     "startup": (),
@@ -48,6 +54,7 @@ RUNS = {
     "dropping": DROPPING,
     "slow round trips": SLOW_ROUND_TRIPS,
     "much loss": MUCH_LOSS,
+    "turn by turn": TURN_BY_TURN,
 }
 """What is changed in ``startup`` for each."""
 WHERE = {"achieved_loss": "lossy", "loss": "lossy", "resent": "lossy", "lost": "lossy", "drops": "dropping"}

@@ -22,7 +22,7 @@ from testbed.plan.model import Session
 from testbed.series import Samples, named
 from testbed.series.reader import start_of
 from topologies.impairments import keys_that
-from topologies.link import Link
+from topologies.link import Link, rate_pps
 
 Array = NDArray[np.float64]
 UPSTREAM = ("previous", "nkp24")
@@ -397,12 +397,23 @@ def _handshake(ends: Ends) -> Iterator[Message]:
         )
 
 
+def _ranges_suffice(ends: Ends, link: Link) -> bool:
+    """Whether an acknowledgement has room for all that arrives in its interval; else packets wait for a later one. A
+    sender that waited for room fills its socket: these packets are in a row, those of other connections between them."""
+    packets, most = link["queue"].get("packets") or math.inf, ends.session.get("max_ack_ranges", 0)
+    in_a_row = packets - (packets - 1) // 2 if len(ends.paths) > 1 and packets < math.inf else math.inf
+    arrive = rate_pps(link) * float(ends.session.get("ack_interval_ms", 0.0)) / 1000
+    return not most or arrive <= most * in_a_row
+
+
 def _round_trips(ends: Ends) -> Iterator[Message]:
     """A packet that is not sent again waits in full queues at most, and for its acknowledgement."""
     if not ends.undisturbed or ends.ever((*LOSING, *VARYING)) or ends.total("sender", "lost") != 0:
         return
     found = ends.evidence.samples("rtt_ms", ends.name)
     for each, path in zip(ends.session["connections"], ends.paths, strict=True):
+        if not _ranges_suffice(ends, path[0]):
+            continue
         samples = found.get(str(each["index"]))
         # There with the delay and through each queue, back with the delay and one frame before it in each.
         most_ms = sum(ends.most_wait_ms(link) for link in path) + float(ends.session.get("ack_interval_ms", 0.0))
