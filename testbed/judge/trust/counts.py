@@ -398,8 +398,8 @@ def _handshake(ends: Ends) -> Iterator[Message]:
 
 
 def _ranges_suffice(ends: Ends, link: Link) -> bool:
-    """Whether an acknowledgement has room for all that arrives in its interval; else packets wait for a later one. A
-    sender that waited for room fills its socket: these packets are in a row, those of other connections between them."""
+    """Whether an acknowledgement has room for all that arrives in its interval; else packets wait for a later one. Who
+    waited for room fills a socket: so many packets are in a row, and between rows are those of other connections."""
     packets, most = link["queue"].get("packets") or math.inf, ends.session.get("max_ack_ranges", 0)
     in_a_row = packets - (packets - 1) // 2 if len(ends.paths) > 1 and packets < math.inf else math.inf
     arrive = rate_pps(link) * float(ends.session.get("ack_interval_ms", 0.0)) / 1000

@@ -39,7 +39,7 @@ def violations(ends: Ends) -> Iterator[Message]:
     rise = {key: np.diff(rows, axis=1, prepend=0.0) for key, rows in of.items()}
     # A packet that was sent is still in flight or was acknowledged, on whichever connection.
     added = MOST_PER_ACK * (rise["sent"] - rise["in_flight_packets"])
-    bounds = _previous if policy == "previous" else _nkp24
+    bounds = previous_bounds if policy == "previous" else nkp24_bounds
     low, high = bounds(before, windows, added, rise["lost"], session_window_packets(ends.session))
     off = np.maximum(low - windows, windows - high) - ROUNDED * windows
     for place in np.flatnonzero(off.max(axis=1, initial=0.0) > 0):
@@ -59,17 +59,18 @@ def _initial(ends: Ends) -> Array:
     return np.array([[FIRST_PREVIOUS if own else max(window, LEAST)] for window in planned.values()])
 
 
-def _previous(before: Array, _: Array, added: Array, timeouts: Array, _whole: float) -> tuple[Array, Array]:
+def previous_bounds(before: Array, _: Array, added: Array, timeouts: Array, _whole: float) -> tuple[Array, Array]:
     """The rule of ``previous``: packets added before a halving count for half of those added after it."""
     halved = np.maximum(np.floor(before * np.exp2(-timeouts)), LEAST)
     return np.minimum(halved, CAP_PREVIOUS), np.minimum(halved + added, CAP_PREVIOUS)
 
 
-def _nkp24(before: Array, after: Array, added: Array, timeouts: Array, whole: float) -> tuple[Array, Array]:
+def nkp24_bounds(before: Array, after: Array, added: Array, timeouts: Array, whole: float) -> tuple[Array, Array]:
     """Scaling to the session's window leaves the windows' ratios, so the rule is followed without it, and all is scaled
-    in the end. What is added, and the least window, then counts for at most what the sum has grown by."""
-    grown = np.exp(added.sum(axis=0) / whole)
-    low = before * np.exp2(-timeouts)
+    in the end. What is added, and the least window, then counts for at most what the sum has grown by; with windows
+    that were lifted to the least one after scaling it is above the session's from the beginning."""
+    grown = np.exp(added.sum(axis=0) / whole) * np.maximum(before.sum(axis=0) / whole, 1.0)
+    low = np.maximum(before * np.exp2(-timeouts), np.finfo(float).tiny)
     lifted = np.where((timeouts.sum(axis=0) == 0) & (before > 2 * LEAST * grown), 0.0, LEAST)
     high = low + (added + lifted) * grown
     others_high, others_low = high.sum(axis=0) - high, low.sum(axis=0) - low
