@@ -28,6 +28,10 @@ def write_page(folder: Path) -> Path:
         from testbed.study.report.page import write_claims
 
         return write_claims(folder)
+    if (folder / "shake.json").is_file():
+        from testbed.study.report.page import write_shake
+
+        return write_shake(folder)
     if ledger.kind_of(folder) == "table" or (folder / "table.json").is_file():
         from testbed.study.kinds.table import unfinished
         from testbed.study.report.page import write_table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +13,7 @@ import typer
 from testbed.cli import completion, events, options
 from testbed.cli.where import HOSTS, ClusterOption, runs_made
 from testbed.errors import BadInput
-from testbed.judge.status import verdict_of
+from testbed.judge.status import Status, verdict_of
 from testbed.plan.engines import DEFAULT, ENGINES
 from testbed.runtime.progress import Progress
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 
 def all_(
+    claim: Annotated[list[str] | None, typer.Argument(metavar="CLAIM", help="Only these claims.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Short runs, one of each; claims may stay open.")] = False,
     engine: options.EnginesOption = DEFAULT,
     link: options.LinkOption = "auto",
@@ -36,18 +38,23 @@ def all_(
             help="Put another engine's result, or a reference, beside these; may be given again.",
         ),
     ] = None,
+    shake: Annotated[
+        bool, typer.Option("--shake", help="Judge claims in the neighbourhood of their set-ups, not in these alone.")
+    ] = False,
     dry_run: options.DryRunOption = False,
     as_json: events.JsonOption = False,
 ) -> None:
     """Decide every claim of the sources (data/published/claims.yaml). The last line is PASS, FAIL or UNTRUSTED."""
     from testbed.engines import named
     from testbed.study.kinds import claims as kind
+    from testbed.study.kinds import shake as around
     from testbed.study.kinds.claims_file import load
 
     events.refuse_with(as_json, dry_run)
-    claims = load(only=only or ())  # bad input ends here, before anything is set up
+    only = [*(only or ()), *(claim or ())]
+    claims = load(only=only)  # bad input ends here, before anything is set up
     names = options.engines_in(engine, "--engine", least=1)
-    requests = [kind.Request(name, quick, tuple(only or ()), resume, link) for name in names]
+    requests = [kind.Request(name, quick, tuple(only), resume, link) for name in names]
     if resume and len(requests) > 1:
         raise BadInput(
             "claims.resume-needs-one-engine", "--resume: give one engine, and the others' results --beside it"
@@ -56,13 +63,22 @@ def all_(
         raise BadInput(
             "claims.cluster-not-alone", f"--cluster {cluster}: should be alone, for the hosts of `cluster up`"
         )
+    if shake:  # never on real packets, which differ each time
+        if quick or beside:
+            raise BadInput("shake.options", "--shake: takes neither --quick nor --beside")
+        names = [name if named(name).facts.virtual_time else "sim" for name in names]
+        requests = [replace(request, engine=name) for request, name in zip(requests, names, strict=True)]
     if dry_run:
+        if shake:
+            return around.list_runs(claims, names)
         for request in requests:
             kind.list_runs(claims, request)
-        return
+        return None
     for request in requests:
         named(request.engine).refuse_user("all")
     with runs_made(cluster):
+        if shake:
+            raise typer.Exit(events.carry_out(as_json, partial(_shake, claims, requests)))
         raise typer.Exit(events.carry_out(as_json, partial(_run, claims, requests, beside or [])))
 
 
@@ -87,6 +103,24 @@ def reference(
     copies = keep_reference(result.resolve(), place, lost or ())
     size = sum(path.stat().st_size for path in copies)
     print(f"{shown(place)}: {len(copies)} files, {size / 1e6:.1f} MB")
+
+
+def _shake(claims: Claims, requests: Sequence[Request], progress: Progress) -> int:
+    """Judge the claims at points around their set-ups; returns the exit code."""
+    from testbed.cli.outcome import shown
+    from testbed.exit_codes import OF_VERDICT
+    from testbed.study.kinds.shake import run
+
+    document, folder = run(claims, [request.engine for request in requests], requests[0].resume, progress)
+    found, verdict = document["claims"], Status(document["verdict"])
+    for one in found:
+        print(f"  {one['id']:<26} {one['said']}" + (f". {one['status']}: {one['reason']}" if one["reason"] else ""))
+    print(f"  {'report':<26} {shown(folder / 'report.html')}")
+    summary, code = f"{len(found)} claims shaken, {len(document['left_out'])} left out", OF_VERDICT[verdict]
+    print(f"{verdict.upper()} shake {folder.name}: {summary}")
+    checks = [{"name": one["id"], "status": one["status"], "outcome": None, "reason": one["said"]} for one in found]
+    events.tell_verdict(progress, {"verdict": verdict, "summary": summary, "checks": checks}, folder, code)
+    return code
 
 
 def _run(claims: Claims, requests: Sequence[Request], beside: Sequence[Path], progress: Progress) -> int:

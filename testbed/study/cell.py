@@ -1,5 +1,6 @@
 """The cells of a study: what is run, planned once; an attempt at one, and how a run of a scenario is carried out."""
 
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -194,6 +195,20 @@ class ScenarioCell(Cell):
         if self.carrier is None:
             return plan
         return traffic.named(self.carrier).in_place_of_ncp(plan, self.congestion_control)
+
+
+@dataclass(frozen=True, eq=False)
+class RecordCell(ScenarioCell):
+    """One of so many runs that only what their checks say is kept."""
+
+    def run(self, study: Path, progress: Progress) -> RunRecord:
+        """Run to the verdict, in a folder that is gone afterwards."""
+        with tempfile.TemporaryDirectory(prefix="ncp-record-") as place:
+            return super().run(Path(place), progress).model_copy(update={"folder": ""})
+
+    def earlier(self, study: Path, lines: Sequence[RunRecord]) -> list[RunRecord]:
+        """Lines of this code: nothing is left to be read anew."""
+        return [line for line in lines if line.rules == provenance.code()]
 
 
 @dataclass(frozen=True)

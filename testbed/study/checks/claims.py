@@ -482,7 +482,7 @@ def _run_apart(verdict: Verdict, result: CheckResult | None) -> tuple[Status, st
     """Returns the status and reason of a single run or a sweep that can't decide a claim, whatever its check says."""
     if not verdict.trust.trusted:
         return Status.UNTRUSTED, "; ".join(verdict.trust.reasons)
-    failed = _failed_fact((check.name, check.judge, check.status) for check in verdict.checks if check is not result)
+    failed = failed_fact((check.name, check.judge, check.status) for check in verdict.checks if check is not result)
     return (Status.FAIL, f"“{failed}” does not hold, so the run behind it can't be relied on.") if failed else None
 
 
@@ -494,14 +494,14 @@ def _worst_cell(check: TableCheck, cells: Sequence[CellResult]) -> tuple[Status,
         at, status, why = cell.at, cell.standing, cell.record.reason
         if isinstance(check, EachRunCheck) and status in (Status.PASS, Status.FAIL):
             others = {name: of for name, of in cell.record.checks.items() if name != check.check}
-            failed = _failed_fact((name, of.get("judge", ""), of["status"]) for name, of in others.items())
+            failed = failed_fact((name, of.get("judge", ""), of["status"]) for name, of in others.items())
             status, why = (Status.FAIL, f"“{failed}” does not hold.") if failed else (Status.PASS, "")
         if status != Status.PASS:
             apart.append((status, f"Row {at['row']} {at['column']} #{at['repetition']}: {why}"))
     return max(apart, key=lambda found: BEST_FIRST.index(found[0]), default=None)
 
 
-def _failed_fact(checks: Iterable[tuple[str, str, Status]]) -> str:
+def failed_fact(checks: Iterable[tuple[str, str, Status]]) -> str:
     """Name of the first check (name, judge, status) of a fact that does not hold; "" for none."""
     holds = (Status.PASS, Status.SKIPPED)
     return next((name for name, judge, status in checks if judge in FACTS and status not in holds), "")

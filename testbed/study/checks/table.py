@@ -463,9 +463,13 @@ def judge_one(
 
 
 def cells_of(check: TableCheck, cells: Cells) -> list[CellResult]:
-    """The cells that a check is about: those of its rows, in its columns."""
-    named_by = _named_by(check).items()
-    return [cell for cell in cells if all(names is None or cell.at[axis] in names for axis, names in named_by)]
+    """The cells that a check is about."""
+    return [cell for cell in cells if is_about(check, cell.at)]
+
+
+def is_about(check: TableCheck, at: Mapping[str, str]) -> bool:
+    """Whether a check is about a cell: one of its rows, in its columns."""
+    return all(names is None or at[axis] in names for axis, names in _named_by(check).items())
 
 
 def _named_by(check: TableCheck) -> dict[str, Sequence[str] | None]:

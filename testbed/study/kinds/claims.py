@@ -434,6 +434,7 @@ def write_again(request: VerifyRequest) -> Verification:
 
 
 OF_ALL = ("claims.json", "claims.csv", "provenance.json")
+SHAKE = "shake.json"
 OF_A_RUN = ("verdict.json", "plan.json", "provenance.json", "links.csv", "windows.csv", "table.json", "table.csv")
 """Files of a run or table, without telemetry, captures and logs, which a bundle has."""
 
@@ -471,15 +472,16 @@ def latest_reference(engine: str, *, quick: bool) -> Reference | None:
 
 
 def keep_reference(result: Path, place: Path, known_lost: Collection[str] = ()) -> list[Path]:
-    """Copy the small files of ``result``, a result folder of all claims, a table or a run, to ``place``; returns the
-    copies.
+    """Copy the small files of ``result``, a result folder of all claims, a shake, a table or a run, to ``place``;
+    returns the copies.
 
     Raises BadInput for a result that was stopped or can't be trusted, for another result in ``place``, and where a
     claim that passed in the latest reference does not in ``result`` and is not one of ``known_lost``.
     """
     confine.refuse_links(result)
     of_all = (result / "claims.json").is_file()
-    document = read_json(result / ("claims.json" if of_all else "verdict.json"))
+    main = "claims.json" if of_all else SHAKE if (result / SHAKE).is_file() else "verdict.json"
+    document = read_json(result / main)
     if of_all and not document["complete"]:
         raise BadInput(
             "claims.result-stopped",
@@ -494,9 +496,9 @@ def keep_reference(result: Path, place: Path, known_lost: Collection[str] = ()) 
                 f"{result}: {', '.join(unexpected)} passed in {before.folder.name} and would be lost",
                 f"If that is so, name them: {' '.join(f'--lost {name}' for name in unexpected)}",
             )
-    if not of_all and ((verdict := read_verdict(result)).verdict == Status.UNTRUSTED or verdict.broken):
+    if main == "verdict.json" and ((verdict := read_verdict(result)).verdict == Status.UNTRUSTED or verdict.broken):
         raise BadInput("claims.no-reference", f"{result}: {verdict.summary}, so it is no reference")
-    there = place / ("claims.json" if of_all else "verdict.json")
+    there = place / main
     if there.is_file() and read_json(there)["run"] != document["run"]:
         raise BadInput(
             "claims.reference-taken", f"{place} holds the results of another run; give another name, or remove it"
@@ -505,7 +507,9 @@ def keep_reference(result: Path, place: Path, known_lost: Collection[str] = ()) 
     if of_all:
         runs = [confine.inside(result, run["folder"]) for run in document["runs"].values() if run["folder"]]
         runs += [first for run in runs if (run / "table.json").is_file() and (first := table_file.first_run(run))]
-    files = [result / name for name in OF_ALL if of_all] + [run / name for run in runs for name in OF_A_RUN]
+    files = [result / name for name in (*OF_ALL, SHAKE) if main != "verdict.json"] + [
+        run / name for run in runs for name in OF_A_RUN
+    ]
     copies = []
     for path in filter(Path.is_file, files):
         copy = place / path.relative_to(result)

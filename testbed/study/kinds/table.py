@@ -229,7 +229,7 @@ def begin(loaded: LoadedTable, request: TableRequest, programs: Programs, result
     selection = select(loaded, request, programs.policies)
     cells = selection.cells(programs)
     refuse_if_none_can_be_made(cells)  # a mistake in any of them is reported before anything is run
-    bounds = _bounds(table.figures, {cell.at["row"]: cell.plan for cell in reversed(cells)})
+    bounds = bounds_of(table.figures, {cell.at["row"]: cell.plan for cell in reversed(cells)})
     how = engine.describe(cells[0].plan, request.options)[0]
     spec = StudySpec("table", table.name, cells, selection.identity, how, sum(cell.transfer_s for cell in cells))
     folder = spec.begin(results / table.name, request.resume, whole=selection.whole, as_selection=True)
@@ -352,7 +352,7 @@ def _ratios(selection: Selection) -> list[tuple[str, str]]:
     return [(a, b) for a, b in dict.fromkeys(pairs) if a in columns and b in columns]
 
 
-def _bounds(figures: Sequence[str], first: Mapping[str, Plan]) -> dict[str, dict[str, float]]:
+def bounds_of(figures: Sequence[str], first: Mapping[str, Plan]) -> dict[str, dict[str, float]]:
     """Bounds of each row's payload by its links, from the plan of its first cell, for figures that are a goodput."""
     bounds_bps = {
         row: planned.bound_bps(plan, plan["sessions"][0], to_s=expected_transfer_s(plan)) for row, plan in first.items()
@@ -401,7 +401,7 @@ def unfinished(folder: Path) -> tuple[dict[str, Any], Verdict] | None:
     plans = {cell.at["row"]: folder / Place.of(cell).folder / cell.record.run / "plan.json" for cell in reversed(found)}
     first = {row: read_plan(plan) for row, plan in plans.items() if plan.is_file()}
     with tempfile.TemporaryDirectory(prefix="ncp-report-") as place:
-        bounds = _bounds(selection.loaded.table.figures, first)
+        bounds = bounds_of(selection.loaded.table.figures, first)
         verdict = write(selection, bounds, Path(place), folder.name, found, {})
         return read_table(Path(place)), verdict
 

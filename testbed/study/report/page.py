@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from testbed import confine
-from testbed.documents import write_json
+from testbed.documents import read_json, write_json
 from testbed.judge import intervals
 from testbed.judge.checks.result import Verdict
 from testbed.judge.figures import with_unit
@@ -312,6 +312,27 @@ def write_comparison(folder: Path, comparison: Comparison, home: Path | None = N
         with_interval=text.with_interval,
     )
 
+
+def write_shake(folder: Path) -> Path:
+    """Write the page from ``shake.json``; returns its path."""
+    document = read_json(folder / "shake.json")
+    claims = document["claims"]
+    return _write(
+        folder,
+        "shake",
+        list(map(plots.shaken, claims)),
+        title=f"shake {document['run']}",
+        word=document["verdict"],
+        heading="Claims in the neighbourhood of their set-ups",
+        lead=[f"{claim['id']}: {claim['said']}." for claim in claims[:MOST_NAMED]],
+        shaken=document,
+        engine_of=ENGINES,
+        indices=("rank", "first_order", "fails"),
+    )
+
+
+MOST_NAMED = 3
+"""Most shaken claims that the head of their page names."""
 
 _COLOURS = {
     "failed": Status.FAIL,

@@ -503,6 +503,29 @@ def published(claims: Sequence[Judged]) -> list[Plot]:
         return [drawn(figure, "published", description)]
 
 
+def shaken(claim: Mapping[str, Any]) -> Plot:
+    """The value of a shaken claim over each factor, a panel each: points that hold, those that do not, and the
+    source's."""
+    own, *others = claim["points_made"]
+    names = [name for name in own["changes"] if name != "seed"]
+    looks = [("holds", "pass", "o"), ("fails", "fail", "X")]
+    with style.canvas((9.6, 0.6 + 2.1 * -(-len(names) // 4))) as figure:
+        grid = figure.subplots(-(-len(names) // 4), 4, sharey=True, squeeze=False).ravel()
+        for axes, name in zip(grid, names, strict=False):
+            for number, (label, status, shape) in enumerate(looks):
+                there = [one for one in others if one["status"] == status and one["value"] is not None]
+                x, y = [one["changes"][name] for one in there], [one["value"] for one in there]
+                axes.plot(x, y, label=label, **_marks_of(shape, 3, style.SERIES_COLOURS[number]))
+            if own["value"] is not None:
+                axes.plot(own["changes"][name], own["value"], label="source", **_marks_of("D", 5, style.INK))
+            axes.set_title(name, fontsize=9.5, fontweight="normal")
+        for axes in grid[len(names) :]:
+            axes.set_visible(False)
+        figure.legend(*grid[0].get_legend_handles_labels(), loc="outside lower left", ncols=3)
+        description = f"{claim['id']}: its value ({claim['unit']}) over the change of each factor; {claim['said']}."
+        return drawn(figure, f"{claim['engine']}-{claim['id']}", description, wide=True)
+
+
 def of_run(name: str, folder: Path) -> list[Plot]:
     """Plots from the small files of one of the runs behind claims: a table's picture, or the shares of its windows."""
     if (folder / "table.json").is_file():
