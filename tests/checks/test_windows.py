@@ -23,7 +23,7 @@ def moved(windows: list[float], steps: list[Batch]) -> list[float]:
     return windows
 
 
-# The other window is at the least one and lifted again, so that the sum was above the session's window before.
+# The other window is lifted to one packet again, so that the sum was above the session's window before.
 @example(2, [[(1, True)] * 4] * 150, [[(0, False)] * 11])
 @given(st.integers(1, 4), batches, batches)
 def test_what_the_rule_makes_of_windows_is_within_its_bounds(n: int, before: list[Batch], between: list[Batch]) -> None:

@@ -67,8 +67,8 @@ def previous_bounds(before: Array, _: Array, added: Array, timeouts: Array, _who
 
 def nkp24_bounds(before: Array, after: Array, added: Array, timeouts: Array, whole: float) -> tuple[Array, Array]:
     """Scaling to the session's window leaves the windows' ratios, so the rule is followed without it, and all is scaled
-    in the end. What is added, and the least window, then counts for at most what the sum has grown by; with windows
-    that were lifted to the least one after scaling it is above the session's from the beginning."""
+    in the end. What is added, and what a window is lifted by, then counts for at most what the sum has grown by. Lifted
+    after scaling, windows have a sum above the session's from the beginning."""
     grown = np.exp(added.sum(axis=0) / whole) * np.maximum(before.sum(axis=0) / whole, 1.0)
     low = np.maximum(before * np.exp2(-timeouts), np.finfo(float).tiny)
     lifted = np.where((timeouts.sum(axis=0) == 0) & (before > 2 * LEAST * grown), 0.0, LEAST)
