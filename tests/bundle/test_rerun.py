@@ -104,6 +104,7 @@ def test_a_table_is_made_again_side_by_side(tmp_path: Path, monkeypatch: pytest.
     assert any(place.endswith("agents/s1-receiver.json") for place in places(found, "rerun.other-bytes")), found
 
 
+@pytest.mark.nightly
 def test_a_sweeps_figures_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NCP_TESTBED_RESULTS", str(tmp_path))
     name = sweep_files()[0].stem

@@ -73,6 +73,7 @@ def test_equal_runs_that_were_removed_are_known_by_the_ledger(results, monkeypat
     assert (again, same) == (first, folder)
 
 
+@pytest.mark.nightly
 def test_a_table_of_a_cross_check_goes_on_in_its_folder(results, monkeypatch, capsys) -> None:
     assert ask(monkeypatch, "table", *TABLE, "--engine", "sim") in (0, 1)
     recorded = ("--results", f"vkernel={results / 'speed-table' / 'latest'}")

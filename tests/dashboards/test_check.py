@@ -100,6 +100,7 @@ LEGENDS = {
     "later": '<button data-testid="data-testid VizLegend series s1/1">s1/1</button>',
 }
 CELLS = {"9.3": '<div role="row"><div role="cell">r</div></div>', "later": '<div role="gridcell">r</div>'}
+EACH_FORM = pytest.mark.parametrize("version", ["9.3", pytest.param("later", marks=pytest.mark.nightly)])
 
 
 def panel_of(panel: dict[str, Any], made: dict[str, Any], state: str) -> str:
@@ -198,7 +199,7 @@ def test_pages_are_opened_and_looked_at(grafana, monkeypatch, tmp_path, capsys):
 
 
 @with_browser
-@pytest.mark.parametrize("version", FORMS)
+@EACH_FORM
 def test_an_error_on_a_page_is_seen_and_nothing_else(two, capsys, version):
     two["version"] = version
     assert check.main([]) == Exit.PASS, capsys.readouterr().out
@@ -210,7 +211,7 @@ def test_an_error_on_a_page_is_seen_and_nothing_else(two, capsys, version):
 
 
 @with_browser
-@pytest.mark.parametrize("version", FORMS)
+@EACH_FORM
 def test_panels_that_draw_only_their_axes_are_seen(two, capsys, version):
     """As the matrix of verdicts was: a canvas with nothing on it, and no word of it."""
     empty = ("Windows", "Verdicts of $scenario", "Recent runs", "Mean goodput")

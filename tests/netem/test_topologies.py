@@ -74,6 +74,7 @@ def run_where_nobody_is_starved(guest_run: Run, scenario: str, told: list[tuple[
     return good[0]
 
 
+@pytest.mark.nightly
 def test_sessions_share_a_bottleneck_with_tcp(guest_run: Run, request: pytest.FixtureRequest) -> None:
     # Its queue is in the middle: HTB with a short FIFO before netem.
     folder = run_where_nobody_is_starved(guest_run, "dumbbell", request.node.user_properties)
