@@ -34,8 +34,10 @@ class Cell:
     @property
     def agrees(self) -> bool:
         """Without an interval in both there is nothing to tell."""
+        if self.one.median is None or self.other.median is None:
+            return False
         difference = self.other.combined(self.one, sub).interval
-        if difference is None or self.one.median is None or self.other.median is None:
+        if difference is None:
             return False
         near = abs(self.other.median - self.one.median) <= MOST * abs(self.one.median)
         return near and difference.low <= 0 <= difference.high
