@@ -364,7 +364,7 @@ def _sees(status: Status, result: CheckResult | None) -> str:
         return ""
     if "evidence" not in result.figures:
         return "unknown, of one real run" if status == Status.INSUFFICIENT_DATA else "exact"
-    runs = [values for values in result.figures.get("runs", ()) if values]
+    runs = [values for values in result.figures.get("by_run", ()) if values]
     sigma, least_n = power.spread_of(runs), min(map(len, runs), default=0)
     if sigma is None or least_n < sign_test.LEAST_N:
         return "unknown, of so few runs"
