@@ -57,7 +57,7 @@ def of_changes(commit: str, diff: str, engine: Engine) -> Programs:
     with lock.held(COMMITS.parent / "commits.flock", f"the programs of commit {commit[:12]}"):
         sources = sources_of(commit, diff)
         binaries = build.build_programs(*engine.programs, source=sources, into=sources / ".build" / "bin")
-    # As virtual_run.texts() has it of the checkout.
+    # As virtual_run.texts() has it of the checkout; that is part of the rule that names runs, and stays as it is.
     own = {path.relative_to(sources): path for path in sources.rglob("*.*") if path.is_file()}
     texts = (
         str(name).encode() + b"\0" + own[name].read_bytes() for name in sorted(own) if is_source(name, engine.sources)

@@ -137,7 +137,7 @@ def judge(found: Sequence[At]) -> Shaken:
 
 
 def _reliable(own: At, others: Sequence[At]) -> tuple[Status, str]:
-    """Whether the design and the bound prove anything; else the reason."""
+    """Whether the design proves anything; else the reason."""
     made = [one for one in others if one.status != Status.SKIPPED]
     if undecided := [one for one in (own, *made) if one.status not in DECIDED]:
         first = undecided[0]

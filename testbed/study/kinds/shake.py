@@ -29,6 +29,7 @@ from testbed.study.checks.claims import failed_fact
 from testbed.study.checks.shake import DECIDED, DUMMY, At, Edge, judge, nearest_failure
 from testbed.study.checks.table import is_about, judge_one
 from testbed.study.kinds import table, table_file
+from testbed.study.kinds.claims import SHAKE
 from testbed.study.kinds.claims_file import Claim, Claims, RunSpec
 from testbed.study.kinds.table_result import Place, in_table
 from testbed.study.record import CellResult
@@ -338,7 +339,7 @@ def run(claims: Claims, names: Sequence[str], resume: str, progress: Progress) -
     how, expected_s = f"for {sum(len(run.claims) for run in runs)} claims", 60 * sum(map(_minutes, runs))
     spec = StudySpec(NAME, NAME, cells, identity, how, expected_s, ",".join(names))
     folder = spec.begin(paths.results() / NAME, resume)
-    write_json(folder / "provenance.json", provenance.of_machine_and_code())
+    provenance.write(folder, provenance.of_machine_and_code())
     results = run_study(spec, folder, progress)
     with progress.step("judge"):
         entries = [
@@ -348,7 +349,7 @@ def run(claims: Claims, names: Sequence[str], resume: str, progress: Progress) -
         ]
         verdict = status.verdict_of(entry["status"] for entry in entries)
         document = {"schema": 1, "run": folder.name, "engines": names, "verdict": verdict, "left_out": reasons}
-        write_json(folder / "shake.json", document | {"claims": entries})
+        write_json(folder / SHAKE, document | {"claims": entries})
         page.write_shake(folder)
     return document | {"claims": entries}, folder
 
