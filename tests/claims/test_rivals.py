@@ -42,6 +42,26 @@ JUDGED = {
 }
 Rows = Sequence[RowSummary]
 Table = Callable[..., Rows]
+Scenario = Callable[..., Evidence]
+
+
+@pytest.fixture(scope="module")
+def scenario(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
+    """Makes a run of a scenario with some changes; each once."""
+    made: dict[tuple[str, ...], Evidence] = {}
+
+    def run(name: str, sets: Sequence[str]) -> Evidence:
+        if (key := (name, *sets)) not in made:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("NCP_TESTBED_RESULTS", str(tmp_path_factory.mktemp("results")))
+                patch.setenv("NCP_TESTBED_INFLUX_PORT", "18086")
+                one = simulated(load_scenario(name, sets), QuietProgress(), seed=None, quick=False)
+                one.execute()
+            reader, results = FromFile(one.folder / "telemetry.lp"), agent_results(one.folder / "agents")
+            made[key] = Evidence(one.plan, reader, results)
+        return made[key]
+
+    return run
 
 
 @pytest.fixture(scope="module")
@@ -85,10 +105,10 @@ def test_every_claim_with_a_bound_names_a_rival_and_none_without() -> None:
 
 
 @pytest.mark.parametrize("name", JUDGED)
-def test_the_rival_of_a_claim_fails_its_check(name: str, table: Table) -> None:
+def test_the_rival_of_a_claim_fails_its_check(name: str, scenario: Scenario, table: Table) -> None:
     claim = JUDGED[name]
     kinds: dict[str, Callable[..., tuple[CheckResult, CheckResult]]] = {
-        "scenario": of_scenario,
+        "scenario": partial(of_scenario, scenario),
         "table": partial(of_table, table),
         "sweep": of_sweep,
     }
@@ -98,22 +118,11 @@ def test_the_rival_of_a_claim_fails_its_check(name: str, table: Table) -> None:
     assert claim.xfail or claim.cause or own.status == Status.PASS, own.reason
 
 
-def of_scenario(claim: Claim, run: RunSpec, rival: Rival) -> tuple[CheckResult, CheckResult]:
+def of_scenario(scenario: Scenario, claim: Claim, run: RunSpec, rival: Rival) -> tuple[CheckResult, CheckResult]:
     """The claim's check over its own run, and over the rival's by the plan of its own."""
-    runs = [
-        simulated(load_scenario(run.run, sets), QuietProgress(), seed=None, quick=False)
-        for sets in (run.set, [*run.set, *rival.set])
-    ]
-    for each in runs:
-        each.execute()
-    (check,) = parameters_in_plan([check for check in runs[0].plan["checks"] if check["name"] == claim.check])
-    own, rivals = (
-        judge_one(
-            check, Evidence(runs[0].plan, FromFile(each.folder / "telemetry.lp"), agent_results(each.folder / "agents"))
-        )
-        for each in runs
-    )
-    return own, rivals
+    own, theirs = (scenario(run.run, sets) for sets in (run.set, [*run.set, *rival.set]))
+    (check,) = parameters_in_plan([check for check in own.plan["checks"] if check["name"] == claim.check])
+    return judge_one(check, own), judge_one(check, replace(theirs, plan=own.plan))
 
 
 def of_table(table: Table, claim: Claim, run: RunSpec, rival: Rival) -> tuple[CheckResult, CheckResult]:
