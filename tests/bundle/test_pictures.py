@@ -153,6 +153,7 @@ def found(verified: Verification, code: str) -> list[str]:
     return [str(said) for said in verified.differences if said.code == code]
 
 
+@pytest.mark.nightly
 def test_a_curve_that_another_matplotlib_is_said_to_have_drawn_is_compared(result: Path) -> None:
     draw(result, moved(0.03))
     by_another_matplotlib(result)
@@ -210,6 +211,7 @@ def test_the_same_data_of_another_matplotlib_are_confirmed(result: Path) -> None
     }
 
 
+@pytest.mark.nightly
 def test_what_matplotlib_of_another_version_draws_is_the_same() -> None:
     with zipfile.ZipFile(OTHER_VERSION) as archive:
         plots = {Path(name): archive.read(name).decode() for name in archive.namelist()}

@@ -383,6 +383,7 @@ def test_a_run_that_serves_two_claims_is_made_once_kept_and_reported(result: Pat
         all_run.keep_reference(result, tmp_path / "other")
 
 
+@pytest.mark.nightly
 @pytest.mark.runs
 @pytest.mark.parametrize("path", sorted(judged.REFERENCES.glob("*/claims.json")), ids=lambda path: path.parent.name)
 def test_a_page_can_be_made_of_each_reference(path: Path, tmp_path: Path) -> None:

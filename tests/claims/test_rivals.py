@@ -104,7 +104,13 @@ def test_every_claim_with_a_bound_names_a_rival_and_none_without() -> None:
             assert (claim.bound == "promise") == (claim.source == "own" and claim.kind != "measurement"), name
 
 
-@pytest.mark.parametrize("name", JUDGED)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if CLAIMS.runs[claim.run].kind == "scenario" else pytest.mark.nightly)
+        for name, claim in JUDGED.items()
+    ],
+)
 def test_the_rival_of_a_claim_fails_its_check(name: str, scenario: Scenario, table: Table) -> None:
     claim = JUDGED[name]
     kinds: dict[str, Callable[..., tuple[CheckResult, CheckResult]]] = {

@@ -21,6 +21,7 @@ def runs_of(results: Path, study: str = "compare") -> dict[Path, list[bytes]]:
     return {run.relative_to(cells): [(run / name).read_bytes() for name in OF_A_RUN] for run in made}
 
 
+@pytest.mark.nightly
 def test_a_sweep_and_a_comparison_are_the_same_bytes(place: Place, cluster_of: Callable[..., Loopback]) -> None:
     sweep = str(place.sweep(seconds=1, seeds=12))  # more than one host makes before the other is tested
     place.run("here", "sweep", sweep)

@@ -96,6 +96,7 @@ def test_a_table_of_a_cross_check_goes_on_in_its_folder(results, monkeypatch, ca
     assert said.out.endswith(" (a selection: rows 1, columns nkp24)\n")
 
 
+@pytest.mark.nightly
 def test_a_table_is_a_part_of_its_cross_check(results, monkeypatch) -> None:
     assert ask(monkeypatch, "table", *TABLE, "--engine", "sim") in (0, 1)
     there = list((results / "speed-table").iterdir())
