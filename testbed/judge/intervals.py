@@ -54,6 +54,11 @@ def level_of(n: int, k: int) -> float:
     return 1 - sum(math.comb(n, i) for i in range(k)) / float(2 ** (n - 1))
 
 
+def order_of(n: int, least: float) -> int:
+    """The largest k whose interval has the level ``least``; else 1."""
+    return 1 + bisect(range(2, n // 2 + 1), -least, key=lambda k: -level_of(n, k))  # the larger, the lower the level
+
+
 def of_median(values: Sequence[float], least: float = LEVEL) -> Interval | None:
     """The interval of the median; None with fewer than :data:`LEAST_N` values.
 
@@ -62,8 +67,7 @@ def of_median(values: Sequence[float], least: float = LEVEL) -> Interval | None:
     n = len(values)
     if n < LEAST_N:
         return None
-    ordered = sorted(values)
-    k = 1 + bisect(range(2, n // 2 + 1), -least, key=lambda k: -level_of(n, k))  # the larger, the lower the level
+    ordered, k = sorted(values), order_of(n, least)
     return Interval(float(ordered[k - 1]), float(ordered[n - k]), level_of(n, k))
 
 

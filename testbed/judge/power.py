@@ -7,13 +7,16 @@ alike whatever their size. An effect of 1.4 σ where σ = 2% is a difference of 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
 from statistics import NormalDist, fmean
+from typing import Any
 
-from testbed.judge import sign_test
+from testbed.judge import intervals, sign_test
 
 POWER = 0.8
+MOST = 100.0
+"""Largest effect, as a logarithm, that is a figure."""
 
 
 def spread_of(cells: Iterable[Sequence[float]]) -> float | None:
@@ -27,13 +30,42 @@ def spread_of(cells: Iterable[Sequence[float]]) -> float | None:
 def of_sign_test(n: int) -> float:
     """The least distance of a median from a limit, in σ of normally distributed logs, which a sign test shows within
     ``n`` runs that are looked at after each; infinite for fewer than decide."""
-    if n < sign_test.LEAST_N:
+    return _distance(partial(_decided, n), POWER) if n >= sign_test.LEAST_N else math.inf
+
+
+def of_interval(n: int, *, of_two: bool = False) -> float:
+    """The same where the interval of the median of ``n`` runs decides once. ``of_two``: it is one of two medians of
+    which both have to show it."""
+    if n < intervals.LEAST_N:
         return math.inf
+    level, shown = (intervals.OF_TWO, (1 + POWER) / 2) if of_two else (intervals.LEVEL, POWER)
+    least = n + 1 - intervals.order_of(n, level)
+
+    def outside(right: float) -> float:
+        return sum(math.comb(n, k) * right**k * (1 - right) ** (n - k) for k in range(least, n + 1))
+
+    return _distance(outside, shown)
+
+
+def _distance(decided: Callable[[float], float], shown: float) -> float:
+    """The distance, in σ, at which a run lies on the right side so often that it is ``decided`` as often as shown."""
     low, high = 0.5, 1 - 1e-9
     while high - low > 1e-6:
         middle = (low + high) / 2
-        low, high = (middle, high) if _decided(n, middle) < POWER else (low, middle)
+        low, high = (middle, high) if decided(middle) < shown else (low, middle)
     return NormalDist().inv_cdf(high)
+
+
+def seen(cells: Iterable[Sequence[float]], distance: Callable[[int], float], times: int = 1) -> dict[str, Any]:
+    """The smallest ``relative`` distance from a limit that the runs of cells would have shown, with what it follows
+    from, as ``least_seen`` of a check's figures; empty where they are too few, or not above 0. ``times``: σ adds up so
+    often, in a quotient."""
+    runs = [values for values in cells if values]
+    sigma, n = spread_of(runs), min(map(len, runs), default=0)
+    if sigma is None or not (effect := distance(n) * sigma * times) <= MOST:
+        return {}
+    found = {"relative": math.expm1(effect), "n": n, "sigma": sigma, "runs": sum(map(len, runs))}
+    return {"least_seen": {name: round(value, 6) for name, value in found.items()}}
 
 
 @cache

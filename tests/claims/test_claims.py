@@ -25,6 +25,7 @@ from testbed.study.kinds.claims import Request
 from testbed.study.kinds.claims_file import Claims, load
 from testbed.study.kinds.table_result import Place, Spread, missing, outcomes_of
 from testbed.study.report.page import write_claims
+from testbed.study.report.text import claims_lines
 from tests.raises import Containing, Said, raises
 from tests.tables.cells import cell_result
 from tools.reference import ARTIFACT_KINDS
@@ -133,6 +134,8 @@ def test_every_shipped_claim_points_at_a_run_and_a_check_that_exist() -> None:
         ("why: so}", "why: so, cause: a cap}", Said("claims.cause-without-failure")),
         ("why: so}", "why: so, xfail: {cause: ' '}}", Said("input.wrong-type")),
         ("why: so}", "why: so, xfail: {strict: false}}", Said("input.missing")),
+        ("why: so}", "why: so, undecidable_on: {emulator: it scatters}}", Said("engine.unknown", name="emulator")),
+        ("why: so}", "why: so, undecidable_on: {sim: ' '}}", Said("input.wrong-type")),
         ("why: so}", "why: so, bound: guess}", Said("input.wrong-type", field="claims.ratio.bound", value="guess")),
         ("why: so}", "why: so, rival: {text: the old windows}}", Said("claims.rival-ways")),
         ("why: so}", "why: so, rival: {text: half, times: 0.5, row: '1'}}", Said("claims.rival-ways")),
@@ -320,6 +323,51 @@ def test_what_was_not_decided_is_told_and_a_full_run_has_to_decide_it() -> None:
     assert judged.verdict_of(claims, quick=False) == "fail"
     assert judged.verdict_of([claims[0], claims[2]], quick=False) == "pass"
     assert judged.verdict_of([claims[2]], quick=True) == "fail"
+
+
+def undecided(file: Path, folder: Path, engine: str, status: str = "inconclusive") -> Judged:
+    """The claim that can't be decided in the simulator, judged by a run on an engine."""
+    file.write_text(SMALL.replace("why: so}", "why: so, undecidable_on: {sim: It scatters by 9%.}}", 1))
+    write_verdict(folder / "runs/start/startup/x", status)
+    claim = load(file).claims["ratio"]
+    return judged.judge("ratio", claim, made(), folder, undecidable=claim.undecidable_on.get(engine, ""))
+
+
+def test_what_can_t_be_decided_stays_open_and_does_not_count_where_its_entry_says_so(
+    file: Path, tmp_path: Path
+) -> None:
+    found = undecided(file, tmp_path, "sim")
+    assert (found.verdict, found.part, found.as_json()["asked"]) == ("inconclusive", "skipped", True)
+    assert (found.undecidable, found.reason) == (
+        "It scatters by 9%.",
+        "So. It can't be decided here: It scatters by 9%.",
+    )
+    assert judged.verdict_of([one("pass"), found], quick=False) == "pass"
+    assert judged.decided_of([one("pass"), found]).endswith("not decided: 1 can't be decided here (ratio)")
+    shown = "\n".join(claims_lines([found], "sim"))
+    assert "can't be decided" in shown.splitlines()[1]
+    assert "ratio can't be decided here: It scatters by 9%." in shown
+    assert judged.changes_since([one("pass", name="ratio")], [found]) == ([], ["ratio"])
+    assert Judged(**json.loads(json.dumps(found.as_json()))) == found
+
+
+def test_saboteur_what_is_undecided_where_its_entry_does_not_say_so_does_not_pass(file: Path, tmp_path: Path) -> None:
+    for engine in ("mininet", "vkernel"):
+        found = undecided(file, tmp_path, engine)
+        assert (found.verdict, found.undecidable) == ("inconclusive", "")
+        assert judged.verdict_of([one("pass"), found], quick=False) == "fail"
+    assert judged.verdict_of([undecided(file, tmp_path, "sim")], quick=False) == "fail"  # nothing is decided
+
+
+@pytest.mark.parametrize(
+    ("status", "verdict"), [("pass", "pass"), ("fail", "fail"), ("insufficient-data", "fail"), ("error", "fail")]
+)
+def test_only_a_claim_that_stays_inconclusive_can_t_be_decided(
+    file: Path, tmp_path: Path, status: str, verdict: str
+) -> None:
+    found = undecided(file, tmp_path, "sim", status)
+    assert (found.verdict, found.undecidable, found.reason) == (status, "", "So.")
+    assert judged.verdict_of([one("pass"), found], quick=False) == verdict
 
 
 def test_claims_that_are_new_and_lost_since_a_reference_are_named() -> None:

@@ -98,6 +98,7 @@ def test_everything_that_is_told_of_a_claim(tmp_path: Path) -> None:
         "xfail": None,
         "evidence": None,
         "sees": "exact",
+        "undecidable": "",
     }
     now_and_then = Xfail(cause="a cap", strict=False)
     assert judged(tmp_path, CLAIM.model_copy(update={"xfail": now_and_then})).by_chance

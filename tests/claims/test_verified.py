@@ -61,3 +61,19 @@ def test_an_expected_failure_that_is_written_into_it_is_seen(failed: Path) -> No
     entry |= {"xfail": listed, "outcome": "xfail", "as_known": True}
     path.write_text(json.dumps(document))
     assert any(place.endswith(".xfail") for place in again(failed))
+
+
+@pytest.mark.parametrize("same_code", [True, False])
+def test_what_a_result_says_can_t_be_decided_is_what_this_checkout_lists_if_it_made_it(
+    failed: Path, same_code: bool
+) -> None:
+    for path, key in ((failed / "claims.json", "claims"), (next(failed.rglob("verdict.json")), "checks")):
+        document = json.loads(path.read_text())
+        document[key][0] |= {"verdict" if key == "claims" else "status": "inconclusive"}
+        document[key][0] |= {"undecidable": "Mine."} if key == "claims" else {}
+        path.write_text(json.dumps(document))
+    into = failed.parent / "again"
+    found = verify(VerifyRequest(failed, into, rerun=False, same_code=same_code))
+    assert any(place.endswith(".undecidable") for place in places(found.differences)) is same_code
+    (entry,) = json.loads((into / "claims.json").read_text())["claims"]
+    assert entry["undecidable"] == ("" if same_code else "Mine.")

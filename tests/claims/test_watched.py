@@ -82,6 +82,14 @@ def test_repetitions_end_as_soon_as_all_claims_that_rest_on_them_are_decided(
     assert again == folder
     assert (near_.n, sum("nkp24" in cell for cell in cells)) == (8, 8)  # a finished result goes on
     assert (folder / "runs.jsonl").read_text().startswith(first)
+    assert near_.sees == ("0.08 of the figure, of 8 runs, σ 0.045 of 8; nearer to a limit it can't be decided here")
+
+    for engine, word, part in (("vkernel", "fail", "inconclusive"), ("sim", "pass", "skipped")):
+        file.write_text(f"{CLAIMS}{near}    undecidable_on: {{{engine}: It lies at the limit.}}\n")
+        verdict, (_, near_), _ = kind.run(load(file), kind.Request("sim", resume=folder.name), QuietProgress())
+        assert (verdict, near_.verdict, near_.part) == (word, "inconclusive", part)
+        told = [(folder / name).read_text() for name in ("claims.json", "claims.csv", "report.html")]
+        assert all(("It lies at the limit." in text) == (engine == "sim") for text in told)
 
 
 CLAIM = Claim(

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from testbed.judge import power, sign_test
+from testbed.judge import intervals, power, sign_test
 
 
 @pytest.mark.parametrize(("n", "published"), [(12, 1.4), (20, 1.1)])
@@ -39,3 +39,48 @@ def test_the_spread_is_pooled_over_cells_on_a_log_scale() -> None:
     cells = [(mean * np.exp(rng.normal(0, 0.05, 4))).tolist() for mean in (1, 10, 1000) * 300]
     assert power.spread_of(cells) == pytest.approx(0.05, rel=0.05)
     assert power.spread_of([[1.0], [2.0], [0.0, 1.0]]) is None
+
+
+@pytest.mark.parametrize(("n", "published"), [(3, 1.46), (6, 1.79), (12, 1.12)])
+@pytest.mark.parametrize("part", [1.0, 0.5])
+def test_an_interval_shows_it_in_four_of_five_tables_and_half_of_it_less_often(
+    n: int, published: float, part: float
+) -> None:
+    assert power.of_interval(n) == pytest.approx(published, abs=0.01)
+    rng, times = np.random.default_rng(n), 1500
+    found = [intervals.of_median(rng.normal(part * power.of_interval(n), 1, n).tolist()) for _ in range(times)]
+    shown = sum(of is not None and of.low > 0 for of in found) / times
+    if part == 1:
+        assert shown == pytest.approx(power.POWER, abs=3 * math.sqrt(0.16 / times))
+    else:
+        assert shown < power.POWER - 0.2
+
+
+@pytest.mark.parametrize("n", [4, 9])
+def test_the_intervals_of_both_medians_of_a_quotient_show_it_in_four_of_five_at_least(n: int) -> None:
+    rng, times, sigma = np.random.default_rng(n), 1500, 0.02
+    seen = power.seen([[1.0, 1.02]] * 2, lambda _: power.of_interval(n, of_two=True), 2)["least_seen"]
+    effect = 1 + math.expm1(math.log1p(seen["relative"]) / seen["sigma"] * sigma)
+
+    def interval(median: float) -> intervals.Interval:
+        found = intervals.of_median((median * np.exp(rng.normal(0, sigma, n))).tolist(), intervals.OF_TWO)
+        assert found
+        return found
+
+    shown = sum(intervals.of_two(interval(effect), interval(1), lambda a, b: a / b).low > 1 for _ in range(times))
+    assert shown / times > power.POWER
+
+
+def test_what_is_seen_says_what_it_follows_from_and_is_nothing_where_it_is_unknown() -> None:
+    found = power.seen([[1.0, 1.02, 1.04], [], [5.0, 5.1, 5.2, 5.3]], power.of_interval)["least_seen"]
+    assert found == {
+        "relative": pytest.approx(0.0343, abs=5e-4),
+        "n": 3,
+        "sigma": pytest.approx(0.02305, abs=5e-5),
+        "runs": 7,
+    }
+    assert power.seen([[1.0, 1.0]], power.of_interval) == {}
+    assert power.seen([[1e-300, 1.0, 1e300]], power.of_interval) == {}
+    assert power.seen([[-1.0, 1.1, 2.0]], power.of_interval) == {}
+    assert power.seen([[1.0, 1.1, 1.2]], power.of_sign_test) == {}
+    assert power.seen([], power.of_interval) == {}

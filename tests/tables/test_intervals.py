@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from testbed.judge import power
 from testbed.judge.figures import GOODPUT
 from testbed.judge.status import Status
-from testbed.study.checks.table import BoundCheck, KnownCheck, RatioCheck, TableCheck, judge_one
+from testbed.study.checks.table import BoundCheck, DifferenceCheck, KnownCheck, RatioCheck, TableCheck, judge_one
 from testbed.study.kinds.table_result import KnownValue, RowSummary, Spread
 
 
@@ -129,3 +132,43 @@ def test_a_single_run_is_not_taken_for_what_has_no_chance_in_it() -> None:
 def test_what_may_be_0_divides_nothing(values: list[float]) -> None:
     result = judge_one(RATIO, [row_of(a=[1.0] * 3, b=values)], [])
     assert (result.status == "insufficient-data") == (min(values) <= 0 <= max(values))
+
+
+DIFFERENCE = DifferenceCheck(name="x", judge="difference", column="a", over="b", min=0, max=1)
+SCATTERED = [0.94, 0.95, 0.96, 0.97]
+
+
+@pytest.mark.parametrize(
+    ("check", "a", "b", "seen"),
+    [
+        (BOUND, Spread.of(SCATTERED), Spread.of([1.0]), 0.0219),
+        (KNOWN, Spread.of(SCATTERED), Spread.of([1.0]), 0.0219),
+        (RATIO, Spread.of(SCATTERED), Spread.of(SCATTERED), 0.0539),  # two medians, each by itself
+        (RATIO, Spread.of(SCATTERED), Spread.of([1.0], 3), 0.0219),  # nothing scatters in the other
+        (RATIO, Spread.of([0.9], 3), Spread.of([1.0], 3), None),
+        (BOUND, Spread.of(SCATTERED[:2]), Spread.of([1.0]), None),
+        (DIFFERENCE, Spread.of(SCATTERED), Spread.of([0.1, 0.11, 0.12]), None),  # it may lie on both sides of 0
+    ],
+)
+def test_a_range_check_says_the_smallest_distance_that_so_many_runs_would_show(
+    check: TableCheck, a: Spread, b: Spread, seen: float | None
+) -> None:
+    found = judge_one(check, [row_of_spreads(a=a, b=b)], []).figures.get("least_seen")
+    assert (found and found["relative"]) == (seen and pytest.approx(seen, rel=0.01))
+    assert found is None or (found["n"], found["runs"] % 4) == (4, 0)
+
+
+def test_saboteur_a_distance_that_is_told_as_half_of_it_is_shown_too_seldom() -> None:
+    """Tables of four runs whose ratio lies so far above its limit as is told, and half as far."""
+    rng, times, sigma = np.random.default_rng(4), 400, 0.02
+
+    def shown(effect: float) -> float:
+        rows = [
+            row_of(**{c: (m * np.exp(rng.normal(0, sigma, 4))).tolist() for c, m in (("a", effect), ("b", 1))})
+            for _ in range(times)
+        ]
+        return sum(judge_one(RATIO, [row], []).status == Status.PASS for row in rows) / times
+
+    told = math.expm1(2 * power.of_interval(4, of_two=True) * sigma)
+    assert shown(1 + told) > power.POWER > 0.8 * shown(1 + told)
+    assert shown(1 + told / 2) < power.POWER

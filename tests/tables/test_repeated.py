@@ -183,7 +183,13 @@ def test_what_is_told_of_runs_of_every_kind() -> None:
         "Holds in 2 of 7 runs. Of the others, 1 with too little data, 1 can't be made here, 1 missing, 1 broken. "
         "Median 0.0200 [0.0100, 0.0400], a 75% interval."
     )
-    assert result.figures == {"n": 3, "values": [0.01, 0.04, 0.02], "interval": [0.01, 0.04, 0.75], "observations": 3}
+    assert result.figures == {
+        "n": 3,
+        "values": [0.01, 0.04, 0.02],
+        "interval": [0.01, 0.04, 0.75],
+        "observations": 3,
+        "least_seen": {"relative": 1.757533, "n": 3, "sigma": 0.693147, "runs": 3},
+    }
     assert (result.name, result.judge, result.status) == ("law", "each_run", "error")
     assert (result.measured, result.expected, result.tolerance) == (0.02, 0.0, 0.03)
 

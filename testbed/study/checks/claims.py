@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 from testbed import confine, documents, paths
 from testbed.documents import read_json, write_json
 from testbed.errors import BadInput
-from testbed.judge import expected_failures, power, sign_test, status
+from testbed.judge import expected_failures, sign_test, status
 from testbed.judge.checks.registry import FACTS
 from testbed.judge.checks.result import NOT_SELECTED, CheckResult, Verdict
 from testbed.judge.expected_failures import MEASURED, ExpectedFailure, Outcome, counts
@@ -75,6 +75,9 @@ class Judged:
     result: str = ""
     """The run's result folder, inside that of all runs."""
     report: str = ""
+    undecidable: str = ""
+    """The reason why an inconclusive claim can't be decided on this engine, if its entry names it: it then stays open
+    and does not count."""
     beside: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Results by other engine: verdict, reason, measured, n, figures, intervals, and the difference."""
     by_chance: bool = False
@@ -100,6 +103,11 @@ class Judged:
     def is_measured(self) -> bool:
         """Whether it is a finished measurement, which can't fail."""
         return self.kind == "measurement" and self.verdict in (Status.PASS, Status.FAIL, Status.INCONCLUSIVE)
+
+    @property
+    def is_undecidable(self) -> bool:
+        """Whether it was left undecided where it can't be decided."""
+        return bool(self.undecidable) and self.verdict == Status.INCONCLUSIVE
 
     @property
     def counted_as(self) -> Outcome | None:
@@ -131,7 +139,7 @@ class Judged:
     @property
     def part(self) -> Status:
         """Status for the verdict of all claims: a claim passes if its result is as expected."""
-        if self.is_measured:
+        if self.is_measured or self.is_undecidable:
             return Status.SKIPPED
         if self.as_known is None:
             return self.verdict
@@ -165,8 +173,11 @@ def decided_of(claims: Sequence[Judged]) -> str:
     if counted := counts(claim.counted_as for claim in claims if claim.counted_as):
         text += f" ({counted})"
     measured = sum(claim.is_measured for claim in claims)
-    left = Counter(claim.part for claim in claims if claim.as_known is None and not claim.is_measured)
+    open_ = [claim for claim in claims if claim.as_known is None and not claim.is_measured]
+    left = Counter(claim.part for claim in open_ if not claim.is_undecidable)
     rest = [f"{measured} measured only"] if measured else []
+    if undecidable := [claim.id for claim in open_ if claim.is_undecidable]:
+        rest.append(f"{len(undecidable)} can't be decided here ({', '.join(undecidable)})")
     rest += [f"{left[part]} {part}" for part in (*reversed(BEST_FIRST), Status.SKIPPED) if left[part]]
     return text + (f"; not decided: {', '.join(rest)}" if rest else "")
 
@@ -318,13 +329,18 @@ def expected_of(name: str, claim: Claim, made: Made, engine: str) -> ExpectedFai
     return listed or ExpectedFailure(claim=name, cause=claim.xfail.cause, strict=claim.xfail.strict)
 
 
-def judge(name: str, claim: Claim, made: Made, folder: Path, expected: ExpectedFailure | None = None) -> Judged:
-    """Judge a claim by its run in ``folder``, that of all runs. ``expected`` is its expected failure.
+def judge(
+    name: str, claim: Claim, made: Made, folder: Path, expected: ExpectedFailure | None = None, undecidable: str = ""
+) -> Judged:
+    """Judge a claim by its run in ``folder``, that of all runs. ``expected`` is its expected failure,
+    ``undecidable`` the reason why runs on their engine may leave it undecided.
 
     A claim rests on its whole run: the deciding check counts only if no run behind it broke down, is missing or
     untrusted, or failed a fact (:data:`FACTS`) such as its payload. Otherwise the claim stays open, with a reason.
     """
     status, reason, result, table = _decide(name, claim, made, folder, expected)
+    undecidable = undecidable if status == Status.INCONCLUSIVE else ""
+    reason += f" It can't be decided here: {undecidable}" if undecidable else ""
     decided = result is not None and status in (Status.PASS, Status.FAIL)
     numbers = _in_numbers(result, table, claim.unit) if result else {}
     if (
@@ -339,6 +355,7 @@ def judge(name: str, claim: Claim, made: Made, folder: Path, expected: ExpectedF
     return Judged(
         id=name,
         sees=_sees(status, result),
+        undecidable=undecidable,
         **claim.model_dump(include=_OF_CLAIM),
         verdict=status,
         reason=reason,
@@ -364,12 +381,9 @@ def _sees(status: Status, result: CheckResult | None) -> str:
         return ""
     if "evidence" not in result.figures:
         return "unknown, of one real run" if status == Status.INSUFFICIENT_DATA else "exact"
-    runs = [values for values in result.figures.get("by_run", ()) if values]
-    sigma, least_n = power.spread_of(runs), min(map(len, runs), default=0)
-    if sigma is None or least_n < sign_test.LEAST_N:
+    if not (seen := result.figures.get("least_seen")):
         return "unknown, of so few runs"
-    seen = math.expm1(power.of_sign_test(least_n) * sigma)
-    told = f"{seen:.2g} of the figure, of {least_n} runs, σ {sigma:.2g} of {sum(map(len, runs))}"
+    told = "{relative:.2g} of the figure, of {n} runs, σ {sigma:.2g} of {runs}".format_map(seen)
     return told + ("; nearer to a limit it can't be decided here" if status == Status.INCONCLUSIVE else "")
 
 

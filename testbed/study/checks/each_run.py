@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeGuard
 
 from pydantic import StringConstraints
 
-from testbed.judge import intervals, sign_test
+from testbed.judge import intervals, power, sign_test
 from testbed.judge.checks.parameters import CheckName
 from testbed.judge.checks.registry import FACTS
 from testbed.judge.checks.result import CheckResult, rounded
@@ -87,8 +87,9 @@ def judge_each_run(
         n, held_apart = len(told_apart), sum(_standing(check.check, cell) == Status.PASS for cell in told_apart)
         decided = sign_test.of_signs(held_apart, n)
         signs = sign_test.evidence(n, held_apart), sign_test.evidence(n, n - held_apart)
-        figures["by_run"] = [values]
         figures["evidence"] = max(sign_test.of_limits(values, *limits) if limits else signs)
+    scattering = [] if is_fact or _is_one(told_apart, judged) else [values]
+    figures |= power.seen(scattering, power.of_sign_test if watched else power.of_interval)
     if interval and limits:
         decided = interval.against(*limits)
     said = Messages([Message("runs.hold", f"Holds in {held} of {len(requested)} runs.")])

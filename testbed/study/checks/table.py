@@ -11,14 +11,14 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial as partial_of
-from itertools import pairwise
+from itertools import chain, pairwise
 from operator import sub, truediv
 from statistics import fmean
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from testbed.judge import intervals, sign_test
+from testbed.judge import intervals, power, sign_test
 from testbed.judge.checks.parameters import CheckName
 from testbed.judge.checks.result import NOT_SELECTED, SELECTED, CheckResult, Trust, Verdict, rounded
 from testbed.judge.expected_failures import ExpectedFailure
@@ -496,7 +496,7 @@ def _judge_places(check: RowCheck | RowsCheck, rows: Rows, figure: str) -> Check
         figures["median_intervals"] = {name: list(of) for name, (_, of) in decided.items() if of}
     if evidence := [of.evidence for of in there.values() if of.evidence]:
         figures["evidence"] = max(min(inside for inside, _ in evidence), fmean(beyond for _, beyond in evidence))
-        figures["by_run"] = [list(of.runs) for of in there.values() if of.evidence]
+    figures |= _least_seen(check, there.values())
     said = Messages(_told(found, "; ".join(of), which) for found, of in texts.items() if of)
     said += _how_sure(there)
     if absent := [column for column in check.columns if rows and column not in rows[0].cells[figure]]:
@@ -538,6 +538,18 @@ def _figures(places: Mapping[str, Measured]) -> dict[str, Any]:
         found["intervals"] = by_interval
     found["observations"] = min((max(len(one.values) for one in of.behind) for of in places.values()), default=0)
     return found
+
+
+def _least_seen(check: RowCheck | RowsCheck, places: Collection[Measured]) -> dict[str, Any]:
+    """The smallest distance from a limit that so many runs would have shown, where it is known: in watched runs by the
+    sign test, else by the interval of a median, or of each of two in a quotient."""
+    if watched := [of.runs for of in places if of.evidence]:
+        return power.seen(watched, power.of_sign_test)
+    scattering = [[spread.values for spread in of.behind if not spread.is_one] for of in places]
+    many = max(map(len, scattering), default=0)
+    if many > 2 or isinstance(check, DifferenceCheck):
+        return {}
+    return power.seen(chain(*scattering), partial_of(power.of_interval, of_two=many == 2), max(many, 1))
 
 
 def _how_sure(places: Mapping[str, Measured]) -> Messages:

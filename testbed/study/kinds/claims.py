@@ -346,7 +346,9 @@ def write(
     for name, claim in claims.claims.items():
         if complete or claim.run in made:
             one = made.get(claim.run) or Made(claim.run, "", Status.ERROR, "It was never made.")
-            found.append(checks.judge(name, claim, one, folder, checks.expected_of(name, claim, one, request.engine)))
+            expected = checks.expected_of(name, claim, one, request.engine)
+            undecidable = claim.undecidable_on.get(request.engine, "")
+            found.append(checks.judge(name, claim, one, folder, expected, undecidable))
     document: Document = {
         "schema": checks.SCHEMA,
         "name": NAME,
@@ -400,10 +402,13 @@ def write_again(request: VerifyRequest) -> Verification:
             found.unchecked.add_message("claims.unknown", f"{name}: this checkout has no such claim")
         else:
             made = Made(**document["runs"][claim.run])
-            # Another checkout's list of expected failures is not this one's.
+            # Another checkout's list of expected failures is not this one's, nor is what can't be decided.
             recorded = ExpectedFailure(**judged.xfail) if judged.xfail else None
             expected = checks.expected_of(name, claim, made, document["engine"]) if request.same_code else recorded
-            judged = checks.judge(name, claim, made, folder, expected)
+            listed = claim.undecidable_on.get(document["engine"], "")
+            judged = checks.judge(
+                name, claim, made, folder, expected, listed if request.same_code else judged.undecidable
+            )
             again = {**judged.as_json(), "beside": before["beside"]}
             entry = again if request.same_code else {**before, **{key: again[key] for key in FROM_THE_RUNS}}
             if entry != again:

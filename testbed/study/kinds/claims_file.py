@@ -16,7 +16,7 @@ from testbed import paths
 from testbed.errors import BadInput, refuse_unknown
 from testbed.judge.sign_test import LEAST_N
 from testbed.message import InvalidValue, unknown
-from testbed.plan.engines import named
+from testbed.plan.engines import ENGINES, named
 from testbed.scenario import files
 from testbed.scenario import load as scenarios
 from testbed.scenario.load import parse, validated
@@ -30,6 +30,15 @@ MOST_CHARACTERS = 1 << 18
 """Limit of the file, above that of a scenario."""
 
 ClaimId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{2,63}$")]
+
+
+def _engine(name: str) -> str:
+    if name not in ENGINES:
+        raise InvalidValue.of(unknown("engine.unknown", "engine", name, ENGINES))
+    return name
+
+
+EngineName = Annotated[str, AfterValidator(_engine)]
 
 TABLE_CHECK: TypeAdapter[TableCheck] = TypeAdapter(TableCheck)
 Text = Annotated[str, StringConstraints(strip_whitespace=True)]
@@ -254,6 +263,9 @@ class Claim(Section):
     """Run or figure that has to fail the same check."""
     full_only: str = ""
     """Reason why a quick run leaves it open."""
+    undecidable_on: dict[EngineName, Annotated[Text, StringConstraints(min_length=1)]] = Field(default_factory=dict)
+    """Reasons by engine why the runs there can't decide it: if a full run leaves it inconclusive, it stays open and
+    does not count. If they decide it after all, its verdict counts."""
     xfail: Xfail | None = None
     """Expected failure, for a sentence of a source only."""
     cause: Text = ""

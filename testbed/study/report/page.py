@@ -245,6 +245,7 @@ def _claim(claim: Judged, folder: Path, engines: Mapping[str, str]) -> dict[str,
     off = {engines[engine]: found["difference"] for engine, found in claim.beside.items() if found["difference"]}
     differences = [f"as {title}" if by == "same" else f"{by} from {title}" for title, by in off.items()]
     word, status = _badge(claim, claim.verdict)
+    word = "can't be decided here" if claim.is_undecidable else word
     own = {**claim.as_json(), "word": word, "status": status, "n_told": claim.n_told}
     there = claim.report and ":" not in claim.report and confine.inside(folder, claim.report).is_file()
     return {

@@ -113,6 +113,7 @@ def claims_lines(claims: Sequence[Judged], engine: str) -> list[str]:
     for row in rows:
         cells = [f"{_cut(text, width):<{width}}" for text, width in zip(row, widths, strict=True)]
         lines.append("  " + "  ".join(cells).rstrip())
+    lines += [f"  {one.id} can't be decided here: {one.undecidable}" for one in claims if one.is_undecidable]
     if others or engine != DEFAULT:
         lines += [f"  {ENGINES[name].title}: {ENGINES[name].model}" for name in (*others, engine)]
     return lines
@@ -123,8 +124,8 @@ def _row(claim: Judged, others: Sequence[str]) -> list[str]:
     word = claim.verdict + ("" if claim.as_known is not False else " (!)")
     if claim.counted_as in ("xfail", "xpass"):
         word = f"{claim.verdict} ({claim.counted_as})"
-    if claim.is_measured:
-        word = "measured"
+    if claim.is_measured or claim.is_undecidable:
+        word = "measured" if claim.is_measured else "can't be decided"
     row = [claim.id, claim.published, claim.expected]
     row += [text for found in there for text in (found.get("measured") or "–", found.get("verdict", ""))]
     return [*row, claim.measured or "–", claim.n_told, word, *(found.get("difference", "") for found in there)]
