@@ -98,6 +98,8 @@ def test_everything_that_is_told_of_a_claim(tmp_path: Path) -> None:
         "xfail": None,
         "evidence": None,
         "sees": "exact",
+        "spread": None,
+        "as_reference": None,
     }
     now_and_then = Xfail(cause="a cap", strict=False)
     assert judged(tmp_path, CLAIM.model_copy(update={"xfail": now_and_then})).by_chance

@@ -484,10 +484,10 @@ def against_reference(claims: Iterable[Judged], name: str, reference: Iterable[J
     found = []
     for claim in claims:
         of = known.get(claim.id)
-        if claim.is_one_real_run and of and of.spread and claim.figures.keys() & of.figures.keys():
-            places = claim.figures.keys() & of.figures.keys()
+        places = sorted(claim.figures.keys() & of.figures.keys()) if of and claim.is_one_real_run else []
+        if of and of.spread and places:
             level = 1 - (1 - LEVEL) / (len(known) * len(places))
-            ranges = {place: of_another(of.figures[place], *of.spread, of.n or 1, level) for place in sorted(places)}
+            ranges = {place: of_another(of.figures[place], *of.spread, of.n or 1, level) for place in places}
             outside = [place for place, (low, high, _) in ranges.items() if not low <= claim.figures[place] <= high]
             where = [
                 f"{place} {words.figure(claim.figures[place])} outside {words.figure(low)} to {words.figure(high)}"
