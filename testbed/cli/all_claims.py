@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 def all_(
     claim: Annotated[list[str] | None, typer.Argument(metavar="CLAIM", help="Only these claims.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Short runs, one of each; claims may stay open.")] = False,
+    repeat: Annotated[
+        int | None, typer.Option(min=1, max=99, help="With --quick: runs of each, as for a reference. Else as decides.")
+    ] = None,
     engine: options.EnginesOption = DEFAULT,
     link: options.LinkOption = "auto",
     only: Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this claim; may be given again.")] = None,
@@ -54,7 +57,12 @@ def all_(
     only = [*(only or ()), *(claim or ())]
     claims = load(only=only)  # bad input ends here, before anything is set up
     names = options.engines_in(engine, "--engine", least=1)
-    requests = [kind.Request(name, quick, tuple(only), resume, link) for name in names]
+    requests = [kind.Request(name, quick, tuple(only), resume, link, repeat) for name in names]
+    if repeat and not quick:
+        raise BadInput(
+            "claims.repeat-without-quick",
+            "--repeat: goes with --quick; else runs are repeated until claims are decided",
+        )
     if resume and len(requests) > 1:
         raise BadInput(
             "claims.resume-needs-one-engine", "--resume: give one engine, and the others' results --beside it"
@@ -146,7 +154,8 @@ def _run(claims: Claims, requests: Sequence[Request], beside: Sequence[Path], pr
         print(f"  {ENGINES[request.engine].title:<13} {summary_of(found)}")
         print(f"  {'chance':<13} {together_of(found)}")
         if before := latest_reference(request.engine, quick=request.quick):
-            new, lost = (", ".join(names) or "none" for names in changes_since(before.claims, found))
+            compared = [claim for claim in found if not claim.is_one_real_run or claim.as_reference is not None]
+            new, lost = (", ".join(names) or "none" for names in changes_since(before.claims, compared))
             print(f"  {'changes':<13} new: {new}; lost: {lost} (since {shown(before.folder)})")
         print(f"  {'report':<13} {shown(folder / 'report.html')}")
         decided.append((f"{request.engine}: " if len(requests) > 1 else "") + decided_of(found))

@@ -99,6 +99,8 @@ def test_everything_that_is_told_of_a_claim(tmp_path: Path) -> None:
         "evidence": None,
         "sees": "exact",
         "undecidable": "",
+        "spread": None,
+        "as_reference": None,
     }
     now_and_then = Xfail(cause="a cap", strict=False)
     assert judged(tmp_path, CLAIM.model_copy(update={"xfail": now_and_then})).by_chance

@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, field, replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,15 +14,15 @@ from pydantic.dataclasses import dataclass
 from testbed import confine, documents, paths
 from testbed.documents import read_json, write_json
 from testbed.errors import BadInput
-from testbed.judge import expected_failures, sign_test, status
+from testbed.judge import expected_failures, power, sign_test, status
 from testbed.judge.checks.registry import FACTS
 from testbed.judge.checks.result import NOT_SELECTED, CheckResult, Verdict
 from testbed.judge.expected_failures import MEASURED, ExpectedFailure, Outcome, counts
 from testbed.judge.history import provenance_of
-from testbed.judge.intervals import levels_in_words
+from testbed.judge.intervals import LEVEL, levels_in_words, of_another
 from testbed.judge.status import BEST_FIRST, OPEN, Status, current
 from testbed.judge.verify import read_verdict
-from testbed.plan.engines import DEFAULT, engine_of, is_exact
+from testbed.plan.engines import engine_of, is_exact
 from testbed.results.report import words
 from testbed.study.checks.each_run import EachRunCheck
 from testbed.study.checks.table import OfColumns, TableCheck, cells_of, judge_one
@@ -78,6 +77,11 @@ class Judged:
     undecidable: str = ""
     """The reason why an inconclusive claim can't be decided on this engine, if its entry names it: it then stays open
     and does not count."""
+    spread: tuple[float, int] | None = None
+    """Standard deviation of the log of a run's figure, and its degrees of freedom, pooled over the cells."""
+    as_reference: bool | None = None
+    """Whether the figures of one run on real packets lie where the reference expects another run; None without
+    intervals."""
     beside: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Results by other engine: verdict, reason, measured, n, figures, intervals, and the difference."""
     by_chance: bool = False
@@ -98,6 +102,11 @@ class Judged:
         if verdict not in (Status.PASS, Status.FAIL) or self.kind == "measurement":
             return None
         return self.by_chance or (verdict == Status.PASS) == self.reproduces
+
+    @property
+    def is_one_real_run(self) -> bool:
+        """Whether a single run on real packets left it open."""
+        return self.verdict == Status.INSUFFICIENT_DATA and self.n == 1
 
     @property
     def is_measured(self) -> bool:
@@ -141,13 +150,16 @@ class Judged:
         """Status for the verdict of all claims: a claim passes if its result is as expected."""
         if self.is_measured or self.is_undecidable:
             return Status.SKIPPED
+        if self.as_reference is not None:
+            return Status.PASS if self.as_reference else Status.FAIL
         if self.as_known is None:
             return self.verdict
         return Status.PASS if self.as_known else Status.FAIL
 
     def as_json(self) -> dict[str, Any]:
         """The entry in ``claims.json``."""
-        found = {k: v for k, v in asdict(self).items() if v is not None or k not in ("outcome", "xfail")}
+        left_out = ("outcome", "xfail", "spread", "as_reference")
+        found = {k: v for k, v in asdict(self).items() if v is not None or k not in left_out}
         # It counts, unless a quick run leaves it out by definition, or the engine supports it on no machine.
         return {**found, "asked": self.verdict != Status.SKIPPED, "as_known": self.as_known}
 
@@ -173,7 +185,12 @@ def decided_of(claims: Sequence[Judged]) -> str:
     if counted := counts(claim.counted_as for claim in claims if claim.counted_as):
         text += f" ({counted})"
     measured = sum(claim.is_measured for claim in claims)
-    open_ = [claim for claim in claims if claim.as_known is None and not claim.is_measured]
+    if compared := [claim for claim in claims if claim.as_reference is not None]:
+        outside = [claim.id for claim in compared if not claim.as_reference]
+        inside = len(compared) - len(outside)
+        text += f"; {inside} of {len(compared)} single runs lie where the reference expects them"
+        text += f", outside: {', '.join(outside)}" if outside else ""
+    open_ = [c for c in claims if c.as_known is None and c.as_reference is None and not c.is_measured]
     left = Counter(claim.part for claim in open_ if not claim.is_undecidable)
     rest = [f"{measured} measured only"] if measured else []
     if undecidable := [claim.id for claim in open_ if claim.is_undecidable]:
@@ -349,13 +366,13 @@ def judge(
         and (result.status in (Status.PASS, Status.FAIL) or "evidence" in result.figures)
     ):
         numbers["n"] = numbers["n"] or 1
-        reason += _beside_reference(name, numbers["figures"]) if numbers["n"] == 1 else ""
     if decided:
         numbers["n"] = numbers["n"] or 1
     return Judged(
         id=name,
         sees=_sees(status, result),
         undecidable=undecidable,
+        spread=_spread(result) if result else None,
         **claim.model_dump(include=_OF_CLAIM),
         verdict=status,
         reason=reason,
@@ -472,24 +489,34 @@ def _by_chance(run: Path, result: CheckResult | None) -> tuple[Status, str] | No
     return Status.INSUFFICIENT_DATA, f"{result.reason} n = 1 decides no claim on real packets."
 
 
-@cache
-def _references() -> list[tuple[str, dict[str, Judged]]]:
-    """The claims of each reference result, those on real packets first, the newest of these first."""
-    folders = sorted((path.parent for path in REFERENCES.glob("*/claims.json")), key=lambda folder: folder.name[-10:])
-    found = [(folder.name, read_claims(folder)) for folder in reversed(folders)]
-    found.sort(key=lambda of: of[1]["engine"] != DEFAULT)
-    return [(name, {claim.id: claim for claim in judged_in(document)}) for name, document in found]
+def against_reference(claims: Iterable[Judged], name: str, reference: Iterable[Judged]) -> list[Judged]:
+    """Claims of which one run on real packets decides none, each with whether its figures lie where a reference of the
+    same engine and form expects those of another run: Student's prediction interval of logs about the median. All of
+    the intervals hold together with 95% (Bonferroni)."""
+    known = {claim.id: claim for claim in reference if claim.spread}
+    found = []
+    for claim in claims:
+        of = known.get(claim.id)
+        places = sorted(claim.figures.keys() & of.figures.keys()) if of and claim.is_one_real_run else []
+        if of and of.spread and places:
+            level = 1 - (1 - LEVEL) / (len(known) * len(places))
+            ranges = {place: of_another(of.figures[place], *of.spread, of.n or 1, level) for place in places}
+            outside = [place for place, (low, high, _) in ranges.items() if not low <= claim.figures[place] <= high]
+            where = [
+                f"{place} {words.figure(claim.figures[place])} outside {words.figure(low)} to {words.figure(high)}"
+                for place, (low, high, _) in ranges.items()
+                if place in outside
+            ]
+            told = ", ".join(where) or "it lies where another run is expected"
+            claim = replace(claim, as_reference=not outside, reason=f"{claim.reason} By the reference {name}, {told}.")
+        found.append(claim)
+    return found
 
 
-def _beside_reference(name: str, figures: Mapping[str, float]) -> str:
-    """Tells where the figures of single runs lie beside the intervals of the first reference that has them."""
-    for reference, claims in _references():
-        known = claims[name].intervals if name in claims else {}
-        if figures and figures.keys() <= known.keys():
-            outside = [place for place, value in figures.items() if not known[place][0] <= value <= known[place][1]]
-            where = f"outside the interval ({', '.join(outside)})" if outside else "inside the interval"
-            return f" It is {where} of the reference {reference}."
-    return " No reference has an interval for it."
+def _spread(result: CheckResult) -> tuple[float, int] | None:
+    runs = [values for values in result.figures.get("by_run", ()) if len(values) > 1]
+    sigma = power.spread_of(runs)
+    return None if sigma is None else (sigma, sum(len(values) - 1 for values in runs))
 
 
 def _run_apart(verdict: Verdict, result: CheckResult | None) -> tuple[Status, str] | None:

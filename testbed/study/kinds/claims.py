@@ -14,7 +14,8 @@ from typing_extensions import NotRequired, TypedDict
 
 from testbed import confine, engines, paths
 from testbed.documents import entry_of, read_json, write_json
-from testbed.engines import Options, Programs, provenance
+from testbed.engines import Options as EngineOptions
+from testbed.engines import Programs, provenance
 from testbed.errors import BadInput, TestbedError
 from testbed.exit_codes import OF_VERDICT, Exit
 from testbed.judge.checks.result import Verdict
@@ -32,7 +33,7 @@ from testbed.study.cell import Cell, ScenarioCell, ready, said_by
 from testbed.study.checks import claims as checks
 from testbed.study.checks.claims import REFERENCES, Judged, Made, read_claims, verdict_of
 from testbed.study.kinds import claims_file, sweep, sweep_file, table, table_file
-from testbed.study.kinds.claims_file import Claims, RunSpec, Source
+from testbed.study.kinds.claims_file import Claims, Options, RunSpec, Source
 from testbed.study.ledger import LEDGER, Ledger, extend, is_plain_name
 from testbed.study.record import CellResult
 from testbed.study.report import page
@@ -104,10 +105,20 @@ class Request:
     only: tuple[str, ...] = ()
     resume: str = ""
     link: Literal["auto", "netem", "relay"] = "auto"
+    repeat: int | None = None
+    """Runs of each cell, if quick, in place of one."""
+
+    def options(self, spec: RunSpec) -> Options:
+        """Options of a run."""
+        return spec.options(self.engine, quick=self.quick, repeat=self.repeat)
+
+    def expected_minutes(self, spec: RunSpec) -> float:
+        """Expected minutes of a run."""
+        return spec.expected_minutes(self.engine, quick=self.quick, repeat=self.repeat)
 
     def command(self, spec: RunSpec) -> str:
         """The command for a single run."""
-        options = spec.options(self.engine, quick=self.quick)
+        options = self.options(spec)
         given = [spec.run, *chain.from_iterable(("--set", assignment) for assignment in options.set)]
         for option in ("rows", "columns"):
             if names := getattr(options, option):
@@ -128,14 +139,13 @@ class Request:
     def minutes(self, claims: Claims) -> float:
         """Expected minutes of all runs."""
         specs = [spec for spec in claims.runs.values() if not self.left_out(spec)]
-        return sum(spec.expected_minutes(self.engine, quick=self.quick) for spec in specs)
+        return sum(map(self.expected_minutes, specs))
 
 
 def list_runs(claims: Claims, request: Request) -> None:
     """Print the runs with their commands, minutes and claims."""
     for name, spec in claims.runs.items():
-        expected = spec.expected_minutes(request.engine, quick=request.quick)
-        print(f"{expected:5.1f} min {spec.disk_mb:4.0f} MB  {request.command(spec)}")
+        print(f"{request.expected_minutes(spec):5.1f} min {spec.disk_mb:4.0f} MB  {request.command(spec)}")
         if why := request.left_out(spec):
             print(f"      left out: {why}")
         for claim_id, claim in claims.claims.items():
@@ -257,7 +267,7 @@ class Parts:
     def _begin(self, spec: RunSpec, home: Path) -> Begun:
         """Begin a run with a result folder in ``home``; raises :class:`TestbedError` if it can't be made."""
         engine = engines.named(self.request.engine)
-        options, quick = spec.options(engine.name, quick=self.request.quick), spec.shorter(quick=self.request.quick)
+        options, quick = self.request.options(spec), spec.shorter(quick=self.request.quick)
         if spec.kind == "sweep":
             return sweep.begin(sweep_file.load(spec.run, options.set, quick=quick), self._programs(SWEEP), home)
         if spec.kind == "scenario" and (options.repeat or 1) == 1:
@@ -280,7 +290,7 @@ class Parts:
 
     def _begin_run(self, loaded: scenarios.LoadedScenario, quick: bool, home: Path) -> Begun:
         engine = engines.named(self.request.engine)
-        choices = engine.choices(Options(link=self.request.link, quick=quick))
+        choices = engine.choices(EngineOptions(link=self.request.link, quick=quick))
         programs = self._programs(engine.name, runtime_of(loaded.scenario, choices.runtime))
         cell, name = ScenarioCell({}, loaded, choices, programs), loaded.scenario.name
         engine.refuse(cell.plan)
@@ -318,8 +328,8 @@ class Parts:
 def run(claims: Claims, request: Request, progress: Progress) -> tuple[Status, list[Judged], Path]:
     """Make all runs; returns the verdict, the claims and the result folder."""
     engine = engines.named(request.engine)
-    ready(engine, Options(link=request.link, quick=request.quick), progress, NAME)
-    identity = {key: value for key, value in asdict(request).items() if key != "resume"}
+    ready(engine, EngineOptions(link=request.link, quick=request.quick), progress, NAME)
+    identity = {key: value for key, value in asdict(request).items() if key != "resume" and value is not None}
     identity["runs"] = {name: spec.model_dump() for name, spec in claims.runs.items()}
     how, expected_s = f"for {len(claims.claims)} claims", 60 * request.minutes(claims)
     spec = StudySpec("claims", NAME, [], identity, how, expected_s, engine.name)
@@ -349,6 +359,8 @@ def write(
             expected = checks.expected_of(name, claim, one, request.engine)
             undecidable = claim.undecidable_on.get(request.engine, "")
             found.append(checks.judge(name, claim, one, folder, expected, undecidable))
+    if reference := latest_reference(request.engine, quick=request.quick):
+        found = checks.against_reference(found, reference.folder.name, reference.claims)
     document: Document = {
         "schema": checks.SCHEMA,
         "name": NAME,
@@ -415,6 +427,9 @@ def write_again(request: VerifyRequest) -> Verification:
                 found.unchecked.add_message("claims.by-other-code", f"{name}: other code wrote it in another way")
         claims.append(judged)
         entries.append(entry)
+    if request.same_code and (reference := latest_reference(document["engine"], quick=document["quick"])):
+        claims = checks.against_reference(claims, reference.folder.name, reference.claims)
+        entries = [{**claim.as_json(), "beside": entry["beside"]} for claim, entry in zip(claims, entries, strict=True)]
     if document["complete"] and [entry["id"] for entry in entries] != list(chosen):
         differing.add_message("claims.other-claims", "claims: are not those that were chosen of this checkout's")
     if document.get("beside"):

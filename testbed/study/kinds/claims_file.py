@@ -153,25 +153,30 @@ class RunSpec(Options):
         """Kind of the run."""
         return "table" if files.is_table(self.run) else "sweep" if files.is_sweep(self.run) else "scenario"
 
-    def options(self, engine: str, *, quick: bool) -> Options:
-        """Options that apply; the quick run's own take precedence."""
+    def options(self, engine: str, *, quick: bool, repeat: int | None = None) -> Options:
+        """Options that apply; the quick run's own take precedence, and ``repeat`` over both."""
         short = self.quick
+        if quick:
+            repeat = None if self.kind == "sweep" else repeat or short.repeat or 1
+        elif self.kind != "sweep" and not named(engine).virtual_time:
+            repeat = LEAST_N
+        else:
+            repeat = self.repeat
         if not self.shorter(quick=quick):
-            is_watched = self.kind != "sweep" and not named(engine).virtual_time
-            return self.model_copy(update={"repeat": LEAST_N if is_watched else self.repeat})
+            return self.model_copy(update={"repeat": repeat})
         rows, columns = short.rows or self.rows, short.columns or self.columns
-        return Options(set=[*self.set, *short.set], rows=rows, columns=columns, repeat=short.repeat or 1)
+        return Options(set=[*self.set, *short.set], rows=rows, columns=columns, repeat=repeat)
 
     def shorter(self, *, quick: bool) -> bool:
         """Whether the quick run is made."""
         return quick and not self.quick.whole
 
-    def expected_minutes(self, engine: str, *, quick: bool) -> float:
+    def expected_minutes(self, engine: str, *, quick: bool, repeat: int | None = None) -> float:
         """Expected minutes, for the time left."""
         full = self.minutes if named(engine).kernel else self.sim_minutes
         if not quick and not named(engine).virtual_time:
             full *= (self.options(engine, quick=False).repeat or 1) / (self.repeat or 1)
-        return min(full, self.quick.minutes) if quick else full
+        return min(full, self.quick.minutes) * (repeat or 1) if quick else full
 
 
 class Xfail(Section):

@@ -1,0 +1,80 @@
+"""Single runs on real packets, held against a reference of several."""
+
+import math
+
+import numpy as np
+import pytest
+
+from testbed.judge.status import Status
+from testbed.study.checks.claims import Judged, against_reference, decided_of, verdict_of
+
+SIGMA = 0.01
+OF_A_CLAIM = {
+    **dict.fromkeys(("text", "reason", "run", "command", "check", "published", "expected", "tolerance", "why"), ""),
+    "source": "own",
+    "kind": "claim",
+    "reproduces": True,
+}
+
+
+def reference(name, values, place="row column"):
+    sigma = float(np.log(values).std(ddof=1))
+    return Judged(
+        id=name, verdict=Status.PASS, n=len(values), spread=(sigma, len(values) - 1),
+        figures={place: float(np.median(values))}, **OF_A_CLAIM,
+    )  # fmt: skip
+
+
+def one_run(name, value, place="row column", n=1, verdict=Status.INSUFFICIENT_DATA):
+    return Judged(id=name, verdict=verdict, n=n, figures={place: value}, **OF_A_CLAIM)
+
+
+VALUES = [99.0, 99.5, 100.0, 100.5, 101.0]
+
+
+def test_a_single_run_is_told_where_it_lies_and_decides_nothing():
+    known = [reference("near", VALUES), reference("far", VALUES)]
+    near, far = against_reference([one_run("near", 101.5), one_run("far", 150)], "real-2026-11-28", known)
+    assert (near.verdict, near.as_reference, near.as_known) == (Status.INSUFFICIENT_DATA, True, None)
+    assert (far.verdict, far.as_reference, far.part) == (Status.INSUFFICIENT_DATA, False, Status.FAIL)
+    assert "real-2026-11-28" in far.reason
+    assert "row column 150 outside" in far.reason
+    assert decided_of([near, far]).startswith(
+        "0 of 2 claims decided; 1 of 2 single runs lie where the reference expects them, outside: far"
+    )
+
+
+def test_one_run_outside_fails_a_quick_result_and_all_inside_pass():
+    known = [reference("near", VALUES), reference("far", VALUES)]
+    assert verdict_of(against_reference([one_run("near", 100)], "", known), quick=True) == Status.PASS
+    both = [one_run("near", 100), one_run("far", 150)]
+    assert verdict_of(against_reference(both, "", known), quick=True) == Status.FAIL
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        one_run("unknown", 150),
+        one_run("known", 150, place="another"),
+        one_run("known", 150, n=5),
+        one_run("known", 150, verdict=Status.FAIL),
+        one_run("known", 150, verdict=Status.UNTRUSTED),
+    ],
+)
+def test_what_has_no_counterpart_or_more_than_one_run_stays(claim):
+    assert against_reference([claim], "", [reference("known", VALUES)]) == [claim]
+
+
+def test_a_regression_of_ten_sigma_is_seen_and_equal_runs_seldom_alarm():
+    """40 claims of five runs each: all intervals hold together with 95%."""
+    random, alarms, seen, repeats = np.random.default_rng(1), 0, 0, 100
+    for _ in range(repeats):
+        values = np.exp(SIGMA * random.standard_normal((40, 5)))
+        known = [reference(f"claim-{number}", of) for number, of in enumerate(values)]
+        again = np.exp(SIGMA * random.standard_normal(40))
+        same = [one_run(f"claim-{number}", value) for number, value in enumerate(again)]
+        slower = [one_run("claim-0", float(again[0]) * math.exp(-20 * SIGMA))]
+        alarms += any(claim.as_reference is False for claim in against_reference(same, "", known))
+        seen += against_reference(slower, "", known)[0].as_reference is False
+    assert alarms <= 0.1 * repeats
+    assert seen >= 0.9 * repeats
