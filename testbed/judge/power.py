@@ -58,13 +58,14 @@ def _distance(decided: Callable[[float], float], shown: float) -> float:
 
 def seen(cells: Iterable[Sequence[float]], distance: Callable[[int], float], times: int = 1) -> dict[str, Any]:
     """The smallest ``relative`` distance from a limit that the runs of cells would have shown, with what it follows
-    from, as ``least_seen`` of a check's figures; empty where they are too few, or not above 0. ``times``: σ adds up so
-    often, in a quotient."""
+    from, as ``least_seen`` of a check's figures; empty where they are too few, or not above 0. σ has so many degrees of
+    ``freedom``. ``times``: σ adds up so often, in a quotient."""
     runs = [values for values in cells if values]
     sigma, n = spread_of(runs), min(map(len, runs), default=0)
     if sigma is None or not (effect := distance(n) * sigma * times) <= MOST:
         return {}
-    found = {"relative": math.expm1(effect), "n": n, "sigma": sigma, "runs": sum(map(len, runs))}
+    many = sum(map(len, runs))
+    found = {"relative": math.expm1(effect), "n": n, "sigma": sigma, "runs": many, "freedom": many - len(runs)}
     return {"least_seen": {name: round(value, 6) for name, value in found.items()}}
 
 

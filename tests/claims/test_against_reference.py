@@ -1,6 +1,8 @@
 """Single runs on real packets, held against a reference of several."""
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from testbed.judge.status import Status
 from testbed.study.checks.claims import Judged, against_reference, decided_of, verdict_of
 
 SIGMA = 0.01
-OF_A_CLAIM = {
+OF_A_CLAIM: dict[str, Any] = {
     **dict.fromkeys(("text", "reason", "run", "command", "check", "published", "expected", "tolerance", "why"), ""),
     "source": "own",
     "kind": "claim",
@@ -17,22 +19,24 @@ OF_A_CLAIM = {
 }
 
 
-def reference(name, values, place="row column"):
+def reference(name: str, values: Sequence[float], place: str = "row column") -> Judged:
     sigma = float(np.log(values).std(ddof=1))
     return Judged(
-        id=name, verdict=Status.PASS, n=len(values), spread=(sigma, len(values) - 1),
+        id=name, verdict=Status.PASS, n=len(values), least_seen={"sigma": sigma, "freedom": len(values) - 1},
         figures={place: float(np.median(values))}, **OF_A_CLAIM,
     )  # fmt: skip
 
 
-def one_run(name, value, place="row column", n=1, verdict=Status.INSUFFICIENT_DATA):
+def one_run(
+    name: str, value: float, place: str = "row column", n: int = 1, verdict: Status = Status.INSUFFICIENT_DATA
+) -> Judged:
     return Judged(id=name, verdict=verdict, n=n, figures={place: value}, **OF_A_CLAIM)
 
 
 VALUES = [99.0, 99.5, 100.0, 100.5, 101.0]
 
 
-def test_a_single_run_is_told_where_it_lies_and_decides_nothing():
+def test_a_single_run_is_told_where_it_lies_and_decides_nothing() -> None:
     known = [reference("near", VALUES), reference("far", VALUES)]
     near, far = against_reference([one_run("near", 101.5), one_run("far", 150)], "real-2026-11-28", known)
     assert (near.verdict, near.as_reference, near.as_known) == (Status.INSUFFICIENT_DATA, True, None)
@@ -44,7 +48,7 @@ def test_a_single_run_is_told_where_it_lies_and_decides_nothing():
     )
 
 
-def test_one_run_outside_fails_a_quick_result_and_all_inside_pass():
+def test_one_run_outside_fails_a_quick_result_and_all_inside_pass() -> None:
     known = [reference("near", VALUES), reference("far", VALUES)]
     assert verdict_of(against_reference([one_run("near", 100)], "", known), quick=True) == Status.PASS
     both = [one_run("near", 100), one_run("far", 150)]
@@ -61,16 +65,16 @@ def test_one_run_outside_fails_a_quick_result_and_all_inside_pass():
         one_run("known", 150, verdict=Status.UNTRUSTED),
     ],
 )
-def test_what_has_no_counterpart_or_more_than_one_run_stays(claim):
+def test_what_has_no_counterpart_or_more_than_one_run_stays(claim: Judged) -> None:
     assert against_reference([claim], "", [reference("known", VALUES)]) == [claim]
 
 
-def test_a_regression_of_ten_sigma_is_seen_and_equal_runs_seldom_alarm():
+def test_a_regression_of_ten_sigma_is_seen_and_equal_runs_seldom_alarm() -> None:
     """40 claims of five runs each: all intervals hold together with 95%."""
     random, alarms, seen, repeats = np.random.default_rng(1), 0, 0, 100
     for _ in range(repeats):
         values = np.exp(SIGMA * random.standard_normal((40, 5)))
-        known = [reference(f"claim-{number}", of) for number, of in enumerate(values)]
+        known = [reference(f"claim-{number}", of.tolist()) for number, of in enumerate(values)]
         again = np.exp(SIGMA * random.standard_normal(40))
         same = [one_run(f"claim-{number}", value) for number, value in enumerate(again)]
         slower = [one_run("claim-0", float(again[0]) * math.exp(-20 * SIGMA))]

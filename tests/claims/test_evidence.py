@@ -99,7 +99,7 @@ def test_everything_that_is_told_of_a_claim(tmp_path: Path) -> None:
         "evidence": None,
         "sees": "exact",
         "undecidable": "",
-        "spread": None,
+        "least_seen": {},
         "as_reference": None,
     }
     now_and_then = Xfail(cause="a cap", strict=False)

@@ -62,7 +62,7 @@ def test_where_nothing_is_allowed_any_error_is_many_limits():
 
 @given(st.lists(st.floats(1e3, 1e9), max_size=40))
 def test_links_are_measured_in_order_with_no_more_frames_at_once_than_a_machine_sends_on_time(rates_bps):
-    links = [{"name": str(number), "rate_bps": rate, "frame_bytes": 1500} for number, rate in enumerate(rates_bps)]
+    links: Any = [{"name": str(number), "rate_bps": rate, "frame_bytes": 1500} for number, rate in enumerate(rates_bps)]
     found = groups(links)
     assert [link for group in found for link in group] == links
     for group in found:

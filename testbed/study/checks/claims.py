@@ -14,7 +14,7 @@ from pydantic.dataclasses import dataclass
 from testbed import confine, documents, paths
 from testbed.documents import read_json, write_json
 from testbed.errors import BadInput
-from testbed.judge import expected_failures, power, sign_test, status
+from testbed.judge import expected_failures, sign_test, status
 from testbed.judge.checks.registry import FACTS
 from testbed.judge.checks.result import NOT_SELECTED, CheckResult, Verdict
 from testbed.judge.expected_failures import MEASURED, ExpectedFailure, Outcome, counts
@@ -77,8 +77,8 @@ class Judged:
     undecidable: str = ""
     """The reason why an inconclusive claim can't be decided on this engine, if its entry names it: it then stays open
     and does not count."""
-    spread: tuple[float, int] | None = None
-    """Standard deviation of the log of a run's figure, and its degrees of freedom, pooled over the cells."""
+    least_seen: dict[str, float] = field(default_factory=dict)
+    """That distance as a number, with what it follows from (:func:`testbed.judge.power.seen`)."""
     as_reference: bool | None = None
     """Whether the figures of one run on real packets lie where the reference expects another run; None without
     intervals."""
@@ -158,7 +158,7 @@ class Judged:
 
     def as_json(self) -> dict[str, Any]:
         """The entry in ``claims.json``."""
-        left_out = ("outcome", "xfail", "spread", "as_reference")
+        left_out = ("outcome", "xfail", "as_reference")
         found = {k: v for k, v in asdict(self).items() if v is not None or k not in left_out}
         # It counts, unless a quick run leaves it out by definition, or the engine supports it on no machine.
         return {**found, "asked": self.verdict != Status.SKIPPED, "as_known": self.as_known}
@@ -372,7 +372,7 @@ def judge(
         id=name,
         sees=_sees(status, result),
         undecidable=undecidable,
-        spread=_spread(result) if result else None,
+        least_seen=result.figures.get("least_seen", {}) if result else {},
         **claim.model_dump(include=_OF_CLAIM),
         verdict=status,
         reason=reason,
@@ -493,14 +493,15 @@ def against_reference(claims: Iterable[Judged], name: str, reference: Iterable[J
     """Claims of which one run on real packets decides none, each with whether its figures lie where a reference of the
     same engine and form expects those of another run: Student's prediction interval of logs about the median. All of
     the intervals hold together with 95% (Bonferroni)."""
-    known = {claim.id: claim for claim in reference if claim.spread}
+    known = {claim.id: claim for claim in reference if claim.least_seen}
     found = []
     for claim in claims:
         of = known.get(claim.id)
         places = sorted(claim.figures.keys() & of.figures.keys()) if of and claim.is_one_real_run else []
-        if of and of.spread and places:
+        if of and places:
+            sigma, freedom = of.least_seen["sigma"], int(of.least_seen["freedom"])
             level = 1 - (1 - LEVEL) / (len(known) * len(places))
-            ranges = {place: of_another(of.figures[place], *of.spread, of.n or 1, level) for place in places}
+            ranges = {place: of_another(of.figures[place], sigma, freedom, of.n or 1, level) for place in places}
             outside = [place for place, (low, high, _) in ranges.items() if not low <= claim.figures[place] <= high]
             where = [
                 f"{place} {words.figure(claim.figures[place])} outside {words.figure(low)} to {words.figure(high)}"
@@ -511,12 +512,6 @@ def against_reference(claims: Iterable[Judged], name: str, reference: Iterable[J
             claim = replace(claim, as_reference=not outside, reason=f"{claim.reason} By the reference {name}, {told}.")
         found.append(claim)
     return found
-
-
-def _spread(result: CheckResult) -> tuple[float, int] | None:
-    runs = [values for values in result.figures.get("by_run", ()) if len(values) > 1]
-    sigma = power.spread_of(runs)
-    return None if sigma is None else (sigma, sum(len(values) - 1 for values in runs))
 
 
 def _run_apart(verdict: Verdict, result: CheckResult | None) -> tuple[Status, str] | None:

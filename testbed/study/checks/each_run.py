@@ -87,7 +87,6 @@ def judge_each_run(
         n, held_apart = len(told_apart), sum(_standing(check.check, cell) == Status.PASS for cell in told_apart)
         decided = sign_test.of_signs(held_apart, n)
         signs = sign_test.evidence(n, held_apart), sign_test.evidence(n, n - held_apart)
-        figures["by_run"] = [values]
         figures["evidence"] = max(sign_test.of_limits(values, *limits) if limits else signs)
     scattering = [] if is_fact or _is_one(told_apart, judged) else [values]
     figures |= power.seen(scattering, power.of_sign_test if watched else power.of_interval)

@@ -496,7 +496,6 @@ def _judge_places(check: RowCheck | RowsCheck, rows: Rows, figure: str) -> Check
         figures["median_intervals"] = {name: list(of) for name, (_, of) in decided.items() if of}
     if evidence := [of.evidence for of in there.values() if of.evidence]:
         figures["evidence"] = max(min(inside for inside, _ in evidence), fmean(beyond for _, beyond in evidence))
-        figures["by_run"] = [list(of.runs) for of in there.values() if of.evidence]
     figures |= _least_seen(check, there.values())
     said = Messages(_told(found, "; ".join(of), which) for found, of in texts.items() if of)
     said += _how_sure(there)
