@@ -188,7 +188,7 @@ def test_what_is_told_of_runs_of_every_kind() -> None:
         "values": [0.01, 0.04, 0.02],
         "interval": [0.01, 0.04, 0.75],
         "observations": 3,
-        "least_seen": {"relative": 1.757533, "n": 3, "sigma": 0.693147, "runs": 3},
+        "least_seen": {"relative": 1.757533, "n": 3, "sigma": 0.693147, "runs": 3, "freedom": 2},
     }
     assert (result.name, result.judge, result.status) == ("law", "each_run", "error")
     assert (result.measured, result.expected, result.tolerance) == (0.02, 0.0, 0.03)
