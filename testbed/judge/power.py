@@ -27,26 +27,28 @@ def spread_of(cells: Iterable[Sequence[float]]) -> float | None:
     return math.sqrt(squares / freedom) if freedom else None
 
 
-def of_means(spreads: Sequence[tuple[float, int]], level: float) -> float:
-    """The least difference of two means that Student's test shows at a level. ``spreads`` has the variance and number
-    of the pairs' differences, or of each group's values (Welch's test); infinite where one has a single value."""
+def reach(spreads: Sequence[tuple[float, int]], level: float) -> tuple[float, float]:
+    """The half width of Student's interval of a difference of means, and the least difference that it shows.
+
+    ``spreads`` has the variance and number of the pairs' differences, or of each group's values (Welch's interval);
+    infinite where one has a single value."""
     from scipy import special  # slow to import; claims do without
 
     if min(n for _, n in spreads) < 2:
-        return math.inf
+        return math.inf, math.inf
     parts = [variance / n for variance, n in spreads]
     weights = sum(part**2 / (n - 1) for part, (_, n) in zip(parts, spreads, strict=True))
-    freedom = sum(parts) ** 2 / weights if weights else 1.0
-    limit = special.stdtrit(freedom, (1 + level) / 2)
-    # The spread is estimated as well: the test's value has a noncentral t distribution.
-    return float(special.nctdtrinc(freedom, 1 - POWER, limit)) * math.sqrt(sum(parts))
+    freedom, error = sum(parts) ** 2 / weights if weights else 1.0, math.sqrt(sum(parts))
+    limit = float(special.stdtrit(freedom, (1 + level) / 2))
+    # The spread is an estimate as well, so that a test's value has a t distribution about the difference, too.
+    return limit * error, float(special.nctdtrinc(freedom, 1 - POWER, limit)) * error
 
 
 def runs_for(effect: float, variances: Sequence[float], level: float) -> int:
     """The fewest runs of each group whose means show an effect; :data:`MOST_RUNS` where not even fewer than those
     do."""
     runs = range(MOST_RUNS)
-    return bisect_left(runs, -effect, lo=3, key=lambda n: -of_means([(variance, n) for variance in variances], level))
+    return bisect_left(runs, -effect, lo=3, key=lambda n: -reach([(variance, n) for variance in variances], level)[1])
 
 
 def of_sign_test(n: int) -> float:

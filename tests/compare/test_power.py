@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from testbed.engines import named
 from testbed.judge import power
@@ -18,7 +20,7 @@ from testbed.study.checks.better import NOT_SHOWN, Difference, Group, difference
 from testbed.study.kinds import compare
 from testbed.study.kinds.table import TableRequest
 from testbed.study.programs import programs
-from testbed.study.report.text import comparison_lines, verdict
+from testbed.study.report.text import comparison_lines, print_comparison
 from tests.compare.test_words import group, run
 from tests.ready import simulated
 
@@ -39,29 +41,37 @@ def shown(rng: np.random.Generator, factor: float, times: int) -> float:
 
 
 def test_links_that_are_slower_by_five_percent_are_noticed() -> None:
-    assert shown(np.random.default_rng(1), 0.95, 40) > 0.95
+    assert shown(np.random.default_rng(1), 0.95, 500) > 0.99
 
 
 def test_identical_code_raises_seldom_an_alarm() -> None:
-    assert shown(np.random.default_rng(2), 1.0, 120) < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 120)
+    assert shown(np.random.default_rng(2), 1.0, 1000) < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 1000)
 
 
 def effect() -> float:
     """What five runs with σ = 1% see, in logs."""
-    return power.of_means([(SIGMA**2, N)] * 2, 0.95)
+    return power.reach([(SIGMA**2, N)] * 2, 0.95)[1]
 
 
 def test_what_would_be_seen_is_seen_in_four_of_five_comparisons() -> None:
-    assert shown(np.random.default_rng(3), math.exp(-effect()), 200) == pytest.approx(power.POWER, abs=0.08)
+    assert shown(np.random.default_rng(3), math.exp(-effect()), 1500) == pytest.approx(power.POWER, abs=0.05)
+
+
+@pytest.mark.parametrize("n", [3, 5, 10])
+def test_pairs_show_it_exactly_as_often(n: int) -> None:
+    rng, least = np.random.default_rng(n), power.reach([(1.0, n)], 0.95)[1]
+    drawn = rng.normal(least, 1, (2000, n))
+    halves = [power.reach([(float(of.var(ddof=1)), n)], 0.95)[0] for of in drawn]
+    assert np.mean(drawn.mean(axis=1) > halves) == pytest.approx(power.POWER, abs=0.03)
 
 
 def test_saboteur_half_of_it_is_seen_less_often() -> None:
-    assert shown(np.random.default_rng(4), math.exp(-effect() / 2), 80) < power.POWER - 0.3
+    assert shown(np.random.default_rng(4), math.exp(-effect() / 2), 500) < power.POWER - 0.3
 
 
 def test_a_difference_says_what_its_own_spread_shows() -> None:
     rng = np.random.default_rng(5)
-    seen = [compared(rng, 1.0, seeds=[9, 8, 7, 6, 5]).sees for _ in range(40)]
+    seen = [compared(rng, 1.0, seeds=[9, 8, 7, 6, 5]).sees for _ in range(200)]
     assert np.median([float(one) for one in seen]) == pytest.approx(math.expm1(effect()), rel=0.15)
 
 
@@ -78,15 +88,15 @@ def test_pairs_see_more_where_both_meet_the_same() -> None:
 
 def test_runs_for_is_the_inverse_of_what_they_see() -> None:
     n = power.runs_for(0.02, [SIGMA**2] * 2, 0.95)
-    assert power.of_means([(SIGMA**2, n)] * 2, 0.95) <= 0.02 < power.of_means([(SIGMA**2, n - 1)] * 2, 0.95)
+    assert power.reach([(SIGMA**2, n)] * 2, 0.95)[1] <= 0.02 < power.reach([(SIGMA**2, n - 1)] * 2, 0.95)[1]
     assert power.runs_for(1e-6, [SIGMA**2] * 2, 0.95) == power.MOST_RUNS
-    assert power.of_means([(SIGMA**2, 1)], 0.95) == math.inf
+    assert power.reach([(SIGMA**2, 1)], 0.95)[1] == math.inf
 
 
 @pytest.mark.parametrize("figure", ["goodput_mib_s", "settled_s", "resent_share"])
 def test_no_interval_of_figures_above_0_reaches_minus_a_hundred_percent(figure: str) -> None:
     rng = np.random.default_rng(7)
-    for _ in range(10):
+    for _ in range(100):
         base, new = np.exp(rng.normal(0, 1.5, (2, 3)))
         (found,) = differences(group("a", base, figure), [group("b", new, figure, seeds=[7, 8, 9])], 0.95)
         assert found.scale == "log"
@@ -125,9 +135,9 @@ def of_two(n: int, goodput: float, rtt: float, rng: np.random.Generator) -> list
     """Groups with a change of both figures, in parts."""
     names = {"goodput_mib_s": goodput, "rtt_ms": rtt}
     return [
-        Group(
-            name=name,
-            runs=[
+        Group.of(
+            name,
+            [
                 run({figure: 50 * by**place * (1 + rng.normal(0, 0.01)) for figure, by in names.items()}, seed)
                 for seed in range(n)
             ],
@@ -143,7 +153,11 @@ def test_no_difference_is_never_said_without_what_would_have_been_seen() -> None
         (line,) = comparison_lines(found)
         assert line.startswith("NO DIFFERENCE SHOWN new against base: goodput_mib_s ")
         assert ("% would have been seen" if n >= 3 else "too few runs: what would have been seen is unknown") in line
-        assert all(("would have been seen" in verdict(d)) == (d.direction == NOT_SHOWN) for d in found.differences)
+        screen = StringIO()
+        print_comparison(found, Console(width=200, file=screen))
+        lines = [one for one in screen.getvalue().splitlines() if NOT_SHOWN in one]
+        assert len(lines) == sum(d.direction == NOT_SHOWN for d in found.differences) > 0
+        assert all("would have been seen" in one for one in lines)
 
 
 def test_the_requested_figure_decides_and_others_are_named() -> None:

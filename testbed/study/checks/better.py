@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,9 +26,6 @@ Better = Literal["higher", "lower"] | None
 Scale = Literal["linear", "log"]
 NOT_SHOWN: Direction = "no difference shown"
 CHANGED: tuple[Direction, ...] = ("better", "worse")
-RESAMPLES = 9999
-SEED = 20240
-"""Seed of the resampling: equal values have equal intervals."""
 SAME = 1e-12
 """Largest relative difference of equal values."""
 LARGEST = math.log(1e6)
@@ -358,14 +354,12 @@ def _difference(
     )
     unit = mean if is_log else 1.0
     in_parts = (lambda by: math.expm1(min(by, LARGEST))) if is_log else float
-    bounds = interval(*scaled, paired=paired, level=level, certain=chance == {"none"})
+    bounds, least = interval(*scaled, paired=paired, level=level, certain=chance == {"none"}) or (None, 0.0)
     if bounds is not None:
         bounds = Interval(unit * in_parts(bounds.low), unit * in_parts(bounds.high), level)
     low, high = (rounded(bounds.low), rounded(bounds.high)) if bounds else (None, None)
     sees: float | Literal["exact", "unknown"] = "exact" if bounds and "real" not in chance else "unknown"
-    if bounds and bounds.low != bounds.high:
-        samples = [scaled[1] - scaled[0]] if paired else scaled
-        least = power.of_means([(float(of.var(ddof=1)), of.size) for of in samples], level)
+    if least:
         sees = rounded(max(in_parts(least), least_of(name, mean) / unit))
     relative = rounded((mean_new - mean) / abs(mean)) if one.mean else None
     direction, why = _direction(name, mean, mean_new, bounds, min(base.size, new.size))
@@ -376,36 +370,20 @@ def _difference(
 
 def interval(
     a: NDArray[np.float64], b: NDArray[np.float64], *, paired: bool, level: float, certain: bool = False
-) -> Interval | None:
-    """Confidence interval of mean(b) − mean(a); None for fewer than :data:`LEAST_N` values of either, unless they
-    are ``certain``.
+) -> tuple[Interval, float] | None:
+    """Confidence interval of mean(b) − mean(a), and the least difference that it shows; None for fewer than
+    :data:`LEAST_N` values of either, unless they are ``certain``.
 
     It is Student's interval (Welch's for runs that are not paired), which has the ``level`` for normally distributed
-    values, widened to the percentile bootstrap's if that is wider. The bootstrap alone has less: resampling can't go
-    beyond the values. docs/statistics.md has the coverage of both."""
-    from scipy import stats  # slow to import; no page does without this module
-
+    values; docs/statistics.md has its coverage of others. It is a point where all values are alike."""
     samples = [b - a] if paired else [b, a]
     point = float(b.mean() - a.mean())
     alike = all(np.ptp(sample) <= SAME * max(1.0, float(np.abs(sample).max())) for sample in samples)
     if min(a.size, b.size) < LEAST_N and not (certain and alike):
         return None
-    if alike:
-        return Interval(point, point, level)  # nothing to resample, nothing to divide by
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # warnings of nearly equal values, which are fine here
-        again = stats.bootstrap(
-            samples,
-            np.mean if paired else lambda b, a, axis: np.mean(b, axis) - np.mean(a, axis),
-            n_resamples=RESAMPLES,
-            confidence_level=level,
-            method="percentile",
-            vectorized=True,
-            rng=np.random.default_rng(SEED),
-        ).confidence_interval
-        test = stats.ttest_1samp(samples[0], 0.0) if paired else stats.ttest_ind(b, a, equal_var=False)
-        student = test.confidence_interval(level)
-    return Interval(float(min(again.low, student.low)), float(max(again.high, student.high)), level)
+    spreads = [(float(sample.var(ddof=1)), sample.size) for sample in samples if not alike]
+    half, least = power.reach(spreads, level) if spreads else (0.0, 0.0)
+    return Interval(point - half, point + half, level), least
 
 
 def _direction(name: str, base: float, new: float, bounds: Interval | None, runs: int) -> tuple[Direction, str]:

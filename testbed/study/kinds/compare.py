@@ -309,8 +309,8 @@ def _broken(one: CellResult) -> str:
 def _foresee(
     cells: Sequence[Sequence[ScenarioCell]], folder: Path, progress: Progress, only: Sequence[str], confidence: float
 ) -> Callable[[CellResult], None]:
-    """Says what runs of some versions will show of the first requested figure: before them, by the spread of earlier
-    ones, else by that of the first of each version, of whose results it is told by the function that it returns."""
+    """Says what runs of some versions will show of the first requested figure, by the spread of earlier ones. Where
+    there are none, the function that it returns takes their results, and says it after the first of each version."""
     runs, level = len(cells[0]), 1 - (1 - confidence) / max(1, (len(cells) - 1) * max(1, len(only)))
     first: dict[str, dict[str, Mapping[str, float]]] = {of[0].at["version"]: {} for of in cells}
 
@@ -318,7 +318,7 @@ def _foresee(
         name = next((name for name in only or MAIN if any(name in each for group in groups for each in group)), "")
         sigma = power.spread_of([each[name] for each in group if name in each] for group in groups)
         if sigma is not None:
-            sees = math.expm1(power.of_means([(sigma**2, runs)] * samples, level))
+            sees = math.expm1(power.reach([(sigma**2, runs)] * samples, level)[1])
             will = f"show a difference of {sees:.1%} with 80% power" if runs >= LEAST_N else "show nothing"
             needed = power.runs_for(math.log1p(SOUGHT), [sigma**2] * samples, level)
             text = f"{name}: {runs} runs of each version will {will}; {needed} would show {SOUGHT:.0%}"
@@ -331,15 +331,14 @@ def _foresee(
         first[result.at["version"]][result.at["repetition"]] = read_run(folder / result.record.folder).figures
         if min(map(len, first.values())) == LEAST_N:
             base, *others = first.values()
-            of_seed = [[(base[n], figures) for n, figures in of.items() if n in base] for of in others]
-            ratios = [
-                [{name: b[name] / a[name] for name in a if a[name] and name in b} for a, b in of] for of in of_seed
-            ]
+            pairs = [[(base[n], new) for n, new in of.items() if n in base] for of in others]
+            ratios = [[{key: b[key] / a[key] for key in a if a[key] and key in b} for a, b in of] for of in pairs]
             say(ratios, 1, f"the first {LEAST_N} of each, seed by seed")
 
-    if all(is_certain(of[0].plan) for of in cells):
+    plans = [of[0].plan for of in cells]
+    if all(map(is_certain, plans)):
         progress.say("one run of each version is enough: nothing is left to chance, so that all seeds give the same")
-    elif not say([earlier(of[0].plan) for of in cells], 2, "earlier runs"):
+    elif not say([earlier(plan) for plan in plans], 2, "earlier runs"):
         tells = f"the first {LEAST_N} of each" if runs > LEAST_N else "the report"
         progress.say(f"no earlier runs tell what {runs} runs of each version will show; {tells} will")
         return learn if runs > LEAST_N else lambda _: None

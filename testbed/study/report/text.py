@@ -57,11 +57,6 @@ def sees(d: Difference) -> str:
     return f"{_percent(d.sees)}% would have been seen" if d.scale == "log" else f"{d.sees:.3g} would have been seen"
 
 
-def verdict(d: Difference) -> str:
-    """The direction; ``no difference shown`` with what would have been seen."""
-    return f"{d.direction}; {sees(d)}" if d.direction == NOT_SHOWN else d.direction
-
-
 def print_comparison(comparison: Comparison, console: Console) -> None:
     """Everything that a decision needs, on one screen."""
 
@@ -84,7 +79,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
             table.add_column(head, justify="left" if head == "verdict" else "right", overflow="fold")
         for d in _on_screen(comparison.of_group(group.name)):
             colour = {"better": "green", "worse": "red"}.get(d.direction, "")
-            said = Text(verdict(d), colour)
+            said = Text(f"{d.direction}; {sees(d)}" if d.direction == NOT_SHOWN else d.direction, colour)
             table.add_row(f"{d.case} {d.figure}".strip(), mean(d.base), mean(d.new), with_interval(d), said)
         console.print(table)
         if of_one := group.cases_of_one(base):
@@ -126,7 +121,7 @@ def with_interval(d: Difference) -> str:
 
 
 def _percent(part: float, sign: str = "") -> str:
-    """With one decimal; numbers that would be long have two digits."""
+    """A part in percent, with one decimal; two digits of what would be long."""
     return f"{100 * part:{sign}.1f}" if abs(part) < 100 else f"{100 * part:{sign}.2g}"
 
 
