@@ -131,6 +131,11 @@ def test_one_run_is_enough_where_nothing_is_left_to_chance() -> None:
         assert (found.direction, found.sees) == (NOT_SHOWN, sees)
 
 
+def test_runs_of_earlier_documents_are_compared_as_they_were() -> None:
+    (found,) = differences(certain("a", 1.0, 1, ""), [certain("b", 0.98, 1, "")], 0.95)
+    assert (found.direction, found.scale, found.sees) == (NOT_SHOWN, "linear", "unknown")
+
+
 def of_two(n: int, goodput: float, rtt: float, rng: np.random.Generator) -> list[Group]:
     """Groups with a change of both figures, in parts."""
     names = {"goodput_mib_s": goodput, "rtt_ms": rtt}

@@ -25,6 +25,7 @@ def run(figures, seed, *, trusted=True, never=()) -> Run:
         figures=figures,
         never=list(never),
         without_figures="",
+        chance="real",
     )
 
 

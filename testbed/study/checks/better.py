@@ -102,8 +102,9 @@ class Run(BaseModel, frozen=True):
     figures: dict[str, float]
     never: list[str]
     without_figures: str
-    chance: Literal["none", "seed", "real"] = "real"
-    """``none`` where all seeds give the same; in virtual time by the ``seed``; else on a ``real`` machine."""
+    chance: Literal["none", "seed", "real", ""] = ""
+    """``none`` where all seeds give the same; in virtual time by the ``seed``; else on a ``real`` machine. "" in
+    earlier documents, which compare on a linear scale."""
     checks: SkipJsonSchema[dict[str, Status]] = Field({}, exclude=True)
     facts: SkipJsonSchema[dict[str, str] | None] = Field(None, exclude=True)
     """Facts by :data:`SHOWN`; None for a folder elsewhere, which is not read."""
@@ -344,8 +345,8 @@ def _difference(
     base, new = (np.array([run.figures[name] for run in runs], dtype=np.float64) for runs in (first, second))
     # On a log scale a distance is a factor: in parts of the first group's mean it is that, less 1. Where only so much
     # matters, as of an error, it tells less: small ones scatter by large factors.
-    is_log = bool(min(base.min(), new.min()) > 0) and figure_of(name).least_relative > 0
     chance = {run.chance for run in (*a, *b)}
+    is_log = bool(min(base.min(), new.min()) > 0) and figure_of(name).least_relative > 0 and "" not in chance
     scaled = (np.log(base), np.log(new)) if is_log else (base, new)
     mean, mean_new = (float(np.exp(of.mean()) if is_log else of.mean()) for of in scaled)
     one, other = (
@@ -358,7 +359,7 @@ def _difference(
     if bounds is not None:
         bounds = Interval(unit * in_parts(bounds.low), unit * in_parts(bounds.high), level)
     low, high = (rounded(bounds.low), rounded(bounds.high)) if bounds else (None, None)
-    sees: float | Literal["exact", "unknown"] = "exact" if bounds and "real" not in chance else "unknown"
+    sees: float | Literal["exact", "unknown"] = "exact" if bounds and chance <= {"none", "seed"} else "unknown"
     if least:
         sees = rounded(max(in_parts(least), least_of(name, mean) / unit))
     relative = rounded((mean_new - mean) / abs(mean)) if one.mean else None

@@ -384,9 +384,11 @@ def _recorded_group(folder: Path, entry: Mapping[str, Any], unchecked: Messages)
     for one in entry["runs"]:
         place = folder / one["folder"]
         is_here = _may_be_read(place, folder) and (place / "plan.json").is_file()
-        runs.append(
-            read_run(place, one["case"], folder) if is_here else Run(**{"standing": Status.PASS, **one, "facts": None})
-        )
+        run = Run(**{"standing": Status.PASS, **one, "facts": None})
+        if is_here:
+            of_then = {} if run.chance else {"chance": ""}
+            run = read_run(place, one["case"], folder).model_copy(update=of_then)
+        runs.append(run)
     group = Group.of(str(entry["name"]), runs, int(entry.get("missing", 0)))
     if all(run.facts is not None for run in runs):
         return group

@@ -400,10 +400,12 @@ def over_time(groups: Sequence[Group], home: Path) -> list[Plot]:
         folders = [run.folder for run in one.trusted[:MOST_RUNS] if run.facts is not None]
         runs[one.name] = [ResultFolder(home / folder).evidence for folder in folders]
     plots = []
+    # Earlier versions drew the first connection.
+    drawn_of_each = None if all(run.chance for one in groups for run in one.runs) else 1
     for name, series, title, unit, scale in OVER_TIME:
         samples: dict[tuple[str, str], list[Timed]] = defaultdict(list)
         for group, found in runs.items():
-            for connection, s in (each for run in found for each in _connections(run, series)):
+            for connection, s in (each for run in found for each in _connections(run, series)[:drawn_of_each]):
                 samples[connection, group].append(s)
         if not samples or {group for _, group in samples} != set(runs):
             continue
