@@ -47,15 +47,23 @@ def compare(
     link: options.LinkOption = "auto",
     resume: options.ResumeOption = "",
     cluster: ClusterOption = "",
-    figures: Annotated[str, typer.Option(help="Only these, e.g. goodput_mib_s,rtt_ms.")] = "",
+    figures: Annotated[
+        str,
+        typer.Option(
+            help="What decides, e.g. settled_s,rtt_ms; without it the goodput, or the completion time, leads."
+        ),
+    ] = "",
     confidence: Annotated[
         float,
-        typer.Option(help="Level of all intervals together, for figures that scatter normally.", min=0.5, max=0.9999),
+        typer.Option(
+            help="Level of these figures' intervals together, for figures that scatter normally.", min=0.5, max=0.9999
+        ),
     ] = 0.95,
 ) -> None:
     """Did a change help? Runs, policies, kernels or commits side by side.
 
-    Ends with 0 if nothing is worse, 1 if something is or a run failed, 3 if a run can't be trusted.
+    Ends with 0 if nothing is worse, 1 if something is or a run failed, 3 if a run can't be trusted; with --figures,
+    only these can be worse.
 
     Two forms have options of their own: `compare --engines sim,vkernel [SCENARIO|TABLE]…`: do engines agree?
     `compare --same-bytes SCENARIO…`: is every run the same to the byte? `--help` shows them.
@@ -67,7 +75,9 @@ def compare(
     requested = TableRequest(seeds, "", "", runtime, link, engine, quick, resume)
     only = [name for name in figures.split(",") if name]
     with runs_made(cluster):
-        folder, groups = compare.groups(what or [], group or [], scenario, commit or [], set_, requested)
+        folder, groups = compare.groups(
+            what or [], group or [], scenario, commit or [], set_, requested, only, confidence
+        )
     command = "./run.sh " + shlex.join(sys.argv[1:])
     found = compare.judge_known(groups, confidence, only, folder.name, command)
     report = page.write_comparison(folder, found)

@@ -1,12 +1,13 @@
 """The smallest effect that so many runs would show, with a probability of 80%.
 
-Effects are in standard deviations of a run's figure on a log scale, σ, on which figures that can't be negative scatter
-alike whatever their size. An effect of 1.4 σ where σ = 2% is a difference of 2.8%.
+Effects of a sign test are in standard deviations of a run's figure on a log scale, σ, on which figures that can't be
+negative scatter alike whatever their size. An effect of 1.4 σ where σ = 2% is a difference of 2.8%.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from statistics import NormalDist, fmean
@@ -17,6 +18,8 @@ from testbed.judge import intervals, sign_test
 POWER = 0.8
 MOST = 100.0
 """Largest effect, as a logarithm, that is a figure."""
+MOST_RUNS = 1000
+"""Most runs that are recommended."""
 
 
 def spread_of(cells: Iterable[Sequence[float]]) -> float | None:
@@ -25,6 +28,30 @@ def spread_of(cells: Iterable[Sequence[float]]) -> float | None:
     freedom = sum(len(cell) - 1 for cell in logs)
     squares = sum((value - fmean(cell)) ** 2 for cell in logs for value in cell)
     return math.sqrt(squares / freedom) if freedom else None
+
+
+def reach(spreads: Sequence[tuple[float, int]], level: float) -> tuple[float, float]:
+    """The half width of Student's interval of a difference of means, and the least difference that it shows.
+
+    ``spreads`` has the variance and number of the pairs' differences, or of each group's values (Welch's interval);
+    infinite where one has a single value."""
+    from scipy import special  # slow to import; claims do without
+
+    if min(n for _, n in spreads) < 2:
+        return math.inf, math.inf
+    parts = [variance / n for variance, n in spreads]
+    weights = sum(part**2 / (n - 1) for part, (_, n) in zip(parts, spreads, strict=True))
+    freedom, error = sum(parts) ** 2 / weights if weights else 1.0, math.sqrt(sum(parts))
+    limit = float(special.stdtrit(freedom, (1 + level) / 2))
+    # The spread is an estimate as well, so that a test's value has a t distribution about the difference, too.
+    return limit * error, float(special.nctdtrinc(freedom, 1 - POWER, limit)) * error
+
+
+def runs_for(effect: float, variances: Sequence[float], level: float) -> int:
+    """The fewest runs of each group whose means show an effect; :data:`MOST_RUNS` where not even fewer than those
+    do."""
+    runs = range(MOST_RUNS)
+    return bisect_left(runs, -effect, lo=3, key=lambda n: -reach([(variance, n) for variance in variances], level)[1])
 
 
 def of_sign_test(n: int) -> float:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from testbed.errors import refuse_unknown
+from topologies.impairments import keys_that
 
 DEFAULT = "mininet"
 """Engine of ``table`` and ``all``, and of documents that name none."""
@@ -84,3 +85,11 @@ def is_exact(provenance: Mapping[str, Any]) -> bool:
     """Whether a run comes out the same whenever it is made, by what its folder records: of the simulator always, of a
     guest where it says that it is repeatable."""
     return "simulation" in provenance or bool(provenance.get("engine", {}).get("repeatable"))
+
+
+def is_certain(plan: Mapping[str, Any]) -> bool:
+    """Whether a plan's runs come out the same with every seed: in the simulator, where no link draws anything. In a
+    guest, ports and the like follow from the seed as well."""
+    changes = (action["properties"] for action in plan.get("timeline", ()) if action["kind"] == "set")
+    drawn = [(key, of[key]) for of in (*plan["links"], *changes) for key in keys_that() if of.get(key)]
+    return not engine_of(plan).kernel and all(key == "loss" and value == 1 for key, value in drawn)

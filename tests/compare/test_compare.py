@@ -108,7 +108,7 @@ def test_a_commit_s_agent_is_built_from_the_commit(own_place, monkeypatch, capsy
     head = ("--scenario", "startup", "--set", "ncp.transfer=1MiB", "--seeds", "3")
     assert compare(monkeypatch, *head, "--commit", "HEAD", "--commit", ".") == 0
     out = capsys.readouterr().out
-    assert out.splitlines()[-1] == "NO DIFFERENCE SHOWN . against HEAD"
+    assert out.splitlines()[-1] == "NO DIFFERENCE SHOWN . against HEAD: goodput_mib_s 0 (exact)"
     assert compare(monkeypatch, *head, "--commit", "no-such", "--commit", ".") == 2
     assert "'no-such': this checkout has no such commit" in capsys.readouterr().err
 

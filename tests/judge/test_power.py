@@ -78,6 +78,7 @@ def test_what_is_seen_says_what_it_follows_from_and_is_nothing_where_it_is_unkno
         "n": 3,
         "sigma": pytest.approx(0.02305, abs=5e-5),
         "runs": 7,
+        "freedom": 5,
     }
     assert power.seen([[1.0, 1.0]], power.of_interval) == {}
     assert power.seen([[1e-300, 1.0, 1e300]], power.of_interval) == {}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 from pydantic.json_schema import SkipJsonSchema
 
+from testbed.judge import power
 from testbed.judge.checks.result import Verdict, rounded
 from testbed.judge.figures import title_of, unit_of
 from testbed.judge.intervals import LEAST_N, Interval
@@ -22,12 +23,13 @@ from testbed.judge.status import Status, of_direction, verdict_of, worst
 Direction = Literal["better", "worse", "differs", "no difference shown"]
 """Direction of a difference; ``differs`` for a figure without a better direction."""
 Better = Literal["higher", "lower"] | None
+Scale = Literal["linear", "log"]
 NOT_SHOWN: Direction = "no difference shown"
-RESAMPLES = 9999
-SEED = 20240
-"""Seed of the resampling: equal values have equal intervals."""
+CHANGED: tuple[Direction, ...] = ("better", "worse")
 SAME = 1e-12
 """Largest relative difference of equal values."""
+LARGEST = math.log(1e6)
+"""End of intervals on a log scale: a factor of a million, beyond which numbers say nothing."""
 SCHEMA: Literal[2] = 2
 
 
@@ -62,6 +64,8 @@ FIGURES: Mapping[str, Figure] = {
     "completed": Figure("Came to its end, payload intact", "share of runs", "higher", 0.0, 0.001),
 }
 """Figures in the order of display; further figures of a verdict follow, without a direction."""
+MAIN = ("goodput_mib_s", "completion_ms", "throughput_mbps", "goodput_mbps")
+"""The first of these that both groups have is the one that is compared, if none is requested."""
 _OF_TABLES = {"of_optimum": "higher", "reused_s": "lower", "reorder_bytes": "lower", "rtt_of_base": "lower"}
 BETTER = {name: figure.better for name, figure in FIGURES.items()} | _OF_TABLES
 """The better direction of a run's figure, where one is known, also of those that only tables have; None: neither."""
@@ -98,6 +102,9 @@ class Run(BaseModel, frozen=True):
     figures: dict[str, float]
     never: list[str]
     without_figures: str
+    chance: Literal["none", "seed", "real", ""] = ""
+    """``none`` where all seeds give the same; in virtual time by the ``seed``; else on a ``real`` machine. "" in
+    earlier documents, which compare on a linear scale."""
     checks: SkipJsonSchema[dict[str, Status]] = Field({}, exclude=True)
     facts: SkipJsonSchema[dict[str, str] | None] = Field(None, exclude=True)
     """Facts by :data:`SHOWN`; None for a folder elsewhere, which is not read."""
@@ -155,7 +162,8 @@ class Group(BaseModel):
 
 @dataclass(frozen=True)
 class Sample:
-    """Summary of a group's values of a figure; ``never`` counts runs that did not reach it."""
+    """Summary of a group's values of a figure; ``never`` counts runs that did not reach it. The mean is the geometric
+    one on a log scale."""
 
     n: int
     mean: float
@@ -168,7 +176,8 @@ class Sample:
 class Difference:
     """Difference of a figure of a case from the first group. ``difference`` is of the means; its interval ``low`` to
     ``high`` is None with too few runs. ``paired``: run by run, by setting and seed. ``relative`` is the difference in
-    parts of the first group's mean."""
+    parts of the first group's mean, and None where that is 0. ``sees`` is in these parts on a log scale, else in the
+    figure's unit."""
 
     case: str
     group: str
@@ -183,13 +192,22 @@ class Difference:
     why: str
     relative: float | None
     status: Status
+    scale: Scale = "linear"
+    """``log`` where all values are above 0, and factors matter: the difference is one of logarithms, and its interval
+    ends above −100%."""
+    sees: float | Literal["exact", "unknown"] = "unknown"
+    """Smallest difference that so many runs would have shown with 80% power; ``exact`` without chance, ``unknown`` with
+    too few runs, or where all are alike by chance."""
+    requested: bool = True
+    """Whether it is of the requested figures, or of the main one where none is; else it is measured as well."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Comparison of groups with the first one, as in ``compare.json``. By the names of the others, ``directions`` are
-    ``better``, ``worse``, ``mixed`` or ``no difference shown``, and empty where runs failed or can't be trusted, as
-    ``statuses`` says."""
+    """Comparison of groups with the first one, as in ``compare.json``. By the names of the others, ``directions`` of
+    the requested figures, or of the main one, are ``better``, ``worse``, ``mixed``, ``differs`` or ``no difference
+    shown``, and empty where runs failed or can't be trusted, as ``statuses`` says. A status is ``fail`` as well where a
+    requested figure is worse; where none is requested, where any is."""
 
     schema: Literal[2]
     """2 has direction and status in place of one word for both."""
@@ -200,6 +218,8 @@ class Comparison:
     directions: dict[str, str]
     groups: list[Group]
     differences: list[Difference]
+    figures: list[str] = field(default_factory=list)
+    """The requested ones."""
 
     def of_group(self, name: str) -> list[Difference]:
         """Differences of a group from the first."""
@@ -215,31 +235,37 @@ class Comparison:
 def judge(
     groups: Sequence[Group], confidence: float, only: Sequence[str] = (), *, name: str = "", command: str = ""
 ) -> Comparison:
-    """Compare the other groups with the first, in all figures or in ``only`` some. The status of a group is no better
-    than that of the worst run in it and in the first: a run that broke down, is missing or failed a fact makes it
-    fail."""
+    """Compare the other groups with the first, in ``only`` some figures, else in the main one, with all others beside.
+    The status of a group is no better than that of the worst run in it and in the first: a run that broke down, is
+    missing or failed a fact makes it fail."""
     base, *others = groups
     found = differences(base, others, confidence, only) if all(group.trusted for group in groups) else []
     statuses, directions = {}, {}
     for group in others:
         standing = verdict_of([base.standing, group.standing])
-        direction = conclusion([d for d in found if d.group == group.name]) if standing == Status.PASS else ""
-        directions[group.name] = direction
-        statuses[group.name] = of_direction(direction) if direction else standing
-    return Comparison(SCHEMA, name, command, confidence, statuses, directions, list(groups), found)
+        mine = [d for d in found if d.group == group.name]
+        requested = [d for d in mine if d.requested]
+        failed = conclusion(requested if only else mine) in ("worse", "mixed")
+        directions[group.name] = conclusion(requested) if standing == Status.PASS else ""
+        statuses[group.name] = Status.FAIL if failed and standing == Status.PASS else standing
+    return Comparison(SCHEMA, name, command, confidence, statuses, directions, list(groups), found, list(only))
 
 
 def differences(base: Group, others: Sequence[Group], confidence: float, only: Sequence[str] = ()) -> list[Difference]:
-    """Compare all figures of all cases that both groups have. All intervals together hold with ``confidence``: the
-    (nominal) level of each rises with their number (Bonferroni)."""
-    requested = [
-        (other.name, case, name, runs)
-        for other in others
-        for case, runs in by_case(base, other).items()
-        for name in _figures_of_both(*runs, only)
+    """Compare all figures of all cases that both groups have. The intervals of the requested figures (``only`` some, or
+    the main one of each case) together hold with ``confidence``, and so do those of the others: the (nominal) level of
+    each rises with their number (Bonferroni)."""
+    found = []
+    for other in others:
+        for case, runs in by_case(base, other).items():
+            names = _figures_of_both(*runs)
+            main = next((name for name in (*MAIN, *names) if name in names), "")
+            found += [(other.name, case, name, runs, name in (only or [main])) for name in names]
+    number = Counter(requested for *_, requested in found)
+    return [
+        _difference(group, case, name, *runs, 1 - (1 - confidence) / number[requested], requested=requested)
+        for group, case, name, runs, requested in found
     ]
-    level = 1 - (1 - confidence) / max(1, len(requested))
-    return [_difference(group, case, name, *runs, level) for group, case, name, runs in requested]
 
 
 def by_case(base: Group, other: Group) -> dict[str, tuple[list[Run], list[Run]]]:
@@ -257,6 +283,11 @@ def figure_of(name: str) -> Figure:
     if is_of_check(name):
         return replace(MEASURED_BY[judge], title=f"“{check}”: {MEASURED_BY[judge].title}")
     return FIGURES.get(name) or Figure(title_of(name), unit_of(name), None, 0.01)
+
+
+def least_of(name: str, base: float) -> float:
+    """The least difference from a mean that matters, in the figure's unit."""
+    return max(figure_of(name).least_absolute, figure_of(name).least_relative * abs(base))
 
 
 def is_of_check(name: str) -> bool:
@@ -288,69 +319,72 @@ def of_checks(verdict: Verdict) -> tuple[dict[str, float], list[str]]:
 
 
 def conclusion(found: Sequence[Difference]) -> str:
-    """Sums up a group's figures: ``better``, ``worse``, ``mixed`` or ``no difference shown``."""
+    """Sums up a group's figures: ``better``, ``worse``, ``mixed``, ``differs`` or ``no difference shown``."""
     words = {difference.direction for difference in found}
-    if {"better", "worse"} <= words:
+    if words.issuperset(CHANGED):
         return "mixed"
-    return next((word for word in ("worse", "better") if word in words), NOT_SHOWN)
+    return next((word for word in (*CHANGED, "differs") if word in words), NOT_SHOWN)
 
 
-def _figures_of_both(a: Sequence[Run], b: Sequence[Run], only: Sequence[str]) -> list[str]:
+def _figures_of_both(a: Sequence[Run], b: Sequence[Run]) -> list[str]:
     """Common figures, without those that no run reached."""
     both = {name for run in a for name in run.figures} & {name for run in b for name in run.figures}
     reached = {name for run in (*a, *b) for name in run.figures if name not in run.never}
     ordered = [name for name in FIGURES if name in both] + sorted(both - set(FIGURES))
-    return [name for name in ordered if name in reached and (not only or name in only)]
+    return [name for name in ordered if name in reached]
 
 
-def _difference(group: str, case: str, name: str, a: Sequence[Run], b: Sequence[Run], level: float) -> Difference:
+def _difference(
+    group: str, case: str, name: str, a: Sequence[Run], b: Sequence[Run], level: float, *, requested: bool
+) -> Difference:
     first, second = ([run for run in runs if name in run.figures] for runs in (a, b))
     seeds = [run.seed for run in first]
     # Each run has exactly one partner with its seed.
     if paired := len(set(seeds)) == len(seeds) and sorted(seeds) == sorted(run.seed for run in second):
         second.sort(key=lambda run: seeds.index(run.seed))
     base, new = (np.array([run.figures[name] for run in runs], dtype=np.float64) for runs in (first, second))
+    # On a log scale a distance is a factor: in parts of the first group's mean it is that, less 1. Where only so much
+    # matters, as of an error, it tells less: small ones scatter by large factors.
+    chance = {run.chance for run in (*a, *b)}
+    is_log = bool(min(base.min(), new.min()) > 0) and figure_of(name).least_relative > 0 and "" not in chance
+    scaled = (np.log(base), np.log(new)) if is_log else (base, new)
+    mean, mean_new = (float(np.exp(of.mean()) if is_log else of.mean()) for of in scaled)
     one, other = (
-        Sample(x.size, rounded(x.mean()), rounded(x.min()), rounded(x.max()), sum(name in run.never for run in runs))
-        for x, runs in ((base, first), (new, second))
+        Sample(x.size, rounded(mean), rounded(x.min()), rounded(x.max()), sum(name in run.never for run in runs))
+        for x, mean, runs in ((base, mean, first), (new, mean_new, second))
     )
-    difference = rounded(new.mean() - base.mean())
-    relative = rounded(difference / abs(one.mean)) if one.mean else None
-    bounds = interval(base, new, paired=paired, level=level)
+    unit = mean if is_log else 1.0
+    in_parts = (lambda by: math.expm1(min(by, LARGEST))) if is_log else float
+    bounds, least = interval(*scaled, paired=paired, level=level, certain=chance == {"none"}) or (None, 0.0)
+    if bounds is not None:
+        bounds = Interval(unit * in_parts(bounds.low), unit * in_parts(bounds.high), level)
     low, high = (rounded(bounds.low), rounded(bounds.high)) if bounds else (None, None)
-    direction, why = _direction(name, float(base.mean()), float(new.mean()), bounds, min(base.size, new.size))
-    status = of_direction(direction)
-    return Difference(case, group, name, one, other, difference, low, high, paired, direction, why, relative, status)
+    sees: float | Literal["exact", "unknown"] = "exact" if bounds and chance <= {"none", "seed"} else "unknown"
+    if least:
+        sees = rounded(max(in_parts(least), least_of(name, mean) / unit))
+    relative = rounded((mean_new - mean) / abs(mean)) if one.mean else None
+    direction, why = _direction(name, mean, mean_new, bounds, min(base.size, new.size))
+    scale: Scale = "log" if is_log else "linear"
+    judged = (paired, direction, why, relative, of_direction(direction), scale, sees, requested)
+    return Difference(case, group, name, one, other, rounded(mean_new - mean), low, high, *judged)
 
 
-def interval(a: NDArray[np.float64], b: NDArray[np.float64], *, paired: bool, level: float) -> Interval | None:
-    """Confidence interval of mean(b) − mean(a); None for fewer than :data:`LEAST_N` values of either.
+def interval(
+    a: NDArray[np.float64], b: NDArray[np.float64], *, paired: bool, level: float, certain: bool = False
+) -> tuple[Interval, float] | None:
+    """Confidence interval of mean(b) − mean(a), and the least difference that it shows; None for fewer than
+    :data:`LEAST_N` values of either, unless they are ``certain``.
 
     It is Student's interval (Welch's for runs that are not paired), which has the ``level`` for normally distributed
-    values, widened to the percentile bootstrap's if that is wider. The bootstrap alone has less: resampling can't go
-    beyond the values. docs/statistics.md has the coverage of both."""
-    from scipy import stats  # slow to import; no page does without this module
-
-    if min(a.size, b.size) < LEAST_N:
-        return None
+    values; docs/statistics.md has its coverage of others. It is a point where all values are alike."""
     samples = [b - a] if paired else [b, a]
     point = float(b.mean() - a.mean())
-    if all(np.ptp(sample) <= SAME * max(1.0, float(np.abs(sample).max())) for sample in samples):
-        return Interval(point, point, level)  # nothing to resample, nothing to divide by
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # warnings of nearly equal values, which are fine here
-        again = stats.bootstrap(
-            samples,
-            np.mean if paired else lambda b, a, axis: np.mean(b, axis) - np.mean(a, axis),
-            n_resamples=RESAMPLES,
-            confidence_level=level,
-            method="percentile",
-            vectorized=True,
-            rng=np.random.default_rng(SEED),
-        ).confidence_interval
-        test = stats.ttest_1samp(samples[0], 0.0) if paired else stats.ttest_ind(b, a, equal_var=False)
-        student = test.confidence_interval(level)
-    return Interval(float(min(again.low, student.low)), float(max(again.high, student.high)), level)
+    alike = all(np.ptp(sample) <= SAME * max(1.0, float(np.abs(sample).max())) for sample in samples)
+    if min(a.size, b.size) < LEAST_N and not (certain and alike):
+        return None
+    spreads = [(float(sample.var(ddof=1)), sample.size) for sample in samples if not alike]
+    half, least = power.reach(spreads, level) if spreads else (0.0, 0.0)
+    return Interval(point - half, point + half, level), least
 
 
 def _direction(name: str, base: float, new: float, bounds: Interval | None, runs: int) -> tuple[Direction, str]:
@@ -358,8 +392,7 @@ def _direction(name: str, base: float, new: float, bounds: Interval | None, runs
         return NOT_SHOWN, f"{runs} run{'s' * (runs != 1)}: at least {LEAST_N} of each are needed"
     if bounds.low <= 0 <= bounds.high:
         return NOT_SHOWN, "the interval has 0 in it" if bounds.low != bounds.high else "the same in all runs"
-    figure, difference = figure_of(name), new - base
-    least = max(figure.least_absolute, figure.least_relative * abs(base))
+    figure, difference, least = figure_of(name), new - base, least_of(name, base)
     if abs(difference) < least and not math.isclose(abs(difference), least):
         return NOT_SHOWN, f"less than {least:.3g} {figure.unit}".strip() + ", which does not matter"
     if figure.better is None:

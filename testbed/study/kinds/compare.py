@@ -1,8 +1,9 @@
 """Comparisons of groups of runs: existing result folders, and versions that are run with several seeds."""
 
 import hashlib
+import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from glob import glob
 from pathlib import Path
@@ -12,15 +13,17 @@ from testbed import confine, engines, paths
 from testbed.documents import read_json
 from testbed.engines import Programs, provenance
 from testbed.errors import BadInput
+from testbed.judge import power
 from testbed.judge.checks.evidence import CannotJudge
 from testbed.judge.checks.result import Verdict
 from testbed.judge.history import provenance_of
+from testbed.judge.intervals import LEAST_N
 from testbed.judge.judge import status_of_run
 from testbed.judge.ncp_figures import JUDGED_PART, measure
 from testbed.judge.status import Status, current_comparison
 from testbed.judge.verify import read_verdict
 from testbed.message import Message, Messages, unknown
-from testbed.plan.engines import is_exact
+from testbed.plan.engines import is_certain, is_exact
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
 from testbed.plan.traffic_types import sent_by
@@ -28,12 +31,12 @@ from testbed.planning.resolve import new_run_id
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario, load
 from testbed.study.cell import CELLS, ScenarioCell, ready
-from testbed.study.checks.better import SCHEMA, SHOWN, Comparison, Group, Run, judge, of_checks
+from testbed.study.checks.better import MAIN, SCHEMA, SHOWN, Comparison, Group, Run, judge, of_checks
 from testbed.study.kinds.table import TableRequest, places_requested
 from testbed.study.kinds.table_result import read_table, results_of
 from testbed.study.ledger import kind_of
 from testbed.study.programs import OfCommit, programs
-from testbed.study.record import run_that_counts
+from testbed.study.record import CellResult, run_that_counts
 from testbed.study.report import page
 from testbed.study.report.text import words_of
 from testbed.study.run import StudySpec, run_study
@@ -44,6 +47,10 @@ OCCASION = "compare"
 EXAMPLE = "E.g. ./run.sh compare --scenario startup base: new:policy=delivery-rate, or two result folders"
 OF_NCP = ("goodput_mib_s", "settled_s", "rtt_ms", "resent_share")
 """Figures measured from the data of runs with windows, beside the figures of their verdicts."""
+SOUGHT = 0.05
+"""The difference for which a number of runs is recommended."""
+MOST_EARLIER = 30
+"""Most earlier runs whose spread says what further ones will show."""
 
 
 class Variant(NamedTuple):
@@ -147,6 +154,7 @@ def read_run(folder: Path, case: str = "", home: Path | None = None) -> Run:
         figures=figures,
         never=sorted(never),
         without_figures=why,
+        chance="none" if is_certain(plan) else "seed" if is_exact(provenance_of(folder)) else "real",
         checks={check.name: check.status for check in verdict.checks},
         facts=_facts(folder, plan),
     )
@@ -195,6 +203,8 @@ def groups(
     commits: Sequence[str],
     assignments: Sequence[str],
     request: TableRequest,
+    only: Sequence[str] = (),
+    confidence: float = 0.95,
 ) -> tuple[Path, list[Group]]:
     """Read recorded groups and run versions, all with the same ``assignments``; returns the comparison's result folder,
     which may not exist yet, and the groups in order. Raises BadInput before anything is run."""
@@ -230,7 +240,7 @@ def groups(
             for name, one in versions.items()
         }
         made = {name: (loaded[name], programs(one.commit, engine, progress)) for name, one in versions.items()}
-        folder, groups_made = run(made, request, folder.parent, progress)
+        folder, groups_made = run(made, request, folder.parent, progress, only, confidence)
         found |= groups_made
     elif request.resume:
         raise BadInput("compare.nothing-to-resume", "--resume: none of these groups is run; leave it out")
@@ -252,11 +262,17 @@ def judge_known(groups: Sequence[Group], confidence: float, only: Sequence[str],
 
 
 def run(
-    versions: Mapping[str, tuple[LoadedScenario, Programs]], request: TableRequest, base: Path, progress: Progress
+    versions: Mapping[str, tuple[LoadedScenario, Programs]],
+    request: TableRequest,
+    base: Path,
+    progress: Progress,
+    only: Sequence[str] = (),
+    confidence: float = 0.95,
 ) -> tuple[Path, dict[str, Group]]:
     """Run every version as often as requested, each time with the next seed; returns the study's result folder and the
-    groups. The versions take turns, so that changes of the machine affect all of them alike. Raises before anything is
-    run where one can't be made."""
+    groups. What so many runs will show of ``only`` some figures is said before, or after the first runs. The versions
+    take turns, so that changes of the machine affect all of them alike. Raises before anything is run where one can't
+    be made."""
     facts = provenance.of_machine_and_code()
     choices = replace(request.choices, occasion=OCCASION)
     cells: dict[str, list[ScenarioCell]] = {}
@@ -278,11 +294,68 @@ def run(
     in_turn = [cell for of_seed in zip(*cells.values(), strict=True) for cell in of_seed]
     spec = StudySpec("comparison", "compare", in_turn, {"versions": identity, "seeds": request.repeat, **chosen})
     folder = spec.begin(base, request.resume)
-    results = run_study(spec, folder, progress, describe=lambda one: one.record.reason * (one.status == Status.ERROR))
+    learn = _foresee(list(cells.values()), folder, progress, only, confidence)
+    results = run_study(spec, folder, progress, each=learn, describe=_broken)
     return folder, {
         name: Group.of(name, [read_run(folder / results[cell.id].record.folder, home=folder) for cell in of])
         for name, of in cells.items()
     }
+
+
+def _broken(one: CellResult) -> str:
+    return one.record.reason * (one.status == Status.ERROR)
+
+
+def _foresee(
+    cells: Sequence[Sequence[ScenarioCell]], folder: Path, progress: Progress, only: Sequence[str], confidence: float
+) -> Callable[[CellResult], None]:
+    """Says what runs of some versions will show of the first requested figure, by the spread of earlier ones. Where
+    there are none, the function that it returns takes their results, and says it after the first of each version."""
+    runs, level = len(cells[0]), 1 - (1 - confidence) / max(1, (len(cells) - 1) * max(1, len(only)))
+    first: dict[str, dict[str, Mapping[str, float]]] = {of[0].at["version"]: {} for of in cells}
+
+    def say(groups: Sequence[Sequence[Mapping[str, float]]], samples: int, of: str) -> bool:
+        name = next((name for name in only or MAIN if any(name in each for group in groups for each in group)), "")
+        sigma = power.spread_of([each[name] for each in group if name in each] for group in groups)
+        if sigma is not None:
+            sees = math.expm1(power.reach([(sigma**2, runs)] * samples, level)[1])
+            will = f"show a difference of {sees:.1%} with 80% power" if runs >= LEAST_N else "show nothing"
+            needed = power.runs_for(math.log1p(SOUGHT), [sigma**2] * samples, level)
+            text = f"{name}: {runs} runs of each version will {will}; {needed} would show {SOUGHT:.0%}"
+            progress.say(f"{text} (σ {sigma:.2%}, of {of})")
+        return sigma is not None
+
+    def learn(result: CellResult) -> None:
+        if min(map(len, first.values())) == LEAST_N or result.status not in (Status.PASS, Status.FAIL):
+            return
+        first[result.at["version"]][result.at["repetition"]] = read_run(folder / result.record.folder).figures
+        if min(map(len, first.values())) == LEAST_N:
+            base, *others = first.values()
+            pairs = [[(base[n], new) for n, new in of.items() if n in base] for of in others]
+            ratios = [[{key: b[key] / a[key] for key in a if a[key] and key in b} for a, b in of] for of in pairs]
+            say(ratios, 1, f"the first {LEAST_N} of each, seed by seed")
+
+    plans = [of[0].plan for of in cells]
+    if all(map(is_certain, plans)):
+        progress.say("one run of each version is enough: nothing is left to chance, so that all seeds give the same")
+    elif not say([earlier(plan) for plan in plans], 2, "earlier runs"):
+        tells = f"the first {LEAST_N} of each" if runs > LEAST_N else "the report"
+        progress.say(f"no earlier runs tell what {runs} runs of each version will show; {tells} will")
+        return learn if runs > LEAST_N else lambda _: None
+    return lambda _: None
+
+
+def earlier(plan: Plan) -> list[dict[str, float]]:
+    """The figures of the last runs in the results of a plan's scenario on its engine, with its policies and changes."""
+    own = paths.results()
+    places = [*own.glob(f"{plan['scenario']}/*/verdict.json"), *own.glob("compare/*/cells/*/*/*/verdict.json")]
+    found: list[dict[str, float]] = []
+    for folder in sorted({place.resolve().parent for place in places}, key=lambda at: -at.stat().st_mtime):
+        there = read_json(folder / "plan.json") if (folder / "plan.json").is_file() else {}
+        same = there.items() >= {key: plan.get(key) for key in ("scenario", "engine", "quick", "overrides")}.items()
+        if same and len(found) < MOST_EARLIER and (run := read_run(folder)).trusted:
+            found.append(run.figures)
+    return found
 
 
 DOCUMENTS: Documents = {"compare.json": lambda file: current_comparison(read_json(file), SCHEMA)}
@@ -295,7 +368,8 @@ def write_again(request: VerifyRequest) -> Verification:
     document = current_comparison(read_json(folder / "compare.json"), SCHEMA)
     unchecked = Messages()
     groups = [_recorded_group(folder, entry, unchecked) for entry in document["groups"]]
-    only = [entry["figure"] for entry in document["differences"]]
+    # Earlier versions judged all that they measured.
+    only = document.get("figures", [entry["figure"] for entry in document["differences"]])
     said = {key: document[key] for key in ("name", "command")}
     found = judge(groups, float(document["confidence"]), only, **said)
     page.write_comparison(request.into, found, folder)
@@ -310,9 +384,11 @@ def _recorded_group(folder: Path, entry: Mapping[str, Any], unchecked: Messages)
     for one in entry["runs"]:
         place = folder / one["folder"]
         is_here = _may_be_read(place, folder) and (place / "plan.json").is_file()
-        runs.append(
-            read_run(place, one["case"], folder) if is_here else Run(**{"standing": Status.PASS, **one, "facts": None})
-        )
+        run = Run(**{"standing": Status.PASS, **one, "facts": None})
+        if is_here:
+            of_then = {} if run.chance else {"chance": ""}
+            run = read_run(place, one["case"], folder).model_copy(update=of_then)
+        runs.append(run)
     group = Group.of(str(entry["name"]), runs, int(entry.get("missing", 0)))
     if all(run.facts is not None for run in runs):
         return group

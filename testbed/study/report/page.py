@@ -296,6 +296,7 @@ def write_comparison(folder: Path, comparison: Comparison, home: Path | None = N
     over_time = plots.over_time(groups, home or folder) if is_one or all(len(g.cases) == 1 for g in groups) else []
     said = {*text.words_of(comparison.statuses, comparison.directions).values(), NOT_SHOWN}
     word, colour = next((word, colour) for word, colour in _COLOURS.items() if word in said)
+    colour = Status.FAIL if Status.FAIL in comparison.statuses.values() else colour
     heading = f"{', '.join(group.name for group in groups[1:])} against {groups[0].name}"
     return _write(
         folder,
@@ -311,6 +312,7 @@ def write_comparison(folder: Path, comparison: Comparison, home: Path | None = N
         figure_of=figure_of,
         mean=text.mean,
         with_interval=text.with_interval,
+        sees=text.sees,
     )
 
 
@@ -341,6 +343,7 @@ _COLOURS = {
     "mixed": Status.UNTRUSTED,
     "untrusted": Status.UNTRUSTED,
     "better": Status.PASS,
+    "differs": "neutral",
     "no difference shown": "neutral",
 }
 """The word of a comparison: the first of these that a group has."""

@@ -385,44 +385,57 @@ def _where(rows: Sequence[Row], key: str | None, value: Any) -> Sequence[Row]:
 
 
 OVER_TIME = (
-    ("window-share", "window_share", "Share of the window, first connection", "share", 1.0),
-    ("delivered-share", "delivered_share", "Share of what was delivered, first connection", "share", 1.0),
+    ("window-share", "window_share", "Share of the window", "share", 1.0),
+    ("delivered-share", "delivered_share", "Share of what was delivered", "share", 1.0),
     ("goodput", "goodput_bps", "Goodput", "MiB/s", 8 * 2.0**20),
-    ("rtt", "rtt_ms", "RTT, first connection", "ms", 1.0),
+    ("rtt", "rtt_ms", "RTT", "ms", 1.0),
 )
 
 
 def over_time(groups: Sequence[Group], home: Path) -> list[Plot]:
-    """A plot per series that all groups have: the mean of each group's runs, and from the lowest to the highest.
-    ``home`` is the comparison's folder, in which runs may be."""
+    """A plot per series that all groups have: of each connection the mean of each group's runs, and from the lowest to
+    the highest. ``home`` is the comparison's folder, in which runs may be."""
     runs: dict[str, list[Evidence | None]] = {}
     for one in groups:
         folders = [run.folder for run in one.trusted[:MOST_RUNS] if run.facts is not None]
         runs[one.name] = [ResultFolder(home / folder).evidence for folder in folders]
     plots = []
+    # Earlier versions drew the first connection.
+    drawn_of_each = None if all(run.chance for one in groups for run in one.runs) else 1
     for name, series, title, unit, scale in OVER_TIME:
-        samples = {group: [s for run in found for s in _first(run, series)] for group, found in runs.items()}
-        if not samples or not all(samples.values()):
+        samples: dict[tuple[str, str], list[Timed]] = defaultdict(list)
+        for group, found in runs.items():
+            for connection, s in (each for run in found for each in _connections(run, series)[:drawn_of_each]):
+                samples[connection, group].append(s)
+        if not samples or {group for _, group in samples} != set(runs):
             continue
-        curves = []
-        for number, (group, found) in enumerate(samples.items()):
-            grid_s = np.linspace(0.0, min(float(s.t_s[-1]) for s in found), 300)
-            values = np.array([np.interp(grid_s, s.t_s, s.values) / scale for s in found])
+        curves, order = [], list(dict.fromkeys(connection for connection, _ in samples))
+        for number, (connection, group) in enumerate(sorted(samples, key=lambda one: order.index(one[0]))):
+            of = samples[connection, group]
+            grid_s = np.linspace(0.0, min(float(s.t_s[-1]) for s in of), 300)
+            values = np.array([np.interp(grid_s, s.t_s, s.values) / scale for s in of])
             band = (values.min(axis=0), values.max(axis=0))
-            curves.append(Curve(group, grid_s, values.mean(axis=0), style.line(number), band))
-        right = max(float(s.t_s[-1]) for found in samples.values() for s in found)
-        description = f"{title} of {' and '.join(samples)}: means of {MOST_RUNS} runs at most, and their range."
+            label = f"{group}, {connection}" if len(samples) > len(runs) else group
+            curves.append(Curve(label, grid_s, values.mean(axis=0), style.line(number), band))
+        right = max(float(s.t_s[-1]) for of in samples.values() for s in of)
+        description = f"{title} of {' and '.join(runs)}: means of {MOST_RUNS} runs at most, and their range."
         plots.append(curve_plot(name, title, unit, description, curves, right=right))
     return plots
 
 
-def _first(run: Evidence | None, series: str) -> list[Timed]:
-    """The series' samples of the first connection of the first session; none where there are none."""
+def _connections(run: Evidence | None, series: str) -> list[tuple[str, Timed]]:
+    """The series' samples of each connection, of several sessions with the session's name; none where there are
+    none."""
+    names = [session["name"] for session in run.plan["sessions"]] if run else []
     try:
-        found = list(run.samples(series, run.plan["sessions"][0]["name"]).values()) if run else []
+        found = [(name, each) for name in names for each in run.samples(series, name).items()] if run else []
     except CannotJudge:
         return []
-    return [one for one in found[:1] if one.t_s.size > 1]
+    return [
+        (f"{name} {connection}".strip() if len(names) > 1 else connection, s)
+        for name, (connection, s) in found
+        if s.t_s.size > 1
+    ]
 
 
 def differences(found: Sequence[Difference], confidence: float) -> list[Plot]:
@@ -430,7 +443,7 @@ def differences(found: Sequence[Difference], confidence: float) -> list[Plot]:
     every = [d for d in found if d.low is not None and d.base.mean]
     if not (shown := every[:24]):
         return []
-    description = f"Differences in % of the first group; all intervals together hold with {confidence:.0%} (nominal)."
+    description = f"Differences in % of the first group; intervals together hold with {confidence:.0%} (nominal)."
     description += f" The first {len(shown)} of {len(every)} are drawn." if len(shown) < len(every) else ""
     with style.new_plot("Difference from the first group", "") as (figure, axes):
         figure.set_figheight(1.4 + 0.27 * len(shown))
@@ -438,7 +451,9 @@ def differences(found: Sequence[Difference], confidence: float) -> list[Plot]:
         looks = {"better": ("#009e73", "^"), "worse": ("#d55e00", "v")}
         for place, d in enumerate(reversed(shown)):
             scale = 100 / abs(d.base.mean)
-            ends = [float(x) * scale for x in (d.low or 0.0, d.high or 0.0)]
+            # An interval on a linear scale may reach beyond what there is: no mean of such values is below 0.
+            least = -100.0 if min(d.base.low, d.new.low) >= 0 else -np.inf
+            ends = [max(least, float(x) * scale) for x in (d.low or 0.0, d.high or 0.0)]
             colour, shape = looks.get(d.direction, (style.MUTED, "o"))
             axes.plot(ends, [place, place], color=colour, lw=2.2, solid_capstyle="butt", label="_interval")
             axes.plot([d.difference * scale], [place], shape, color=colour, markersize=6, label=f"_{d.direction}")

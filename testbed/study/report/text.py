@@ -9,11 +9,13 @@ from rich.text import Text
 
 from testbed.judge.status import Status
 from testbed.plan.engines import DEFAULT, ENGINES
-from testbed.study.checks.better import NOT_SHOWN, Comparison, Difference, Sample, is_of_check
+from testbed.study.checks.better import CHANGED, NOT_SHOWN, Comparison, Difference, Sample, is_of_check
 from testbed.study.checks.claims import Judged
 
 _IN_WORDS: Mapping[Status, str] = {Status.FAIL: "failed", Status.UNTRUSTED: "untrusted"}
 """A group without a direction."""
+MOST_NAMED = 4
+"""Most figures that a line names."""
 MANY_CASES = 3
 """Number of settings from which on only the first figure is shown of each, and others where a difference was shown."""
 
@@ -24,17 +26,35 @@ def words_of(statuses: Mapping[str, str], directions: Mapping[str, str]) -> dict
 
 
 def comparison_lines(comparison: Comparison) -> list[str]:
-    """The last lines, one per group: the word, the groups and what is behind it."""
+    """The last lines, one per group: the word, the requested figures behind it, and others that changed."""
     base, reported = comparison.groups[0].name, []
     for group, word in words_of(comparison.statuses, comparison.directions).items():
-        moved = [d for d in comparison.of_group(group) if d.direction in ("better", "worse")]
-        parts = [
-            f"{d.figure}{f' of {d.case}' if d.case else ''} {change(d)}{f' {d.direction}' if word == 'mixed' else ''}"
-            for d in sorted(moved, key=lambda d: d.direction != "worse")
-        ]
-        rest = f" and {len(parts) - 4} more" if len(parts) > 4 else ""
-        reported.append(f"{word.upper()} {group} against {base}" + (f": {', '.join(parts[:4])}{rest}" if parts else ""))
+        found = sorted(comparison.of_group(group), key=lambda d: d.direction != "worse")
+        requested = [d for d in found if d.requested]
+        changed = [d for d in requested if d.direction != NOT_SHOWN] or requested
+        others = [d for d in found if not d.requested and d.direction in CHANGED]
+        line = f"{word.upper()} {group} against {base}" + (f": {_named(changed, word)}" if changed else "")
+        reported.append(line + (f"; also measured: {_named(others, '')}" if others else ""))
     return reported
+
+
+def _named(found: Sequence[Difference], word: str) -> str:
+    """The first of some differences, each with its direction where that is not the word, or with what would have been
+    seen."""
+    parts = [
+        f"{d.figure}{f' of {d.case}' if d.case else ''} {with_interval(d)}"
+        + (f" ({sees(d)})" if d.direction == NOT_SHOWN else f" {d.direction}" if d.direction != word else "")
+        for d in found
+    ]
+    return ", ".join(parts[:MOST_NAMED]) + (f" and {len(parts) - MOST_NAMED} more" if len(parts) > MOST_NAMED else "")
+
+
+def sees(d: Difference) -> str:
+    """``3.1% would have been seen``."""
+    if isinstance(d.sees, str):
+        few = "too few runs" if d.low is None else "all runs alike"
+        return "exact" if d.sees == "exact" else f"{few}: what would have been seen is unknown"
+    return f"{_percent(d.sees)}% would have been seen" if d.scale == "log" else f"{d.sees:.3g} would have been seen"
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
@@ -59,7 +79,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
             table.add_column(head, justify="left" if head == "verdict" else "right", overflow="fold")
         for d in _on_screen(comparison.of_group(group.name)):
             colour = {"better": "green", "worse": "red"}.get(d.direction, "")
-            said = Text(d.direction, colour)
+            said = Text(f"{d.direction}; {sees(d)}" if d.direction == NOT_SHOWN else d.direction, colour)
             table.add_row(f"{d.case} {d.figure}".strip(), mean(d.base), mean(d.new), with_interval(d), said)
         console.print(table)
         if of_one := group.cases_of_one(base):
@@ -84,20 +104,25 @@ def mean(sample: Sample) -> str:
 
 
 def change(d: Difference) -> str:
-    """``+2.4%``, or the bare difference where the first group's mean is 0."""
-    return f"{d.difference:+.3g}" if d.relative is None else f"{d.relative:+.1%}"
+    """``+2.4%``, or the bare difference on a linear scale."""
+    return f"{d.difference:+.3g}" if d.scale == "linear" or d.relative is None else f"{d.relative:+.1%}"
 
 
 def with_interval(d: Difference) -> str:
-    """``+2.4% (+2.1…+2.7)``; the interval is missing where there are too few runs."""
-    if d.low is None or d.high is None:
+    """``+2.4% [+2.1, +2.7]``; the interval is missing where there are too few runs, and without chance."""
+    if d.low is None or d.high is None or (d.sees == "exact" and d.difference):
         return change(d)
     if not d.low and not d.difference and not d.high:
         return "0"
-    if d.relative is None:
-        return f"{change(d)} ({d.low:+.3g}…{d.high:+.3g})"
-    low, high = (100 * x / abs(d.base.mean) for x in (d.low, d.high))
-    return f"{change(d)} ({low:+.1f}…{high:+.1f})"
+    if d.scale == "linear":
+        return f"{change(d)} [{d.low:+.3g}, {d.high:+.3g}]"
+    low, high = (_percent(x / abs(d.base.mean), "+") for x in (d.low, d.high))
+    return f"{change(d)} [{low}, {high}]"
+
+
+def _percent(part: float, sign: str = "") -> str:
+    """A part in percent, with one decimal; two digits of what would be long."""
+    return f"{100 * part:{sign}.1f}" if abs(part) < 100 else f"{100 * part:{sign}.2g}"
 
 
 def claims_lines(claims: Sequence[Judged], engine: str) -> list[str]:
