@@ -59,10 +59,7 @@ def all_(
     names = options.engines_in(engine, "--engine", least=1)
     requests = [kind.Request(name, quick, tuple(only), resume, link, repeat) for name in names]
     if repeat and not quick:
-        raise BadInput(
-            "claims.repeat-without-quick",
-            "--repeat: goes with --quick; else runs are repeated until claims are decided",
-        )
+        raise BadInput("claims.repeat-without-quick", "--repeat: goes with --quick; a full run is as long as it takes")
     if resume and len(requests) > 1:
         raise BadInput(
             "claims.resume-needs-one-engine", "--resume: give one engine, and the others' results --beside it"

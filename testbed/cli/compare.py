@@ -47,17 +47,9 @@ def compare(
     link: options.LinkOption = "auto",
     resume: options.ResumeOption = "",
     cluster: ClusterOption = "",
-    figures: Annotated[
-        str,
-        typer.Option(
-            help="What decides, e.g. settled_s,rtt_ms; without it the goodput, or the completion time, leads."
-        ),
-    ] = "",
+    figures: Annotated[str, typer.Option(help="What decides, e.g. settled_s,rtt_ms; else goodput or completion.")] = "",
     confidence: Annotated[
-        float,
-        typer.Option(
-            help="Level of these figures' intervals together, for figures that scatter normally.", min=0.5, max=0.9999
-        ),
+        float, typer.Option(help="Level of their intervals together, if figures scatter normally.", min=0.5, max=0.9999)
     ] = 0.95,
 ) -> None:
     """Did a change help? Runs, policies, kernels or commits side by side.
@@ -75,9 +67,8 @@ def compare(
     requested = TableRequest(seeds, "", "", runtime, link, engine, quick, resume)
     only = [name for name in figures.split(",") if name]
     with runs_made(cluster):
-        folder, groups = compare.groups(
-            what or [], group or [], scenario, commit or [], set_, requested, only, confidence
-        )
+        how = set_, requested, only, confidence
+        folder, groups = compare.groups(what or [], group or [], scenario, commit or [], *how)
     command = "./run.sh " + shlex.join(sys.argv[1:])
     found = compare.judge_known(groups, confidence, only, folder.name, command)
     report = page.write_comparison(folder, found)

@@ -44,7 +44,7 @@ def test_a_single_run_is_told_where_it_lies_and_decides_nothing() -> None:
     assert "real-2026-11-28" in far.reason
     assert "row column 150 outside" in far.reason
     assert decided_of([near, far]).startswith(
-        "0 of 2 claims decided; 1 of 2 single runs lie where the reference expects them, outside: far"
+        "0 of 2 claims decided; 1 of 2 single runs lie where the reference expects, outside: far"
     )
 
 

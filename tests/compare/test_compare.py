@@ -62,7 +62,7 @@ def test_a_wrong_constant_is_called_worse_and_the_same_code_is_not(tmp_path: Pat
 
     def make(name: str, made: Programs, seeds: int) -> Group:
         request = TableRequest(seeds, engine="sim")
-        _, groups = run({name: (loaded, made)}, request, tmp_path / "runs" / name, Progress())
+        _, groups = run({name: (loaded, made)}, request, tmp_path / "runs" / name, Progress(), (), 0.95)
         return groups[name]
 
     twice = make("good", programs(None, SIMULATOR, Progress()), 2 * pairs * runs)
@@ -172,7 +172,7 @@ def test_on_real_packets_a_late_run_is_made_again_and_counts_once(
     monkeypatch.setattr(ScenarioCell, "unsupported", "")
     monkeypatch.setattr("testbed.study.kinds.compare.read_run", read_run)
     request = TableRequest(1, runtime="process", engine="mininet")
-    folder, _ = run({"new": (load("startup"), PROGRAMS)}, request, tmp_path, Progress())
+    folder, _ = run({"new": (load("startup"), PROGRAMS)}, request, tmp_path, Progress(), (), 0.95)
     assert not words
     assert len(list((folder / "cells" / "new" / "1").iterdir())) == 2
     (counts,) = counted

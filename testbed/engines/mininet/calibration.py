@@ -103,7 +103,7 @@ def _measure(
     with tempfile.TemporaryDirectory(prefix="ncp-probe-") as place:
         for links in groups(plan["links"]):
             write_json(group := Path(place) / "plan.json", {**plan, "links": links})
-            found += _probe([str(probe), "probe", "--plan", str(group), *options, *command], links, log)["links"]
+            found += _probe([str(probe), "probe", "--plan", str(group), *options, *command], links, log)
     return {"links": found}
 
 
@@ -121,7 +121,7 @@ def groups(links: Sequence[Link]) -> list[list[Link]]:
     return found
 
 
-def _probe(command: Sequence[str], links: Sequence[Link], log: Path) -> dict[str, Any]:
+def _probe(command: Sequence[str], links: Sequence[Link], log: Path) -> list[Any]:
     timeout_s = 20 + 10 * max(link["delay_ms"] for link in links) / 1000
     try:
         with log.open("a") as errors:
@@ -134,8 +134,7 @@ def _probe(command: Sequence[str], links: Sequence[Link], log: Path) -> dict[str
         ) from None
     if done.returncode:
         raise RunFailed("calibration.probe-failed", f"the probe of links ended with {done.returncode}; see {log}")
-    measured: dict[str, Any] = json.loads(done.stdout)
-    return measured
+    return list(json.loads(done.stdout)["links"])
 
 
 def readings_of(plan: Plan, measured: Mapping[str, Any]) -> list[LinkReading]:

@@ -78,7 +78,7 @@ class Judged:
     """The reason why an inconclusive claim can't be decided on this engine, if its entry names it: it then stays open
     and does not count."""
     least_seen: dict[str, float] = field(default_factory=dict)
-    """That distance as a number, with what it follows from (:func:`testbed.judge.power.seen`)."""
+    """The distance as a number, with what it follows from (:func:`testbed.judge.power.seen`)."""
     as_reference: bool | None = None
     """Whether the figures of one run on real packets lie where the reference expects another run; None without
     intervals."""
@@ -158,8 +158,7 @@ class Judged:
 
     def as_json(self) -> dict[str, Any]:
         """The entry in ``claims.json``."""
-        left_out = ("outcome", "xfail", "as_reference")
-        found = {k: v for k, v in asdict(self).items() if v is not None or k not in left_out}
+        found = {k: v for k, v in asdict(self).items() if v is not None or k not in ("outcome", "xfail")}
         # It counts, unless a quick run leaves it out by definition, or the engine supports it on no machine.
         return {**found, "asked": self.verdict != Status.SKIPPED, "as_known": self.as_known}
 
@@ -184,15 +183,13 @@ def decided_of(claims: Sequence[Judged]) -> str:
     text = f"{sum(claim.as_known is not None for claim in claims)} of {len(claims)} claims decided"
     if counted := counts(claim.counted_as for claim in claims if claim.counted_as):
         text += f" ({counted})"
-    measured = sum(claim.is_measured for claim in claims)
     if compared := [claim for claim in claims if claim.as_reference is not None]:
         outside = [claim.id for claim in compared if not claim.as_reference]
-        inside = len(compared) - len(outside)
-        text += f"; {inside} of {len(compared)} single runs lie where the reference expects them"
+        text += f"; {len(compared) - len(outside)} of {len(compared)} single runs lie where the reference expects"
         text += f", outside: {', '.join(outside)}" if outside else ""
     open_ = [c for c in claims if c.as_known is None and c.as_reference is None and not c.is_measured]
     left = Counter(claim.part for claim in open_ if not claim.is_undecidable)
-    rest = [f"{measured} measured only"] if measured else []
+    rest = [f"{measured} measured only"] if (measured := sum(claim.is_measured for claim in claims)) else []
     if undecidable := [claim.id for claim in open_ if claim.is_undecidable]:
         rest.append(f"{len(undecidable)} can't be decided here ({', '.join(undecidable)})")
     rest += [f"{left[part]} {part}" for part in (*reversed(BEST_FIRST), Status.SKIPPED) if left[part]]
@@ -502,14 +499,13 @@ def against_reference(claims: Iterable[Judged], name: str, reference: Iterable[J
             sigma, freedom = of.least_seen["sigma"], int(of.least_seen["freedom"])
             level = 1 - (1 - LEVEL) / (len(known) * len(places))
             ranges = {place: of_another(of.figures[place], sigma, freedom, of.n or 1, level) for place in places}
-            outside = [place for place, (low, high, _) in ranges.items() if not low <= claim.figures[place] <= high]
-            where = [
+            outside = ", ".join(
                 f"{place} {words.figure(claim.figures[place])} outside {words.figure(low)} to {words.figure(high)}"
                 for place, (low, high, _) in ranges.items()
-                if place in outside
-            ]
-            told = ", ".join(where) or "it lies where another run is expected"
-            claim = replace(claim, as_reference=not outside, reason=f"{claim.reason} By the reference {name}, {told}.")
+                if not low <= claim.figures[place] <= high
+            )
+            told = f"By the reference {name}, {outside or 'it lies where another run is expected'}."
+            claim = replace(claim, as_reference=not outside, reason=f"{claim.reason} {told}")
         found.append(claim)
     return found
 

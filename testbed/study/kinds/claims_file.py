@@ -158,10 +158,8 @@ class RunSpec(Options):
         short = self.quick
         if quick:
             repeat = None if self.kind == "sweep" else repeat or short.repeat or 1
-        elif self.kind != "sweep" and not named(engine).virtual_time:
-            repeat = LEAST_N
         else:
-            repeat = self.repeat
+            repeat = LEAST_N if self.kind != "sweep" and not named(engine).virtual_time else self.repeat
         if not self.shorter(quick=quick):
             return self.model_copy(update={"repeat": repeat})
         rows, columns = short.rows or self.rows, short.columns or self.columns

@@ -3,7 +3,7 @@
 import hashlib
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from glob import glob
 from pathlib import Path
@@ -36,7 +36,7 @@ from testbed.study.kinds.table import TableRequest, places_requested
 from testbed.study.kinds.table_result import read_table, results_of
 from testbed.study.ledger import kind_of
 from testbed.study.programs import OfCommit, programs
-from testbed.study.record import CellResult, run_that_counts
+from testbed.study.record import run_that_counts
 from testbed.study.report import page
 from testbed.study.report.text import words_of
 from testbed.study.run import StudySpec, run_study
@@ -261,18 +261,15 @@ def judge_known(groups: Sequence[Group], confidence: float, only: Sequence[str],
     return found
 
 
+Versions = Mapping[str, tuple[LoadedScenario, Programs]]
+
+
 def run(
-    versions: Mapping[str, tuple[LoadedScenario, Programs]],
-    request: TableRequest,
-    base: Path,
-    progress: Progress,
-    only: Sequence[str] = (),
-    confidence: float = 0.95,
+    versions: Versions, request: TableRequest, base: Path, progress: Progress, only: Sequence[str], confidence: float
 ) -> tuple[Path, dict[str, Group]]:
     """Run every version as often as requested, each time with the next seed; returns the study's result folder and the
-    groups. What so many runs will show of ``only`` some figures is said before, or after the first runs. The versions
-    take turns, so that changes of the machine affect all of them alike. Raises before anything is run where one can't
-    be made."""
+    groups. What so many runs will show of ``only`` some figures is said before. The versions take turns, so that
+    changes of the machine affect all of them alike. Raises before anything is run where one can't be made."""
     facts = provenance.of_machine_and_code()
     choices = replace(request.choices, occasion=OCCASION)
     cells: dict[str, list[ScenarioCell]] = {}
@@ -294,55 +291,30 @@ def run(
     in_turn = [cell for of_seed in zip(*cells.values(), strict=True) for cell in of_seed]
     spec = StudySpec("comparison", "compare", in_turn, {"versions": identity, "seeds": request.repeat, **chosen})
     folder = spec.begin(base, request.resume)
-    learn = _foresee(list(cells.values()), folder, progress, only, confidence)
-    results = run_study(spec, folder, progress, each=learn, describe=_broken)
+    progress.say(_foreseen([of[0].plan for of in cells.values()], request.repeat or 1, only, confidence))
+    results = run_study(spec, folder, progress, describe=lambda one: one.record.reason * (one.status == Status.ERROR))
     return folder, {
         name: Group.of(name, [read_run(folder / results[cell.id].record.folder, home=folder) for cell in of])
         for name, of in cells.items()
     }
 
 
-def _broken(one: CellResult) -> str:
-    return one.record.reason * (one.status == Status.ERROR)
-
-
-def _foresee(
-    cells: Sequence[Sequence[ScenarioCell]], folder: Path, progress: Progress, only: Sequence[str], confidence: float
-) -> Callable[[CellResult], None]:
-    """Says what runs of some versions will show of the first requested figure, by the spread of earlier ones. Where
-    there are none, the function that it returns takes their results, and says it after the first of each version."""
-    runs, level = len(cells[0]), 1 - (1 - confidence) / max(1, (len(cells) - 1) * max(1, len(only)))
-    first: dict[str, dict[str, Mapping[str, float]]] = {of[0].at["version"]: {} for of in cells}
-
-    def say(groups: Sequence[Sequence[Mapping[str, float]]], samples: int, of: str) -> bool:
-        name = next((name for name in only or MAIN if any(name in each for group in groups for each in group)), "")
-        sigma = power.spread_of([each[name] for each in group if name in each] for group in groups)
-        if sigma is not None:
-            sees = math.expm1(power.reach([(sigma**2, runs)] * samples, level)[1])
-            will = f"show a difference of {sees:.1%} with 80% power" if runs >= LEAST_N else "show nothing"
-            needed = power.runs_for(math.log1p(SOUGHT), [sigma**2] * samples, level)
-            text = f"{name}: {runs} runs of each version will {will}; {needed} would show {SOUGHT:.0%}"
-            progress.say(f"{text} (σ {sigma:.2%}, of {of})")
-        return sigma is not None
-
-    def learn(result: CellResult) -> None:
-        if min(map(len, first.values())) == LEAST_N or result.status not in (Status.PASS, Status.FAIL):
-            return
-        first[result.at["version"]][result.at["repetition"]] = read_run(folder / result.record.folder).figures
-        if min(map(len, first.values())) == LEAST_N:
-            base, *others = first.values()
-            pairs = [[(base[n], new) for n, new in of.items() if n in base] for of in others]
-            ratios = [[{key: b[key] / a[key] for key in a if a[key] and key in b} for a, b in of] for of in pairs]
-            say(ratios, 1, f"the first {LEAST_N} of each, seed by seed")
-
-    plans = [of[0].plan for of in cells]
+def _foreseen(plans: Sequence[Plan], runs: int, only: Sequence[str], confidence: float) -> str:
+    """Describes what so many runs of each version will show of the first requested figure, by the spread of earlier
+    runs, and how many would show a difference of :data:`SOUGHT`."""
     if all(map(is_certain, plans)):
-        progress.say("one run of each version is enough: nothing is left to chance, so that all seeds give the same")
-    elif not say([earlier(plan) for plan in plans], 2, "earlier runs"):
-        tells = f"the first {LEAST_N} of each" if runs > LEAST_N else "the report"
-        progress.say(f"no earlier runs tell what {runs} runs of each version will show; {tells} will")
-        return learn if runs > LEAST_N else lambda _: None
-    return lambda _: None
+        return "one run of each version is enough: nothing is left to chance, so that all seeds give the same"
+    groups = [earlier(plan) for plan in plans]
+    name = next((name for name in only or MAIN if any(name in each for group in groups for each in group)), "")
+    sigma = power.spread_of([each[name] for each in group if name in each] for group in groups)
+    if sigma is None:
+        return f"no earlier runs tell what {runs} runs of each version will show; the report will"
+    level = 1 - (1 - confidence) / max(1, (len(plans) - 1) * max(1, len(only)))
+    sees = math.expm1(power.reach([(sigma**2, runs)] * 2, level)[1])
+    will = f"show a difference of {sees:.1%} with 80% power" if runs >= LEAST_N else "show nothing"
+    needed = power.runs_for(math.log1p(SOUGHT), [sigma**2] * 2, level)
+    text = f"{name}: {runs} runs of each version will {will}; {needed} would show {SOUGHT:.0%}"
+    return f"{text} (σ {sigma:.2%}, of earlier runs)"
 
 
 def earlier(plan: Plan) -> list[dict[str, float]]:
