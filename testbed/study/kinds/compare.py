@@ -4,6 +4,7 @@ import hashlib
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from glob import glob
 from pathlib import Path
@@ -323,10 +324,11 @@ def earlier(plan: Plan) -> list[dict[str, float]]:
     places = [*own.glob(f"{plan['scenario']}/*/verdict.json"), *own.glob("compare/*/cells/*/*/*/verdict.json")]
     found: list[dict[str, float]] = []
     for folder in sorted({place.resolve().parent for place in places}, key=lambda at: -at.stat().st_mtime):
-        there = read_json(folder / "plan.json") if (folder / "plan.json").is_file() else {}
-        same = there.items() >= {key: plan.get(key) for key in ("scenario", "engine", "quick", "overrides")}.items()
-        if same and len(found) < MOST_EARLIER and (run := read_run(folder)).trusted:
-            found.append(run.figures)
+        with suppress(BadInput):  # a broken result has nothing to say here
+            there = read_json(folder / "plan.json")
+            same = all(there.get(key) == plan.get(key) for key in ("scenario", "engine", "quick", "overrides"))
+            if same and len(found) < MOST_EARLIER and (run := read_run(folder)).trusted:
+                found.append(run.figures)
     return found
 
 
