@@ -13,6 +13,10 @@ from playwright.sync_api import Browser, sync_playwright
 from testbed.machine.browser import required
 
 # A table that scrolls inside its own box, and what is in it, is no overflow of the page.
+_LOAD_ALL = """() => Promise.all([...document.images].map(image => {
+  image.loading = "eager"  // else those out of sight may or may not have come yet
+  return image.decode().catch(() => null)
+}))"""
 _MEASURE = """
 (() => {
   const width = document.documentElement.clientWidth;
@@ -87,6 +91,7 @@ def look(browser: Browser, file: Path, width: int, colours: Literal["light", "da
         ),
     )
     page.goto(file.resolve().as_uri())
+    page.evaluate(_LOAD_ALL)
     found: dict[str, Any] = page.evaluate(_MEASURE)
     page.close()
     problems += [f"image missing: {source}" for source in found["missing"]]
