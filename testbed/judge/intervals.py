@@ -84,8 +84,8 @@ def of_two(one: Interval, other: Interval, of: Callable[[float, float], float]) 
 
 
 def of_another(median: float, sigma: float, freedom: int, n: int, level: float) -> Interval:
-    """Student's prediction interval of one more value about the median of ``n`` positive ones, whose logs scatter by
-    ``sigma`` as estimated with so many degrees of freedom."""
+    """Student's prediction interval of one more value about the median of ``n`` positive ones, whose logs have
+    the standard deviation ``sigma``, estimated with ``freedom`` degrees of freedom."""
     from scipy import stats  # slow to import; no page does without this module
 
     # The median of normal logs scatters by π/2 as much as their mean.

@@ -1,4 +1,4 @@
-"""The smallest effect that so many runs would show, with a probability of 80%.
+"""The smallest effect that a number of runs would show, with a probability of 80%.
 
 Effects of a sign test are in standard deviations of a run's figure on a log scale, σ, on which figures that can't be
 negative scatter alike whatever their size. An effect of 1.4 σ where σ = 2% is a difference of 2.8%.
@@ -48,8 +48,7 @@ def reach(spreads: Sequence[tuple[float, int]], level: float) -> tuple[float, fl
 
 
 def runs_for(effect: float, variances: Sequence[float], level: float) -> int:
-    """The fewest runs of each group whose means show an effect; :data:`MOST_RUNS` where not even fewer than those
-    do."""
+    """The fewest runs of each group whose means show an effect, at most :data:`MOST_RUNS`."""
     runs = range(MOST_RUNS)
     return bisect_left(runs, -effect, lo=3, key=lambda n: -reach([(variance, n) for variance in variances], level)[1])
 
@@ -84,9 +83,9 @@ def _distance(decided: Callable[[float], float], shown: float) -> float:
 
 
 def seen(cells: Iterable[Sequence[float]], distance: Callable[[int], float], times: int = 1) -> dict[str, Any]:
-    """The smallest ``relative`` distance from a limit that the runs of cells would have shown, with what it follows
-    from, as ``least_seen`` of a check's figures; empty where they are too few, or not above 0. σ has so many degrees of
-    ``freedom``. ``times``: σ adds up so often, in a quotient."""
+    """The smallest ``relative`` distance from a limit that the runs of cells would have shown, as ``least_seen`` of a
+    check's figures. Beside it are the numbers that it follows from, such as σ and its degrees of ``freedom``. Empty
+    where the runs are too few, or not above 0. ``times``: how often σ adds up, in a quotient."""
     runs = [values for values in cells if values]
     sigma, n = spread_of(runs), min(map(len, runs), default=0)
     if sigma is None or not (effect := distance(n) * sigma * times) <= MOST:

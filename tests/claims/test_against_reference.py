@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,17 @@ def test_one_run_outside_fails_a_quick_result_and_all_inside_pass() -> None:
 )
 def test_what_has_no_counterpart_or_more_than_one_run_stays(claim: Judged) -> None:
     assert against_reference([claim], "", [reference("known", VALUES)]) == [claim]
+
+
+def test_a_reference_whose_runs_are_all_alike_has_no_range() -> None:
+    claim = one_run("known", 101)
+    assert against_reference([claim], "", [reference("known", [100.0] * 5)]) == [claim]
+
+
+def test_saboteur_a_word_about_the_reference_does_not_hide_a_failure() -> None:
+    claim = replace(one_run("known", 150, verdict=Status.FAIL), as_reference=True)
+    assert claim.part == Status.FAIL
+    assert verdict_of([claim, one_run("other", 100)], quick=True) == Status.FAIL
 
 
 def test_a_regression_of_ten_sigma_is_seen_and_equal_runs_seldom_alarm() -> None:

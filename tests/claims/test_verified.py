@@ -77,3 +77,16 @@ def test_what_a_result_says_can_t_be_decided_is_what_this_checkout_lists_if_it_m
     assert any(place.endswith(".undecidable") for place in places(found.differences)) is same_code
     (entry,) = json.loads((into / "claims.json").read_text())["claims"]
     assert entry["undecidable"] == ("" if same_code else "Mine.")
+
+
+@pytest.mark.parametrize("same_code", [True, False])
+def test_a_single_run_lies_where_this_checkouts_reference_says_if_it_made_it(failed: Path, same_code: bool) -> None:
+    path = failed / "claims.json"
+    document = json.loads(path.read_text())
+    document["claims"][0] |= {"as_reference": False}
+    path.write_text(json.dumps(document))
+    into = failed.parent / "again"
+    found = verify(VerifyRequest(failed, into, rerun=False, same_code=same_code))
+    assert any(place.endswith(".as_reference") for place in places(found.differences)) is same_code
+    (entry,) = json.loads((into / "claims.json").read_text())["claims"]
+    assert entry["as_reference"] is (None if same_code else False)

@@ -211,7 +211,7 @@ def test_the_report_is_made_from_the_folder_alone(small: str, tmp_path: Path) ->
     seen = {"least_seen": {"relative": 0.0219, "n": 4, "sigma": 0.0135, "runs": 4}}
     checks = [check.model_copy(update={"figures": seen}) for check in verdict.checks]
     (tmp_path / "verdict.json").write_text(json.dumps(verdict.model_copy(update={"checks": checks}).to_json()))
-    told = "so many runs would show (80% power): 2.2% of the figure, of 4 runs, σ 1.4%."
+    told = "this many runs would show (80% power): 2.2% of the figure, of 4 runs, σ 1.4%."
     assert write_table(tmp_path).read_text().count(told) == len(checks)
     write_csv(summaries, ["previous", "nkp24"], tmp_path / "table.csv")
     with (tmp_path / "table.csv").open() as file:

@@ -23,8 +23,8 @@ from topologies.units import whole_bps
 PROBE = "probe.json"
 """The probe's output in the result folder, from which ``links.csv`` is derived."""
 MOST_FRAMES_PER_S = 15_000
-"""Frames per second, of both directions, that links are measured with at once: so many are sent and received on time
-by a machine of two cores. A run rarely fills all of its links; how late it is itself is measured while it runs."""
+"""Frames per second, of both directions, that links are measured with at once: a machine of two cores sends and
+receives them on time. A run rarely fills all of its links, and how late it is itself is measured while it runs."""
 MANY_LIMITS = 1e6
 """Stands for an error where none is allowed: InfluxDB has no infinity."""
 

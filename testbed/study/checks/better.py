@@ -196,8 +196,8 @@ class Difference:
     """``log`` where all values are above 0, and factors matter: the difference is one of logarithms, and its interval
     ends above −100%."""
     sees: float | Literal["exact", "unknown"] = "unknown"
-    """Smallest difference that so many runs would have shown with 80% power; ``exact`` without chance, ``unknown`` with
-    too few runs, or where all are alike by chance."""
+    """Smallest difference that this many runs would have shown with 80% power; ``exact`` without chance, ``unknown``
+    with too few runs, or where all are alike by chance."""
     requested: bool = True
     """Whether it is of the requested figures, or of the main one where none is; else it is measured as well."""
 

@@ -70,7 +70,7 @@ class Judged:
     """Evidence for the side that was decided, or is ahead, if chance has a part in it (:mod:`testbed.judge.sign_test`);
     earlier results have none."""
     sees: str = ""
-    """Smallest distance from a limit that so many runs would have shown with 80% power, in words."""
+    """Smallest distance from a limit that this many runs would have shown with 80% power, in words."""
     result: str = ""
     """The run's result folder, inside that of all runs."""
     report: str = ""
@@ -150,7 +150,7 @@ class Judged:
         """Status for the verdict of all claims: a claim passes if its result is as expected."""
         if self.is_measured or self.is_undecidable:
             return Status.SKIPPED
-        if self.as_reference is not None:
+        if self.as_reference is not None and self.is_one_real_run:
             return Status.PASS if self.as_reference else Status.FAIL
         if self.as_known is None:
             return self.verdict
@@ -357,13 +357,8 @@ def judge(
     reason += f" It can't be decided here: {undecidable}" if undecidable else ""
     decided = result is not None and status in (Status.PASS, Status.FAIL)
     numbers = _in_numbers(result, table, claim.unit) if result else {}
-    if (
-        status == Status.INSUFFICIENT_DATA
-        and result
-        and (result.status in (Status.PASS, Status.FAIL) or "evidence" in result.figures)
-    ):
-        numbers["n"] = numbers["n"] or 1
-    if decided:
+    has_figure = result and (result.status in (Status.PASS, Status.FAIL) or "evidence" in result.figures)
+    if decided or (has_figure and status == Status.INSUFFICIENT_DATA):
         numbers["n"] = numbers["n"] or 1
     return Judged(
         id=name,
@@ -490,7 +485,7 @@ def against_reference(claims: Iterable[Judged], name: str, reference: Iterable[J
     """Claims of which one run on real packets decides none, each with whether its figures lie where a reference of the
     same engine and form expects those of another run: Student's prediction interval of logs about the median. All of
     the intervals hold together with 95% (Bonferroni)."""
-    known = {claim.id: claim for claim in reference if claim.least_seen}
+    known = {claim.id: claim for claim in reference if claim.least_seen.get("sigma")}
     found = []
     for claim in claims:
         of = known.get(claim.id)

@@ -541,8 +541,8 @@ def _figures(places: Mapping[str, Measured]) -> dict[str, Any]:
 
 
 def _least_seen(check: RowCheck | RowsCheck, places: Collection[Measured]) -> dict[str, Any]:
-    """The smallest distance from a limit that so many runs would have shown, where it is known: in watched runs by the
-    sign test, else by the interval of a median, or of each of two in a quotient."""
+    """The smallest distance from a limit that this many runs would have shown, where it is known: in watched runs by
+    the sign test, else by the interval of a median, or of each of two in a quotient."""
     if watched := [of.runs for of in places if of.evidence]:
         return power.seen(watched, power.of_sign_test)
     scattering = [[spread.values for spread in of.behind if not spread.is_one] for of in places]

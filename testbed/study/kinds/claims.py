@@ -14,8 +14,7 @@ from typing_extensions import NotRequired, TypedDict
 
 from testbed import confine, engines, paths
 from testbed.documents import entry_of, read_json, write_json
-from testbed.engines import Options as EngineOptions
-from testbed.engines import Programs, provenance
+from testbed.engines import Options, Programs, provenance
 from testbed.errors import BadInput, TestbedError
 from testbed.exit_codes import OF_VERDICT, Exit
 from testbed.judge.checks.result import Verdict
@@ -33,7 +32,7 @@ from testbed.study.cell import Cell, ScenarioCell, ready, said_by
 from testbed.study.checks import claims as checks
 from testbed.study.checks.claims import REFERENCES, Judged, Made, read_claims, verdict_of
 from testbed.study.kinds import claims_file, sweep, sweep_file, table, table_file
-from testbed.study.kinds.claims_file import Claims, Options, RunSpec, Source
+from testbed.study.kinds.claims_file import Claims, RunSpec, Source
 from testbed.study.ledger import LEDGER, Ledger, extend, is_plain_name
 from testbed.study.record import CellResult
 from testbed.study.report import page
@@ -108,7 +107,7 @@ class Request:
     repeat: int | None = None
     """Runs of each cell, if quick, in place of one."""
 
-    def options(self, spec: RunSpec) -> Options:
+    def options(self, spec: RunSpec) -> claims_file.Options:
         """Options of a run."""
         return spec.options(self.engine, quick=self.quick, repeat=self.repeat)
 
@@ -290,7 +289,7 @@ class Parts:
 
     def _begin_run(self, loaded: scenarios.LoadedScenario, quick: bool, home: Path) -> Begun:
         engine = engines.named(self.request.engine)
-        choices = engine.choices(EngineOptions(link=self.request.link, quick=quick))
+        choices = engine.choices(Options(link=self.request.link, quick=quick))
         programs = self._programs(engine.name, runtime_of(loaded.scenario, choices.runtime))
         cell, name = ScenarioCell({}, loaded, choices, programs), loaded.scenario.name
         engine.refuse(cell.plan)
@@ -328,7 +327,7 @@ class Parts:
 def run(claims: Claims, request: Request, progress: Progress) -> tuple[Status, list[Judged], Path]:
     """Make all runs; returns the verdict, the claims and the result folder."""
     engine = engines.named(request.engine)
-    ready(engine, EngineOptions(link=request.link, quick=request.quick), progress, NAME)
+    ready(engine, Options(link=request.link, quick=request.quick), progress, NAME)
     identity = {key: value for key, value in asdict(request).items() if key != "resume" and value is not None}
     identity["runs"] = {name: spec.model_dump() for name, spec in claims.runs.items()}
     how, expected_s = f"for {len(claims.claims)} claims", 60 * request.minutes(claims)
@@ -418,9 +417,10 @@ def write_again(request: VerifyRequest) -> Verification:
             recorded = ExpectedFailure(**judged.xfail) if judged.xfail else None
             expected = checks.expected_of(name, claim, made, document["engine"]) if request.same_code else recorded
             listed = claim.undecidable_on.get(document["engine"], "")
-            judged = checks.judge(
-                name, claim, made, folder, expected, listed if request.same_code else judged.undecidable
-            )
+            undecidable, as_reference = listed if request.same_code else judged.undecidable, judged.as_reference
+            judged = checks.judge(name, claim, made, folder, expected, undecidable)
+            # The references of another checkout are not these either.
+            judged = judged if request.same_code else replace(judged, as_reference=as_reference)
             again = {**judged.as_json(), "beside": before["beside"]}
             entry = again if request.same_code else {**before, **{key: again[key] for key in FROM_THE_RUNS}}
             if entry != again:

@@ -174,7 +174,7 @@ class RunSpec(Options):
         full = self.minutes if named(engine).kernel else self.sim_minutes
         if not quick and not named(engine).virtual_time:
             full *= (self.options(engine, quick=False).repeat or 1) / (self.repeat or 1)
-        return min(full, self.quick.minutes) * (repeat or 1) if quick else full
+        return min(full, self.quick.minutes) * (1 if self.kind == "sweep" else repeat or 1) if quick else full
 
 
 class Xfail(Section):

@@ -269,7 +269,7 @@ def run(
     versions: Versions, request: TableRequest, base: Path, progress: Progress, only: Sequence[str], confidence: float
 ) -> tuple[Path, dict[str, Group]]:
     """Run every version as often as requested, each time with the next seed; returns the study's result folder and the
-    groups. What so many runs will show of ``only`` some figures is said before. The versions take turns, so that
+    groups. What this many runs will show of ``only`` some figures is said before. The versions take turns, so that
     changes of the machine affect all of them alike. Raises before anything is run where one can't be made."""
     facts = provenance.of_machine_and_code()
     choices = replace(request.choices, occasion=OCCASION)
@@ -301,7 +301,7 @@ def run(
 
 
 def _foreseen(plans: Sequence[Plan], runs: int, only: Sequence[str], confidence: float) -> str:
-    """Describes what so many runs of each version will show of the first requested figure, by the spread of earlier
+    """Describes what this many runs of each version will show of the first requested figure, by the spread of earlier
     runs, and how many would show a difference of :data:`SOUGHT`."""
     if all(map(is_certain, plans)):
         return "one run of each version is enough: nothing is left to chance, so that all seeds give the same"
@@ -324,10 +324,12 @@ def earlier(plan: Plan) -> list[dict[str, float]]:
     places = [*own.glob(f"{plan['scenario']}/*/verdict.json"), *own.glob("compare/*/cells/*/*/*/verdict.json")]
     found: list[dict[str, float]] = []
     for folder in sorted({place.resolve().parent for place in places}, key=lambda at: -at.stat().st_mtime):
+        if len(found) == MOST_EARLIER:
+            break
         with suppress(BadInput):  # a broken result has nothing to say here
             there = read_json(folder / "plan.json")
             same = all(there.get(key) == plan.get(key) for key in ("scenario", "engine", "quick", "overrides"))
-            if same and len(found) < MOST_EARLIER and (run := read_run(folder)).trusted:
+            if same and (run := read_run(folder)).trusted:
                 found.append(run.figures)
     return found
 
