@@ -1,5 +1,5 @@
-"""``python -m tools.reference`` makes the pages of docs/ that follow from the code: keys, checks, options, series,
-what does not reproduce, the evidence of a trusted run, and the claims in docs/artifact.md."""
+"""``python -m tools.reference`` makes the pages of docs/reference/, which follow from the code: keys, checks, options,
+series, claims, and the evidence of a trusted run; and in docs/results/ what does not reproduce."""
 
 import re
 import textwrap
@@ -57,8 +57,8 @@ def code(value: object) -> str:
 Schema = Mapping[str, Any]
 
 FIELDS = """\
-Every key of a [scenario](scenarios.md), a [table](tables.md) and a [sweep](sweeps.md), from the schemas by which files
-are checked and editors complete them. A key in **bold** must be there. [Checks](checks.md) have a page of their own."""
+Every key of a [scenario](../scenarios.md), and of a table and a sweep ([studies](../studies.md)), from the schemas by
+which files are checked and editors complete them. A key in **bold** must be there. [Checks](checks.md) have a page of their own."""
 
 
 def fields() -> str:
@@ -155,8 +155,8 @@ def _bounds(each: Schema) -> str:
 COMMON = ("name", "policy", "judge")
 CHECKS = """\
 What a scenario's `checks` may ask: `judge` names the judgement, and each judgement has the keys of its section.
-How checks are written and combined: [scenarios](scenarios.md#checks), [verdicts](verdicts.md). To add one:
-[a new check](scenarios.md#a-new-check)."""
+How checks are written and combined: [scenarios](../scenarios.md#checks), [verdicts](../verdicts.md). To add one:
+[a new check](../architecture.md#a-new-check)."""
 SHARED = """\
 Every check has a `name`, unique in the file. With `policy`, a name or a list of names, it is asked only of runs with
 those window policies; in others it is `skipped` and counts neither way. `session` names one of several sessions;
@@ -178,7 +178,7 @@ def checks() -> str:
 
 
 OPTIONS = """\
-Every verb with its arguments and options, as `./run.sh VERB --help` shows them. [Verbs](verbs.md) says what for."""
+Every verb with its arguments and options, as `./run.sh VERB --help` shows them."""
 EXAMPLES = re.compile(r"\x08\nFor example:\n((?:  .*\n)+)")
 
 
@@ -195,7 +195,7 @@ def options() -> str:
 SERIES = """\
 A series is one field of one measurement, with a line for each value of a tag. A check names it (`series:
 window_packets`), a dashboard's panel draws it. Measurements with all their tags and fields:
-[telemetry](contracts.md#telemetry)."""
+[telemetry](../contracts.md#telemetry)."""
 FIGURES = """\
 ## Figures
 
@@ -220,11 +220,11 @@ def _row(series: Series) -> tuple[str, str, str, str, str]:
 
 HELD = """\
 A number is believed where another source says the same: packets on the wire, a link's counters, the other end, the
-plan, or what the fields of one sample add up to. Each field of [telemetry](contracts.md#telemetry) is held against one
+plan, or what the fields of one sample add up to. Each field of [telemetry](../contracts.md#telemetry) is held against one
 in every run of NCP. A run in which they contradict each other is UNTRUSTED, whatever its checks say. Margins are
-derived, beside the rules ([`counts.py`](../testbed/judge/trust/counts.py),
-[`telemetry.py`](../testbed/judge/trust/telemetry.py), [`links.py`](../testbed/judge/trust/links.py)): from the error of
-clocks, the varying length of frames, or chance. [Saboteurs](caught-lying.md#fields) show that a wrong field is seen."""
+derived, beside the rules ([`counts.py`](../../testbed/judge/trust/counts.py),
+[`telemetry.py`](../../testbed/judge/trust/telemetry.py), [`links.py`](../../testbed/judge/trust/links.py)): from the error of
+clocks, the varying length of frames, or chance. [Saboteurs](../results/saboteurs.md#fields) show that a wrong field is seen."""
 
 
 class Field(NamedTuple):
@@ -261,9 +261,10 @@ def held() -> str:
 
 SOURCES = """\
 Most claims of the five sources hold. These don't in their source's own set-up, with the cause that was found. How they
-are decided, and how often each engine agreed: [claims](claims.md), [reference results](../data/reference/README.md).
+are decided, and how often each engine agreed: [studies](../studies.md#claims), [reference
+results](../../data/reference/README.md).
 What holds with something changed is in the pages of [NKP-0024](nkp-0024.md), [TCP](tcp.md) and [NDN](ndn.md); why the
-proposal's own rule says otherwise about latency, in [the law](law.md#its-solution)."""
+proposal's own rule says otherwise about latency, in [the law](../protocol.md#the-law)."""
 
 
 def sources() -> str:
@@ -293,37 +294,39 @@ def _filled(text: str) -> str:
     return textwrap.fill(text, 120, subsequent_indent="  " * text.startswith("- "), break_on_hyphens=False)
 
 
-ARTIFACT_KINDS = {
+CLAIMS = """\
+Each row's command decides the claim on its own; `./run.sh all CLAIM` does the same and compares the result with what was
+published. Minutes and megabytes are those of a full run on two cores. The reason for each tolerance, and the cause of
+what does not reproduce, are in [data/published/claims.yaml](../../data/published/claims.yaml), of which this is made."""
+KINDS = {
     "claim": "",
     "changed": "Changed: ",
     "correction": "Correction: ",
     "beyond": "Beyond the source: ",
     "measurement": "Measured only: ",
 }
-ARTIFACT_TABLE = re.compile(r"(<!-- claims: begin -->\n).*(<!-- claims: end -->\n)", re.DOTALL)
 
 
-def artifact() -> str:
-    """docs/artifact.md with its claims anew: by source the set-ups, and a row per claim with the command that decides
-    it, the check to look at, its set-up and what is other in it."""
-    claims, parts = load(), []
+def claims() -> str:
+    """All claims: by source its set-ups, and a row per claim with the command that decides it, the check to look at, its
+    set-up and what is other in it."""
+    found, parts = load(), []
     head = ("claim", "set-up, and what is other", "command", "output", "expected", "minutes, MB")
-    for key, source in claims.sources.items():
-        rows = [_artifact_row(claims, name, each) for name, each in claims.claims.items() if each.source == key]
-        setups = [f"- `{n}`: {cell(each.in_words())}\n" for n, each in claims.setups.items() if each.source == key]
+    for key, source in found.sources.items():
+        rows = [_claim_row(found, name, each) for name, each in found.claims.items() if each.source == key]
+        setups = [f"- `{n}`: {cell(each.in_words())}\n" for n, each in found.setups.items() if each.source == key]
         if rows:
             about = f"{source.by}, {source.where}\n\nIts set-ups, and what is other in every run:\n\n{''.join(setups)}"
-            parts.append(f"### {source.title}\n{about}\n{table(head, rows)}\n")
-    text = (paths.CHECKOUT / "docs" / "artifact.md").read_text(encoding="utf-8")
-    return ARTIFACT_TABLE.sub(lambda found: found[1] + "\n".join(parts) + found[2], text)
+            parts.append(f"## {source.title}\n{about}\n{table(head, rows)}")
+    return generated("Claims", CLAIMS, *parts)
 
 
-def _artifact_row(claims: Claims, name: str, claim: Claim) -> tuple[str, ...]:
+def _claim_row(claims: Claims, name: str, claim: Claim) -> tuple[str, ...]:
     spec = claims.runs[claim.run]
     decided = f"check “{claim.check}”" if claim.check else f"claim `{name}` of `./run.sh all`"
     setup = f"`{claim.setup}`" + (f". {claim.holds_with()}" if claim.differs else "")
     return (
-        f"`{name}`: {ARTIFACT_KINDS[claim.kind]}{claim.text}{' **Does not reproduce.**' if claim.xfail else ''}",
+        f"`{name}`: {KINDS[claim.kind]}{claim.text}{' **Does not reproduce.**' if claim.xfail else ''}",
         setup + (f" Beside `{claim.beside}`." if claim.beside else ""),
         f"`{Request().command(spec)}`",
         f"`results/{spec.run}/latest/`, {decided}",
@@ -333,21 +336,22 @@ def _artifact_row(claims: Claims, name: str, claim: Claim) -> tuple[str, ...]:
 
 
 EVIDENCE = """\
-A run is trusted where nothing tells against it ([what is looked at](caught-lying.md)), and nothing is missing that
+A run is trusted where nothing tells against it ([how far to trust it](../trust.md)), and nothing is missing that
 could. With less than this it is UNTRUSTED, when it ends and when `verify` judges it again. One whose collector, capture
-or link emulator ends early, or says nothing more, [ends at once](faults.md). Samples between [machines](hosts.md) are
-judged there, and those of NCP's agents with [what they say](held.md)."""
+or link emulator ends early, or says nothing more, ends at once. Samples between
+[machines](../cluster.md) are judged there, and those of NCP's agents with [what they say](held.md)."""
 
 
 def trust() -> str:
-    """docs/trust.md: the least evidence of a trusted run."""
+    """docs/reference/evidence.md: the least evidence of a trusted run."""
     rules = (coverage.OF_MACHINE | coverage.OF_RUN).items()
     rows = ((what, prose(rule.__doc__ or "")) for what, rule in rules)
     return generated("The evidence of a trusted run", EVIDENCE, table(("evidence", "the least of it"), rows))
 
 
-PAGES = {f"{page.__name__}.md": page for page in (artifact, checks, fields, held, options, series, sources, trust)}
-"""Each page and what makes it."""
+PAGES = {f"reference/{page.__name__}.md": page for page in (checks, claims, evidence, fields, held, options, series)}
+PAGES["results/not-reproduced.md"] = sources
+"""Each page of docs/ and what makes it."""
 
 
 if __name__ == "__main__":

@@ -23,7 +23,8 @@ def pages_of(index: str) -> list[str]:
 
 
 def test_the_navigation_has_every_page_once() -> None:
-    there = [path.name for path in (paths.CHECKOUT / "docs").glob("*.md") if path.name != "README.md"]
+    docs = paths.CHECKOUT / "docs"
+    there = [str(path.relative_to(docs)) for path in docs.rglob("*.md") if path != docs / "README.md"]
     assert sorted(pages_of(INDEX)) == sorted([*there, *hooks.OUTSIDE.values()])
 
 
@@ -69,7 +70,7 @@ def test_every_page_is_right_in_a_browser(tmp_path: Path) -> None:
     if browser.find() is None:
         pytest.skip("needs Chromium or Chrome")
     first = build_site(tmp_path / "site")
-    pages = sorted(page for page in first.parent.glob("*.html") if page.name != "404.html")
+    pages = sorted(page for page in first.parent.rglob("*.html") if page.name != "404.html")
     assert len(pages) == len(pages_of(INDEX)) + 1
     wrong = []
     with chromium() as opened:

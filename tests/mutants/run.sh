@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Changes the judges and the policies a little, one place at a time, and sees whether a test notices: docs/mutants.md.
+# Changes the judges and the policies a little, one place at a time, and sees whether a test notices: docs/results/mutants.md.
 # Takes minutes to hours; no part of ./run.sh test, which has to have set the machine up before:
 #   tests/mutants/run.sh python [PATTERN…]   e.g. 'testbed.judge.status*'; the changed copies are in mutants/. Stopped by
 #                                            Ctrl-C and begun again without a pattern, it goes on with what is left.

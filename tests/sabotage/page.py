@@ -12,7 +12,7 @@ from testbed import paths
 from tests.sabotage.catalogue import ENTRIES
 from tests.sabotage.entry import CLASSES, LEVELS, Entry, Level, Word
 
-PAGE = paths.CHECKOUT / "docs" / "caught-lying.md"
+PAGE = paths.CHECKOUT / "docs" / "results" / "saboteurs.md"
 BEGIN, END = "<!-- saboteurs: generated -->", "<!-- end of saboteurs -->"
 
 

@@ -8,7 +8,7 @@ from testbed import paths
 from testbed.study.kinds.table_file import load
 
 SUITE = load("cc-suite").table
-PAGE = (paths.CHECKOUT / "docs" / "cc-suite.md").read_text(encoding="utf-8")
+PAGE = (paths.CHECKOUT / "docs" / "results" / "cc-suite.md").read_text(encoding="utf-8")
 ASKED = PAGE.split("## What is asked")[1].split("Columns are")[0]
 
 

@@ -1,5 +1,5 @@
 // Command ndn-agent is an NDN node: a consumer, a forwarder or a producer. See
-// docs/ndn.md for its arguments and files.
+// docs/results/ndn.md for its arguments and files.
 package main
 
 import (

@@ -1,7 +1,7 @@
 """The least evidence of a trusted run: what is missing proves nothing, and is not taken for good.
 
-A rule for each kind is in :data:`OF_MACHINE` and :data:`OF_RUN`, of which docs/trust.md is made; samples of the network
-between machines have theirs in :mod:`testbed.judge.trust.underlay`.
+A rule for each kind is in :data:`OF_MACHINE` and :data:`OF_RUN`, of which docs/reference/evidence.md is made; samples
+of the network between machines have theirs in :mod:`testbed.judge.trust.underlay`.
 """
 
 import re
