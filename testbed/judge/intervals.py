@@ -4,7 +4,7 @@ Of n independent values, sorted, the k-th smallest to the k-th largest cover the
 with a probability of 1 − 2·P(B ≤ k − 1), B binomial of n and ½: each value is as likely below the median as above it.
 This holds for any distribution, and is the least probability where values may be equal (W. J. Conover, Practical
 Nonparametric Statistics, 3.2; scipy.stats.quantile_test gives the same bounds, not their level). Few values have a
-low level, which is always reported: see docs/statistics.md.
+low level, which is always reported: see docs/verdicts.md.
 """
 
 from __future__ import annotations

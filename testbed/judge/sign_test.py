@@ -5,7 +5,7 @@ a probability p of at most ½. The evidence against that is what two bets have w
 sides, half is on every p above ½, in equal parts. Its mean is then at most 1 after every run, whatever the
 distribution, so that it ever reaches 20 with a probability of at most 1/20 (Ville's inequality), however often one
 looks (H. Robbins, Annals of Mathematical Statistics 41, 1970; A. Ramdas et al., Statistical Science 38(4), 2023).
-docs/statistics.md has its exact error.
+docs/verdicts.md has its exact error.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ def watch_list(
     machine: str = HERE,
 ) -> dict[str, Any]:
     """``watch.json`` for one ``machine``, the interfaces, queues and sockets that ``ncp-collect`` samples
-    (docs/collectors.md): ``namespaces`` are paths by host, ``fabric`` that of link emulators (None: of
+    (collectors/watch/): ``namespaces`` are paths by host, ``fabric`` that of link emulators (None: of
     hosts alone), ``sockets`` the ends of the plan's flows. Parts at other hosts and machines are left out."""
     links, elsewhere = plan["links"], plan.get("middles", {})
     own = {link["name"] for link in links if elsewhere.get(link["name"], HERE) == machine}

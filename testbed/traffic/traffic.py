@@ -42,7 +42,7 @@ class Traffic(ABC):
 
     @classmethod
     def sockets(cls, plan: Plan) -> Iterator[dict[str, str]]:
-        """Both ends of each of its flows, as ``ncp-collect`` looks for them (docs/collectors.md)."""
+        """Both ends of each of its flows, as ``ncp-collect`` looks for them (collectors/watch/)."""
         for session in plan["sessions"]:
             for connection in session["connections"]:
                 names = {

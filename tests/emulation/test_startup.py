@@ -17,7 +17,7 @@ from tests.emulation.points import points_of, series_of
 pytestmark = pytest.mark.packets
 
 SERIES_PER_RUN = 80
-"""A ceiling for two connections over two links (docs/collectors.md): a tag without bounds would go through it."""
+"""A ceiling for two connections over two links: a tag without bounds would go through it."""
 
 Call = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -1,4 +1,4 @@
-"""The picture of docs/hosts.md: ``python -m tests.far.picture`` writes docs/images/hosts.svg."""
+"""The picture of docs/cluster.md: ``python -m tests.far.picture`` writes docs/images/hosts.svg."""
 
 from __future__ import annotations
 

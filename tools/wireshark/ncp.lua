@@ -2,7 +2,7 @@
 -- 4 bytes, little endian). Heuristic: what is not NCP by every rule of its encoding is left to others.
 -- Wireshark has had "ncp" for long, for NetWare; the names here begin with nkn.ncp.
 --   tshark -X lua_script:tools/wireshark/ncp.lua -r FILE
--- See docs/traces.md, and docs/protocol.md for what a packet has.
+-- See docs/dashboards.md, and docs/protocol.md for what a packet has.
 
 local ncp = Proto("nkn.ncp", "NKN Control Protocol")
 

@@ -1,5 +1,5 @@
 // Command ncp-collect samples interfaces, queues, sockets and TCP_INFO in the network namespaces of a run into
-// spools (see docs/collectors.md). It ends on SIGTERM or SIGINT and prints what each collector did and cost. With
+// spools (see docs/dashboards.md). It ends on SIGTERM or SIGINT and prints what each collector did and cost. With
 // --list it prints the collectors' names.
 package main
 

@@ -376,7 +376,7 @@ def interval(
     :data:`LEAST_N` values of either, unless they are ``certain``.
 
     It is Student's interval (Welch's for runs that are not paired), which has the ``level`` for normally distributed
-    values; docs/statistics.md has its coverage of others. It is a point where all values are alike."""
+    values; docs/verdicts.md has its coverage of others. It is a point where all values are alike."""
     samples = [b - a] if paired else [b, a]
     point = float(b.mean() - a.mean())
     alike = all(np.ptp(sample) <= SAME * max(1.0, float(np.abs(sample).max())) for sample in samples)
