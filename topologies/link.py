@@ -29,7 +29,7 @@ QueueMode = Literal["backpressure", "droptail", "drophead", "codel"]
 ONE_BDP = QueueLength(bdp=1.0)
 SHAPER_LATENESS_S = 0.003
 """Lateness of the shaper's timer without loss of capacity: the bucket holds that time's bytes at the rate, and two
-frames at least. docs/links.md has the measurements."""
+frames at least."""
 
 
 class Queue(TypedDict):

@@ -64,7 +64,7 @@ def spread_section(reports: dict[int, Report]) -> Section:
         )
     made.notes.append(
         "Goodput, Jain's index and use: the last half. Converged: the first second with 90% of the later mean. What an "
-        "overlay is made of: docs/simulator.md, and in numbers the parameters in bench.json."
+        "overlay is made of: docs/engines.md, and in numbers the parameters in bench.json."
     )
     made.raw = {str(sessions): distributions(report) for sessions, report in reports.items()}
     made.raw["parameters"] = next(iter(reports.values()))["parameters"]

@@ -12,7 +12,7 @@ import pytest
 from noxfile import OF_OTHER_SESSIONS
 from testbed import paths
 
-PAGE = paths.CHECKOUT / "docs" / "faults.md"
+PAGE = paths.CHECKOUT / "docs" / "results" / "faults.md"
 TESTS = Path("tests") / "emulation"
 """Where a file's name alone leads."""
 TABLE = re.compile(
