@@ -13,8 +13,8 @@ import pytest
 
 from testbed import paths
 from testbed.machine import build
+from tests.worked_example import code, section
 
-PAGE = paths.CHECKOUT / "docs" / "scenarios.md"
 SCENARIO = (paths.CHECKOUT / "scenarios" / "startup.yaml").read_text()
 
 Testbed = Callable[..., subprocess.CompletedProcess[str]]
@@ -29,8 +29,8 @@ def testbed(tmp_path: Path) -> Testbed:
         if entry.name != "testbed":
             (copy / entry.name).symlink_to(entry)
     shutil.copytree(paths.CHECKOUT / "testbed", copy / "testbed", ignore=shutil.ignore_patterns("__pycache__"))
-    example = PAGE.read_text().split("### A new check\n")[1]
-    (file,) = re.findall(r"```python\n(.*?)```", example, re.DOTALL)
+    example = section("architecture.md", "A new check")
+    (file,) = code(example, "python")
     (line,) = re.findall(r"the line `(.*?)`", example)
     (copy / "testbed" / "judge" / "checks" / "few_resends.py").write_text(file)
     registry = copy / "testbed" / "judge" / "checks" / "registry.py"

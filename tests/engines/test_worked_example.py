@@ -1,23 +1,20 @@
 """The page's new engine, put in place from the page: one file and one line."""
 
-import re
 from pathlib import Path
 
 import pytest
 
-from testbed import engines, paths
+from testbed import engines
 from testbed.engines import Options
 from testbed.plan import engines as facts
 from testbed.runtime.progress import QuietProgress
 from testbed.scenario.load import load
-
-PAGE = paths.CHECKOUT / "docs" / "engines.md"
+from tests.worked_example import code, section
 
 
 @pytest.fixture
 def lossless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> engines.Engine:
-    example = PAGE.read_text().split("### A new engine\n")[1].split("\n## ")[0]
-    file, line = re.findall(r"```python\n(.*?)```", example, re.DOTALL)
+    file, line = code(section("architecture.md", "A new engine"), "python")
     (tmp_path / "lossless").mkdir()
     (tmp_path / "lossless" / "engine.py").write_text(file)
     monkeypatch.setattr(engines, "__path__", [*engines.__path__, str(tmp_path)])

@@ -11,8 +11,8 @@ import pytest
 
 from testbed import paths
 from testbed.machine import build
+from tests.worked_example import code, section
 
-PAGE = paths.CHECKOUT / "docs" / "scenarios.md"
 SCENARIO = """
 name: mine
 title: Two connections share a link
@@ -42,8 +42,8 @@ def testbed(tmp_path_factory: pytest.TempPathFactory) -> Testbed:
             shutil.copytree(entry, copy / entry.name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             (copy / entry.name).symlink_to(entry)
-    example = PAGE.read_text().split("### A new topology\n")[1].split("\n### ")[0]
-    (file,) = re.findall(r"```python\n(.*?)```", example, re.DOTALL)
+    example = section("architecture.md", "A new topology")
+    (file,) = code(example, "python")
     (name,) = re.findall(r"its name, `(.*?)`", example)
     (copy / "topologies" / "shapes" / "neck.py").write_text(file)
     known = copy / "topologies" / "shapes" / "__init__.py"

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from testbed import paths
+from tests.worked_example import code, section
 
-PAGE = paths.CHECKOUT / "docs" / "links.md"
 COPIED = ("internal", "ncp-agent", "schemas", "testbed", "topologies")
 SCENARIO = """
 name: mine
@@ -40,8 +40,8 @@ def testbed(tmp_path_factory: pytest.TempPathFactory) -> Testbed:
             shutil.copytree(entry, copy / entry.name, ignore=shutil.ignore_patterns("__pycache__"))
         elif entry.name != ".build":
             (copy / entry.name).symlink_to(entry)
-    example = PAGE.read_text().split("## A new impairment\n")[1].split("\n## ")[0]
-    (go,), (python,) = (re.findall(rf"```{language}\n(.*?)```", example, re.DOTALL) for language in ("go", "python"))
+    example = section("architecture.md", "A new impairment")
+    (go,), (python,) = (code(example, language) for language in ("go", "python"))
     (field,), (name,) = (re.findall(rf"{before} `(.*?)`", example) for before in ("the line", "its name,"))
     (copy / "internal" / "linkmodel" / "skipping.go").write_text(go)
     insert(copy / "internal" / "linkmodel" / "impairments.go", "type Impairments struct {\n", f"\t{field}\n")

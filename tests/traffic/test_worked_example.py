@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,12 +10,12 @@ from typing import Any
 import pytest
 from line_protocol_parser import parse_line
 
-from testbed import engines, paths, traffic
+from testbed import engines, traffic
 from testbed.plan import traffic_types
 from testbed.runtime.progress import QuietProgress, Step
+from tests.worked_example import code, section
 from topologies.commands import in_namespace, run
 
-PAGE = paths.CHECKOUT / "docs" / "engines.md"
 PLAN: Any = {
     "run": "r",
     "scenario": "s",
@@ -40,8 +39,7 @@ PLAN: Any = {
 
 @pytest.fixture
 def pings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> type[traffic.Traffic]:
-    example = PAGE.read_text().split("### A new traffic\n")[1]
-    file, line = re.findall(r"```python\n(.*?)```", example, re.DOTALL)
+    file, line = code(section("architecture.md", "A new kind of traffic"), "python")
     (tmp_path / "pings.py").write_text(file)
     monkeypatch.setattr(traffic, "__path__", [*traffic.__path__, str(tmp_path)])
     own = eval(line, {"TrafficFacts": traffic_types.TrafficFacts})
