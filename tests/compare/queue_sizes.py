@@ -2,7 +2,7 @@
 each engine measured.
 
 ``python -m tests.compare.queue_sizes shifted`` writes ``shifted.csv`` anew, ``… measured FOLDER…`` ``measured.csv``
-from results of ``queue-sizes``, and ``… draw`` the picture of docs/cross-check.md.
+from results of ``queue-sizes``, and ``… draw`` the picture of docs/results/buffers.md.
 """
 
 from __future__ import annotations

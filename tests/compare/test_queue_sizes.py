@@ -1,4 +1,4 @@
-"""The picture of docs/cross-check.md is that of its data, and the data are what the simulator gives."""
+"""The picture of docs/results/buffers.md is that of its data, and the data are what the simulator gives."""
 
 import csv
 
