@@ -146,6 +146,13 @@ def other(row: str, sender: str, engine: str = "vkernel", figure: str = "of_opti
     return float(cells[0][figure]) if cells and cells[0][figure] else None
 
 
+def swept(sweep: str, setting: str, policy: str) -> float:
+    """The part of the bound that a policy reached in a sweep."""
+    found = rows("reference/sweeps-2026-11-21/found.csv")
+    (value,) = [one["of_bound"] for one in found if list(one.values())[:3] == [sweep, setting, policy]]
+    return float(value)
+
+
 def asset_shares() -> dict[str, dict[int, float]]:
     """The shares of files that fit in 3 and in 10 segments, as sent and as they are."""
     return {name: {most: share_within(sizes, most) for most in (3, 10)} for name, sizes in read_sizes().items()}
@@ -233,7 +240,7 @@ def environment() -> Environment:
         keep_trailing_newline=True,
         autoescape=False,
     )
-    read = (table, claims, checks, rows, windows, share, engines, shifted, other, asset_shares)
+    read = (table, claims, checks, rows, windows, share, engines, shifted, other, swept, asset_shares)
     made.globals |= {each.__name__: each for each in read}
     made.tests["contains"] = lambda text, part: part in text
     shown = (fixed, ranged, span, with_interval, percent, more, best)
