@@ -57,7 +57,7 @@ def _count(came: Mapping[Entry, Mapping[Level, Word]]) -> str:
     missed = sum(word != entry.expects(level) for entry, words in came.items() for level, word in words.items())
     controls = len(came) - len(saboteurs)
     return (
-        f"{len(saboteurs)} saboteurs and {controls} controls, asked {asked} times at {len(LEVELS)} levels; "
+        f"{len(saboteurs)} saboteurs and {controls} controls, tried {asked} times at {len(LEVELS)} levels; "
         f"missed: {missed}."
     )
 
