@@ -90,7 +90,7 @@ def document(path: str) -> dict[str, Any]:
 def table(name: str, run: str = "") -> Table:
     """The table of a folder in data/reference/, or of a run within it."""
     folder = DATA / "reference" / name
-    (file,) = (folder / "runs" / run).glob("*/*/table.json") if run else [folder / "table.json"]
+    (file,) = list((folder / "runs" / run).glob("*/*/table.json")) if run else [folder / "table.json"]
     return Table(document(str(file.relative_to(DATA))))
 
 
@@ -197,7 +197,7 @@ def more(factor: float, digits: int = 0) -> str:
 def best(values: Iterable[float], digits: int = 2, least: bool = False) -> list[str]:
     """Numbers of which those that print as the best are bold."""
     shown = [(fixed(value, digits), value) for value in values]
-    winner = (min if least else max)(shown, key=lambda one: one[1])[0]
+    winner = sorted(shown, key=lambda one: one[1], reverse=not least)[0][0]
     return [f"**{text}**" if text == winner else text for text, _ in shown]
 
 
@@ -213,9 +213,10 @@ def _prose(text: str) -> str:
 
 
 def _block(block: str) -> str:
-    lead, trail = re.match(r"\n*", block)[0], re.search(r"\n*$", block)[0]  # type: ignore[index]
+    body = block.strip("\n")
+    lead, _, trail = block.partition(body)
     items: list[str] = []
-    for line in block.strip("\n").splitlines():
+    for line in body.splitlines():
         if not items or re.match(r"[|#<!]|- |\d\. ", line) or re.match(r"[|#<!]", items[-1]):
             items.append(line)
         else:
@@ -241,10 +242,10 @@ def environment() -> Environment:
         autoescape=False,
     )
     read = (table, claims, checks, rows, windows, share, engines, shifted, other, swept, asset_shares)
-    made.globals |= {each.__name__: each for each in read}
+    made.globals.update({each.__name__: each for each in read})
     made.tests["contains"] = lambda text, part: part in text
     shown = (fixed, ranged, span, with_interval, percent, more, best)
-    made.filters |= {each.__name__: each for each in shown}
+    made.filters.update({each.__name__: each for each in shown})
     return made
 
 
