@@ -17,7 +17,7 @@ func TestNoMoreFramesAreBlastedAtOnceThanAMachineSendsOnTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var directions []*direction
 		for _, bps := range rapid.SliceOf(rapid.Float64Range(0, 1e9)).Draw(t, "rates") {
-			directions = append(directions, &direction{link: &plan.Link{RateBPS: bps}, middle: &linkmodel.Properties{}, frameBytes: 1500})
+			directions = append(directions, &direction{link: &plan.Link{Properties: linkmodel.Properties{RateBPS: bps}}, middle: &linkmodel.Properties{}, frameBytes: 1500})
 		}
 		found := rounds(directions)
 		if !slices.Equal(slices.Concat(found...), directions) {
