@@ -5,10 +5,40 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"ncp-testbed/internal/linkmodel"
 	"ncp-testbed/internal/plan"
 	"ncp-testbed/internal/timing"
 )
+
+// Rates are measured in order, of so many directions at once as a machine sends frames of on time, and of no fewer.
+func TestNoMoreFramesAreBlastedAtOnceThanAMachineSendsOnTime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var directions []*direction
+		for _, bps := range rapid.SliceOf(rapid.Float64Range(0, 1e9)).Draw(t, "rates") {
+			directions = append(directions, &direction{link: &plan.Link{Properties: linkmodel.Properties{RateBPS: bps}}, middle: &linkmodel.Properties{}, frameBytes: 1500})
+		}
+		found := rounds(directions)
+		if !slices.Equal(slices.Concat(found...), directions) {
+			t.Fatal("some are left out, or not in order")
+		}
+		frames := func(some []*direction) (sum float64) {
+			for _, d := range some {
+				sum += d.blastedPerSecond()
+			}
+			return sum
+		}
+		for i, some := range found {
+			if len(some) > 1 && frames(some) > mostFramesPerSecond+1e-6 {
+				t.Errorf("%d directions blast %v frames a second", len(some), frames(some))
+			}
+			if i > 0 && frames(found[i-1])+some[0].blastedPerSecond() < mostFramesPerSecond-1e-6 {
+				t.Errorf("direction %v would have had its place in the round before", some[0])
+			}
+		}
+	})
+}
 
 func FuzzDecode(f *testing.F) {
 	packet := make([]byte, packetBytes)

@@ -45,7 +45,7 @@ func (d *direction) blast(ctx context.Context, duration time.Duration) error {
 		return err
 	}
 	ahead := max(sendBufferPackets, int(sendBufferTime/frame))
-	spacing := frame * 2 / 3
+	spacing := time.Duration(float64(frame) / aboveRate)
 	if d.link.ShapedAtHosts() {
 		spacing = 0
 	}
@@ -58,6 +58,18 @@ func (d *direction) blast(ctx context.Context, duration time.Duration) error {
 		return fmt.Errorf("frame of %d bytes: %w", d.frameBytes, err)
 	}
 	return d.settle(ctx, stepRate)
+}
+
+// aboveRate is how much faster than its rate frames are sent into a link that is shaped in the middle.
+const aboveRate = 1.5
+
+// blastedPerSecond is how many frames a second the blast sends; 0 without a rate.
+func (d *direction) blastedPerSecond() float64 {
+	frames := d.link.RateBPS / float64(8*d.frameBytes)
+	if !d.link.ShapedAtHosts() {
+		frames *= aboveRate
+	}
+	return frames
 }
 
 // losses sends small packets where the plan has loss, at most at half of the rate.

@@ -1,14 +1,11 @@
 """What a calibration leaves in the database."""
 
-import itertools
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from line_protocol_parser import parse_line
 
-from testbed.engines.mininet.calibration import MOST_FRAMES_PER_S, LinkReading, groups, lines
+from testbed.engines.mininet.calibration import LinkReading, lines
 
 PLAN: Any = {
     "run": "20261121-035200-3f9a",
@@ -58,15 +55,3 @@ def test_where_nothing_is_allowed_any_error_is_many_limits():
     exact, off = (parse_line(line) for line in lines(plan, [reading(), reading(link="slow", delay_ms=50.1)], 17))
     assert exact["fields"]["of_limit"] == 0
     assert off["fields"]["of_limit"] == 1e6
-
-
-@given(st.lists(st.floats(1e3, 1e9), max_size=40))
-def test_links_are_measured_in_order_with_no_more_frames_at_once_than_a_machine_sends_on_time(rates_bps):
-    links: Any = [{"name": str(number), "rate_bps": rate, "frame_bytes": 1500} for number, rate in enumerate(rates_bps)]
-    found = groups(links)
-    assert [link for group in found for link in group] == links
-    for group in found:
-        assert len(group) == 1 or sum(2 * link["rate_bps"] / 12_000 for link in group) <= MOST_FRAMES_PER_S + 1
-    for group, after in itertools.pairwise(found):
-        both = [*group, after[0]]
-        assert sum(2 * link["rate_bps"] / 12_000 for link in both) > MOST_FRAMES_PER_S - len(both)

@@ -4,7 +4,6 @@ import json
 import math
 import statistics
 import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -22,9 +21,6 @@ from topologies.units import whole_bps
 
 PROBE = "probe.json"
 """The probe's output in the result folder, from which ``links.csv`` is derived."""
-MOST_FRAMES_PER_S = 15_000
-"""Frames per second, of both directions, that links are measured with at once: a machine of two cores sends and
-receives them on time. A run rarely fills all of its links, and how late it is itself is measured while it runs."""
 MANY_LIMITS = 1e6
 """Stands for an error where none is allowed: InfluxDB has no infinity."""
 
@@ -77,7 +73,7 @@ def calibrate(
         RunFailed: the probe breaks down.
     """
     for _attempt in (1, 2):
-        measured = _measure(plan, folder, probe, namespaces, options)
+        measured = _probe(plan, folder, probe, namespaces, options)
         write_json(folder / PROBE, measured)
         readings = readings_of(plan, measured)
         write_csv(readings, folder / "links.csv")
@@ -94,39 +90,23 @@ def calibrate(
     raise off
 
 
-def _measure(
+def _probe(
     plan: Plan, folder: Path, probe: Path, namespaces: Mapping[str, str], options: Sequence[str]
 ) -> dict[str, Any]:
-    """Run the probe over each group of links (a few seconds each); returns the output of all."""
+    """Run the probe over all links; returns its output. It measures the rates of so many at once as a machine sends on
+    time, at least of one direction, for a second each."""
     command = [part for host, path in namespaces.items() for part in ("--netns", f"{host}={path}")]
-    log, found = folder / "logs" / "probe.log", []
-    with tempfile.TemporaryDirectory(prefix="ncp-probe-") as place:
-        for links in groups(plan["links"]):
-            write_json(group := Path(place) / "plan.json", {**plan, "links": links})
-            found += _probe([str(probe), "probe", "--plan", str(group), *options, *command], links, log)
-    return {"links": found}
-
-
-def groups(links: Sequence[Link]) -> list[list[Link]]:
-    """Links in order, in groups of at most :data:`MOST_FRAMES_PER_S`; a link of more is a group of its own."""
-    found: list[list[Link]] = []
-    left = 0.0
-    for link in links:
-        frames_per_s = 2 * whole_bps(link["rate_bps"]) / (8 * link["frame_bytes"])
-        if frames_per_s > left:
-            found.append([])
-            left = MOST_FRAMES_PER_S
-        found[-1].append(link)
-        left -= frames_per_s
-    return found
-
-
-def _probe(command: Sequence[str], links: Sequence[Link], log: Path) -> list[Any]:
-    timeout_s = 20 + 10 * max(link["delay_ms"] for link in links) / 1000
+    log, longest_s = folder / "logs" / "probe.log", max(link["delay_ms"] for link in plan["links"]) / 1000
+    timeout_s = 20 + 10 * longest_s + 2 * len(plan["links"]) * (1 + longest_s)
     try:
         with log.open("a") as errors:
             done = subprocess.run(
-                dies_with_us(command), stdout=subprocess.PIPE, stderr=errors, text=True, timeout=timeout_s, check=False
+                dies_with_us([str(probe), "probe", "--plan", str(folder / "plan.json"), *options, *command]),
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                timeout=timeout_s,
+                check=False,
             )
     except subprocess.TimeoutExpired:
         raise RunFailed(
@@ -134,7 +114,8 @@ def _probe(command: Sequence[str], links: Sequence[Link], log: Path) -> list[Any
         ) from None
     if done.returncode:
         raise RunFailed("calibration.probe-failed", f"the probe of links ended with {done.returncode}; see {log}")
-    return list(json.loads(done.stdout)["links"])
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
 def readings_of(plan: Plan, measured: Mapping[str, Any]) -> list[LinkReading]:
