@@ -20,6 +20,8 @@ PAGES = [
 ]
 LINK = re.compile(r"\]\(([^()\s]+)\)")
 MOST_WORDS = 800
+MOST_PAGES, MOST_WORDS_OF_A_PAGE, MOST_WORDS_OF_ALL = 18, 2500, 32_000
+"""Of docs/, without results/ and reference/, and without blocks of code."""
 MOST_CHARACTERS = 400
 """In a line: an editor, a pull request and a reader get lost in more."""
 
@@ -72,6 +74,18 @@ def test_the_readme_is_no_manual() -> None:
     assert len((paths.CHECKOUT / "README.md").read_text().split()) <= MOST_WORDS
 
 
+def words_of(page: Path) -> int:
+    """The words of a page's prose and tables."""
+    return len(re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE).split())
+
+
+def test_the_documentation_is_no_novel() -> None:
+    words = {page.name: words_of(page) for page in DOCS.glob("*.md")}
+    assert len(words) <= MOST_PAGES
+    assert {name: count for name, count in words.items() if count > MOST_WORDS_OF_A_PAGE} == {}
+    assert sum(words.values()) <= MOST_WORDS_OF_ALL
+
+
 def walls(page: Path) -> list[int]:
     """The numbers of lines that are too long."""
     lines = page.read_text(encoding="utf-8").splitlines()
@@ -79,7 +93,7 @@ def walls(page: Path) -> list[int]:
 
 
 # Reference pages are made from the code, a line each.
-@pytest.mark.parametrize("page", [page for page in PAGES if page.parent.name != "reference"], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [each for each in PAGES if each.parent.name != "reference"], ids=lambda page: page.name)
 def test_no_line_is_a_wall(page: Path) -> None:
     assert walls(page) == []
 
