@@ -93,7 +93,9 @@ def walls(page: Path) -> list[int]:
 
 
 # Reference pages are made from the code, a line each.
-@pytest.mark.parametrize("page", [each for each in PAGES if each.parent.name != "reference"], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [each for each in PAGES if each.parent.name != "reference"], ids=lambda page: page.name
+)
 def test_no_line_is_a_wall(page: Path) -> None:
     assert walls(page) == []
 

@@ -1,4 +1,4 @@
-"""Faults in mid-run, a row of docs/results/faults.md each: no hang, no false PASS, the data so far kept, and clear words."""
+"""Faults in mid-run, a row of docs/results/faults.md each: no hang, no false PASS, the data kept, and clear words."""
 
 import http.client
 import itertools
