@@ -58,7 +58,8 @@ Schema = Mapping[str, Any]
 
 FIELDS = """\
 Every key of a [scenario](../scenarios.md), and of a table and a sweep ([studies](../studies.md)), from the schemas by
-which files are checked and editors complete them. A key in **bold** must be there. [Checks](checks.md) have a page of their own."""
+which files are checked and editors complete them. A key in **bold** must be there. [Checks](checks.md) have a page of
+their own."""
 
 
 def fields() -> str:
@@ -220,11 +221,12 @@ def _row(series: Series) -> tuple[str, str, str, str, str]:
 
 HELD = """\
 A number is believed where another source says the same: packets on the wire, a link's counters, the other end, the
-plan, or what the fields of one sample add up to. Each field of [telemetry](../contracts.md#telemetry) is held against one
-in every run of NCP. A run in which they contradict each other is UNTRUSTED, whatever its checks say. Margins are
+plan, or what the fields of one sample add up to. Each field of [telemetry](../contracts.md#telemetry) is compared with
+one in every run of NCP. A run in which they contradict each other is UNTRUSTED, whatever its checks say. Margins are
 derived, beside the rules ([`counts.py`](../../testbed/judge/trust/counts.py),
-[`telemetry.py`](../../testbed/judge/trust/telemetry.py), [`links.py`](../../testbed/judge/trust/links.py)): from the error of
-clocks, the varying length of frames, or chance. [Saboteurs](../results/saboteurs.md#fields) show that a wrong field is seen."""
+[`telemetry.py`](../../testbed/judge/trust/telemetry.py), [`links.py`](../../testbed/judge/trust/links.py)): from the
+error of clocks, the varying length of frames, or chance. [Saboteurs](../results/saboteurs.md#fields) show that a wrong
+field is seen."""
 
 
 class Field(NamedTuple):
@@ -295,9 +297,10 @@ def _filled(text: str) -> str:
 
 
 CLAIMS = """\
-Each row's command decides the claim on its own; `./run.sh all CLAIM` does the same and compares the result with what was
-published. Minutes and megabytes are those of a full run on two cores. The reason for each tolerance, and the cause of
-what does not reproduce, are in [data/published/claims.yaml](../../data/published/claims.yaml), of which this is made."""
+Each row's command decides the claim on its own; `./run.sh all CLAIM` does the same and compares the result with what
+was published. Minutes and megabytes are those of a full run on two cores. The reason for each tolerance, and the cause
+of what does not reproduce, are in [data/published/claims.yaml](../../data/published/claims.yaml), of which this is
+made."""
 KINDS = {
     "claim": "",
     "changed": "Changed: ",
@@ -308,8 +311,8 @@ KINDS = {
 
 
 def claims() -> str:
-    """All claims: by source its set-ups, and a row per claim with the command that decides it, the check to look at, its
-    set-up and what is other in it."""
+    """All claims: by source its set-ups, and a row per claim with the command that decides it, the check to look at,
+    its set-up and what is other in it."""
     found, parts = load(), []
     head = ("claim", "set-up, and what is other", "command", "output", "expected", "minutes, MB")
     for key, source in found.sources.items():
@@ -342,8 +345,8 @@ or link emulator ends early, or says nothing more, ends at once. Samples between
 [machines](../cluster.md) are judged there, and those of NCP's agents with [what they say](held.md)."""
 
 
-def trust() -> str:
-    """docs/reference/evidence.md: the least evidence of a trusted run."""
+def evidence() -> str:
+    """The least evidence of a trusted run."""
     rules = (coverage.OF_MACHINE | coverage.OF_RUN).items()
     rows = ((what, prose(rule.__doc__ or "")) for what, rule in rules)
     return generated("The evidence of a trusted run", EVIDENCE, table(("evidence", "the least of it"), rows))
