@@ -21,20 +21,29 @@ type hostInterfaces struct {
 	watched    map[string]watch.Interface // by name
 	netem      []*netem
 	namespace  *netstat.Namespace
+	ends       map[string]telemetry.Tags // of the points of each interface, by its name
+	queues     map[queue]telemetry.Tags
 }
+
+// queue is one at the egress of an interface.
+type queue struct{ at, kind, handle string }
 
 func newInterfaces(list *watch.List, run tags) (sampler, time.Duration) {
 	s := &interfaces{run: run}
 	byHost := map[string]*hostInterfaces{}
 	at := func(host string) *hostInterfaces {
 		if byHost[host] == nil {
-			byHost[host] = &hostInterfaces{host: host, path: list.Namespaces[host], watched: map[string]watch.Interface{}}
+			byHost[host] = &hostInterfaces{
+				host: host, path: list.Namespaces[host], watched: map[string]watch.Interface{},
+				ends: map[string]telemetry.Tags{}, queues: map[queue]telemetry.Tags{},
+			}
 			s.hosts = append(s.hosts, byHost[host])
 		}
 		return byHost[host]
 	}
 	for _, w := range list.Interfaces {
-		at(w.Host).watched[w.Interface] = w
+		h := at(w.Host)
+		h.watched[w.Interface], h.ends[w.Interface] = w, telemetry.MakeTags(endTags(run, w))
 	}
 	for _, w := range list.Netem {
 		h := at(w.Host)
@@ -76,8 +85,8 @@ func (h *hostInterfaces) sample(run tags, p *telemetry.Points) error {
 	at, names := time.Now(), map[int]string{}
 	for _, i := range found {
 		names[i.Index] = i.Name
-		if w, ok := h.watched[i.Name]; ok {
-			addInterface(p, run, w, i, at)
+		if tags, ok := h.ends[i.Name]; ok {
+			addInterface(p, tags, i, at)
 		}
 	}
 	queues, err := h.namespace.Queues()
@@ -86,8 +95,8 @@ func (h *hostInterfaces) sample(run tags, p *telemetry.Points) error {
 	}
 	at = time.Now()
 	for _, q := range queues {
-		if w, ok := h.watched[names[q.Interface]]; ok {
-			addQueue(p, run, w, q, at)
+		if w, ok := h.watched[names[q.Interface]]; ok && !silent[q.Kind] {
+			addQueue(p, h.queueTags(run, w, q), q, at)
 		}
 	}
 	for _, n := range h.netem {
@@ -100,8 +109,19 @@ func endTags(run tags, w watch.Interface) tags {
 	return run.with(tags{"host": w.Host, "interface": w.Interface, "link": w.Link, "direction": string(w.Direction)})
 }
 
-func addInterface(p *telemetry.Points, run tags, w watch.Interface, i netstat.Interface, at time.Time) {
-	p.Add("interface", telemetry.MakeTags(endTags(run, w)), at,
+// queueTags are made once for a queue.
+func (h *hostInterfaces) queueTags(run tags, w watch.Interface, q netstat.Queue) telemetry.Tags {
+	key := queue{w.Interface, q.Kind, q.Handle}
+	made, ok := h.queues[key]
+	if !ok {
+		made = telemetry.MakeTags(endTags(run, w).with(tags{"kind": q.Kind, "handle": q.Handle}))
+		h.queues[key] = made
+	}
+	return made
+}
+
+func addInterface(p *telemetry.Points, t telemetry.Tags, i netstat.Interface, at time.Time) {
+	p.Add("interface", t, at,
 		telemetry.Int("sent_bytes", i.SentBytes), telemetry.Int("sent_packets", i.SentPackets),
 		telemetry.Int("sent_drops", i.SentDrops), telemetry.Int("received_bytes", i.ReceivedBytes),
 		telemetry.Int("received_packets", i.ReceivedPackets), telemetry.Int("received_drops", i.ReceivedDrops))
@@ -110,12 +130,8 @@ func addInterface(p *telemetry.Points, run tags, w watch.Interface, i netstat.In
 // silent are queues that do not queue, or not what leaves.
 var silent = map[string]bool{"noqueue": true, "ingress": true, "clsact": true, "mq": true}
 
-func addQueue(p *telemetry.Points, run tags, w watch.Interface, q netstat.Queue, at time.Time) {
-	if silent[q.Kind] {
-		return
-	}
-	t := endTags(run, w).with(tags{"kind": q.Kind, "handle": q.Handle})
-	p.Add("qdisc", telemetry.MakeTags(t), at,
+func addQueue(p *telemetry.Points, t telemetry.Tags, q netstat.Queue, at time.Time) {
+	p.Add("qdisc", t, at,
 		telemetry.Int("bytes", q.Bytes), telemetry.Int("packets", q.Packets), telemetry.Int("drops", q.Drops),
 		telemetry.Int("overlimits", q.Overlimits), telemetry.Int("requeues", q.Requeues),
 		telemetry.Int("backlog_bytes", q.BacklogBytes), telemetry.Int("backlog_packets", q.BacklogPackets),

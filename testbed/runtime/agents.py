@@ -5,7 +5,10 @@ from __future__ import annotations
 import http
 import json
 import os
+import select
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -21,6 +24,9 @@ from testbed.runtime.processes import AGENT_UID, MOST_MEMORY_BYTES, Supervised, 
 from topologies import control_socket
 from topologies.fabric import namespace_of
 
+ASK_DOCKER_S = 1.0
+"""Interval at which the Docker engine is asked for a container whose process runs: each request costs CPU time, and a
+run may have many."""
 NO_ANSWER = (requests.ConnectionError, requests.Timeout)
 """The errors of Docker's client where there is no engine."""
 
@@ -179,9 +185,17 @@ class ContainerAgent(Container):
             memswap_limit=MOST_MEMORY_BYTES,  # none of it is swapped
             mounts=mounts,
         )
+        self._ask_again_s, self._process = 0.0, None
+        if labels is None:  # else it is on another machine
+            with suppress(ProcessLookupError):
+                self._process = os.pidfd_open(self.pid)
 
     def exit_code(self) -> int | None:
         """None while the container runs; 137 when it was killed or removed by somebody."""
+        runs = self._process is not None and not select.select([self._process], [], [], 0)[0]
+        if runs and time.monotonic() < self._ask_again_s:
+            return None
+        self._ask_again_s = time.monotonic() + ASK_DOCKER_S
         try:
             state = self.state()
         except NO_ANSWER as error:
@@ -214,6 +228,10 @@ class ContainerAgent(Container):
             self.container.remove(force=True)
         except (NotFound, *NO_ANSWER):  # the ledger knows of it
             return
+        finally:
+            if self._process is not None:
+                os.close(self._process)
+                self._process = None
 
 
 class ProcessAgent(Supervised):

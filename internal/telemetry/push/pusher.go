@@ -14,7 +14,7 @@ import (
 
 // Timing of a pusher.
 const (
-	pollInterval = 100 * time.Millisecond // how often to look for new lines
+	pollInterval = 500 * time.Millisecond // how often to look for new lines: each write costs InfluxDB, however short
 	firstBackoff = 100 * time.Millisecond // after a failed write, doubled each time
 	maxBackoff   = 2 * time.Second
 	drainBackoff = 500 * time.Millisecond // at most, once Close was called
