@@ -1,4 +1,4 @@
-"""An agent's container is looked at by its process: the Docker engine is asked once a second, and when that has ended."""
+"""An agent's container is watched by its process: the Docker engine is asked once a second, and when that has ended."""
 
 import os
 import subprocess
