@@ -97,7 +97,7 @@ func (n *Namespace) dump(kind uint16, question []byte, f func(body []byte) error
 
 var errInterrupted = errors.New("netlink: what is dumped changed meanwhile")
 
-// request is a nlmsghdr that asks for a dump, and the question.
+// request is a header of netlink that asks for a dump, and the question.
 func request(kind uint16, sequence uint32, question []byte) []byte {
 	text := make([]byte, unix.SizeofNlMsghdr, unix.SizeofNlMsghdr+len(question))
 	binary.NativeEndian.PutUint32(text, uint32(unix.SizeofNlMsghdr+len(question)))

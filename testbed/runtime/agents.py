@@ -25,7 +25,7 @@ from topologies import control_socket
 from topologies.fabric import namespace_of
 
 ASK_DOCKER_S = 1.0
-"""Interval at which the Docker engine is asked for a container whose process runs: each request costs CPU time, and a
+"""Interval of requests to the Docker engine for a container whose process runs: each costs CPU time, and a
 run may have many."""
 NO_ANSWER = (requests.ConnectionError, requests.Timeout)
 """The errors of Docker's client where there is no engine."""

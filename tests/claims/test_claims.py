@@ -28,7 +28,7 @@ from testbed.study.report.page import write_claims
 from testbed.study.report.text import claims_lines
 from tests.raises import Containing, Said, raises
 from tests.tables.cells import cell_result
-from tools.reference import ARTIFACT_KINDS
+from tools.reference import KINDS
 
 SMALL = """\
 sources:
@@ -68,7 +68,7 @@ def file(tmp_path: Path) -> Path:
 def test_every_shipped_claim_points_at_a_run_and_a_check_that_exist() -> None:
     claims = load()
     assert claims.claims
-    assert {claim.kind for claim in claims.claims.values()} == set(ARTIFACT_KINDS)
+    assert {claim.kind for claim in claims.claims.values()} == set(KINDS)
     for name in ("known", "within", "ratio"):  # a published value stands beside one figure
         for claim in claims.claims.values():
             if claim.value is not None and claim.judge and claim.judge["judge"] == name:

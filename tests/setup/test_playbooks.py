@@ -26,9 +26,10 @@ def missing(program: str) -> list[str]:
                     known[name] = getattr(module, name, None) or importlib.import_module(f"{node.module}.{name}")
                 except ImportError:
                     found.append(f"{node.module}.{name}")
-    uses = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)]
-    wrong = [node for node in uses if node.value.id in known and not hasattr(known[node.value.id], node.attr)]
-    return found + [ast.unparse(node) for node in wrong]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in known:
+            found += [] if hasattr(known[node.value.id], node.attr) else [ast.unparse(node)]
+    return found
 
 
 @pytest.mark.parametrize("program", CALLS)
