@@ -21,12 +21,11 @@ type hostInterfaces struct {
 	watched    map[string]watch.Interface // by name
 	netem      []*netem
 	namespace  *netstat.Namespace
-	ends       map[string]telemetry.Tags // of the points of each interface, by its name
-	queues     map[queue]telemetry.Tags
+	tags       map[source]telemetry.Tags
 }
 
-// queue is one at the egress of an interface.
-type queue struct{ at, kind, handle string }
+// source is what points are of: an interface, or a queue at its egress.
+type source struct{ at, kind, handle string }
 
 func newInterfaces(list *watch.List, run tags) (sampler, time.Duration) {
 	s := &interfaces{run: run}
@@ -34,16 +33,15 @@ func newInterfaces(list *watch.List, run tags) (sampler, time.Duration) {
 	at := func(host string) *hostInterfaces {
 		if byHost[host] == nil {
 			byHost[host] = &hostInterfaces{
-				host: host, path: list.Namespaces[host], watched: map[string]watch.Interface{},
-				ends: map[string]telemetry.Tags{}, queues: map[queue]telemetry.Tags{},
+				host: host, path: list.Namespaces[host],
+				watched: map[string]watch.Interface{}, tags: map[source]telemetry.Tags{},
 			}
 			s.hosts = append(s.hosts, byHost[host])
 		}
 		return byHost[host]
 	}
 	for _, w := range list.Interfaces {
-		h := at(w.Host)
-		h.watched[w.Interface], h.ends[w.Interface] = w, telemetry.MakeTags(endTags(run, w))
+		at(w.Host).watched[w.Interface] = w
 	}
 	for _, w := range list.Netem {
 		h := at(w.Host)
@@ -85,8 +83,8 @@ func (h *hostInterfaces) sample(run tags, p *telemetry.Points) error {
 	at, names := time.Now(), map[int]string{}
 	for _, i := range found {
 		names[i.Index] = i.Name
-		if tags, ok := h.ends[i.Name]; ok {
-			addInterface(p, tags, i, at)
+		if w, ok := h.watched[i.Name]; ok {
+			addInterface(p, h.tagsOf(run, w, "", ""), i, at)
 		}
 	}
 	queues, err := h.namespace.Queues()
@@ -96,7 +94,7 @@ func (h *hostInterfaces) sample(run tags, p *telemetry.Points) error {
 	at = time.Now()
 	for _, q := range queues {
 		if w, ok := h.watched[names[q.Interface]]; ok && !silent[q.Kind] {
-			addQueue(p, h.queueTags(run, w, q), q, at)
+			addQueue(p, h.tagsOf(run, w, q.Kind, q.Handle), q, at)
 		}
 	}
 	for _, n := range h.netem {
@@ -105,17 +103,16 @@ func (h *hostInterfaces) sample(run tags, p *telemetry.Points) error {
 	return nil
 }
 
-func endTags(run tags, w watch.Interface) tags {
-	return run.with(tags{"host": w.Host, "interface": w.Interface, "link": w.Link, "direction": string(w.Direction)})
-}
-
-// queueTags are made once for a queue.
-func (h *hostInterfaces) queueTags(run tags, w watch.Interface, q netstat.Queue) telemetry.Tags {
-	key := queue{w.Interface, q.Kind, q.Handle}
-	made, ok := h.queues[key]
+// tagsOf are made once for an interface, and once for each queue at its egress.
+func (h *hostInterfaces) tagsOf(run tags, w watch.Interface, kind, handle string) telemetry.Tags {
+	key := source{w.Interface, kind, handle}
+	made, ok := h.tags[key]
 	if !ok {
-		made = telemetry.MakeTags(endTags(run, w).with(tags{"kind": q.Kind, "handle": q.Handle}))
-		h.queues[key] = made
+		made = telemetry.MakeTags(run.with(tags{
+			"host": w.Host, "interface": w.Interface, "link": w.Link, "direction": string(w.Direction),
+			"kind": kind, "handle": handle,
+		}))
+		h.tags[key] = made
 	}
 	return made
 }

@@ -13,8 +13,8 @@ import (
 	"ncp-testbed/internal/netns"
 )
 
-// Namespace asks about one network namespace. It is for one goroutine at a time. Its socket blocks: who samples ten times
-// a second on a thread of its own would pay more for being woken by another thread than for the answers.
+// Namespace asks about one network namespace. It is for one goroutine at a time. Its socket blocks: a collector samples
+// ten times a second on a thread of its own, and waking that through the runtime's poller costs more than the answers.
 type Namespace struct {
 	socket   int
 	sequence uint32
@@ -57,7 +57,7 @@ func dial(family int) (*Namespace, error) {
 // Close gives the namespace back.
 func (n *Namespace) Close() error { return unix.Close(n.socket) }
 
-// dump asks for all there is and calls f with each answer's body, which is good until f returns.
+// dump asks for all there is and calls f with each answer's body, which is valid until f returns.
 func (n *Namespace) dump(kind uint16, question []byte, f func(body []byte) error) error {
 	n.sequence++
 	if err := unix.Sendto(n.socket, request(kind, n.sequence, question), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {

@@ -152,11 +152,11 @@ func (o Options) openEnd(at plan.End) (end, error) {
 	return openEndpoint(at, path)
 }
 
-// mostFramesPerSecond is how many frames a second are blasted at once: so many a machine of two cores sends and receives
-// on time. A run rarely fills all of its links in both directions, and how late it is itself is measured while it runs.
+// mostFramesPerSecond limits the frames that are sent at once to measure rates: two cores send and receive that many on
+// time. A run rarely fills all of its links in both directions, and its own lateness is measured while it runs.
 const mostFramesPerSecond = 15_000
 
-// rounds are the directions in order, in groups whose blasts are at most so many frames; one of more is alone.
+// rounds groups the directions, in order, by mostFramesPerSecond; a direction that exceeds it is measured alone.
 func rounds(directions []*direction) (all [][]*direction) {
 	left := 0.0
 	for _, d := range directions {

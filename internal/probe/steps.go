@@ -63,7 +63,7 @@ func (d *direction) blast(ctx context.Context, duration time.Duration) error {
 // aboveRate is how much faster than its rate frames are sent into a link that is shaped in the middle.
 const aboveRate = 1.5
 
-// blastedPerSecond is how many frames a second the blast sends; 0 without a rate.
+// blastedPerSecond is the number of frames a second that measuring the rate sends; 0 without a rate.
 func (d *direction) blastedPerSecond() float64 {
 	frames := d.link.RateBPS / float64(8*d.frameBytes)
 	if !d.link.ShapedAtHosts() {

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,6 @@ from testbed.remote.machine import Machine
 from testbed.runtime.agents import AgentPlace, ContainerAgent
 
 PLAN = "plan.json"
-LOOK_S = 0.5
-"""The interval of looking whether a remote agent still runs."""
 RESULTS = ("result.json", "trace.sqlog")
 
 
@@ -35,24 +32,24 @@ class RemoteAgent(ContainerAgent):
         self, machine: Machine, image: str, plan: Plan, place: AgentPlace, beside: ContainerAgent | None = None
     ) -> None:
         self.machine = machine
-        self._looked_s = 0.0
-        self._code: int | None = None
         file, data, control = (Path(machine.folder, name) for name in (PLAN, *folders_of(place)))
         there = replace(place, plan=file, directory=data, control=control, credentials=None)
         super().__init__(machine.docker, image, plan, there, beside, machine.labels())
         control = machine.own / folders_of(place)[1]
         self.place = replace(place, control=control, credentials=None, ahead_ns=machine.ahead_ns)
 
-    def exit_code(self) -> int | None:
-        """The container's exit code, looked up now and then; the agent's result is here when it has ended."""
-        if self._code is None and time.monotonic() - self._looked_s >= LOOK_S:
-            if failed := self.machine.failure():
-                raise RunFailed.of(failed, "./run.sh clean --hosts INVENTORY removes what is left of this run there.")
-            self._code = super().exit_code()
-            self._looked_s = time.monotonic()
-            if self._code is not None:
-                self._fetch_results()
-        return self._code
+    def _is_gone(self) -> bool:
+        """Unknown here: its process is on the other machine."""
+        return False
+
+    def _look(self) -> int | None:
+        """Ask for the exit code there; the agent's result is here when it has ended."""
+        if failed := self.machine.failure():
+            raise RunFailed.of(failed, "./run.sh clean --hosts INVENTORY removes what is left of this run there.")
+        code = super()._look()
+        if code is not None:
+            self._fetch_results()
+        return code
 
     def stop(self) -> None:
         """Stop it; where its machine can't be reached it is left there, with all that it has."""

@@ -5,10 +5,8 @@ from __future__ import annotations
 import http
 import json
 import os
-import select
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -24,9 +22,9 @@ from testbed.runtime.processes import AGENT_UID, MOST_MEMORY_BYTES, Supervised, 
 from topologies import control_socket
 from topologies.fabric import namespace_of
 
-ASK_DOCKER_S = 1.0
-"""Interval of requests to the Docker engine for a container whose process runs: each costs CPU time, and a
-run may have many."""
+LOOK_S = 0.5
+"""Interval of looking whether a container runs whose process is there: each request to the Docker engine costs CPU
+time, and a run may have many containers."""
 NO_ANSWER = (requests.ConnectionError, requests.Timeout)
 """The errors of Docker's client where there is no engine."""
 
@@ -185,17 +183,22 @@ class ContainerAgent(Container):
             memswap_limit=MOST_MEMORY_BYTES,  # none of it is swapped
             mounts=mounts,
         )
-        self._ask_again_s, self._process = 0.0, None
-        if labels is None:  # else it is on another machine
-            with suppress(ProcessLookupError):
-                self._process = os.pidfd_open(self.pid)
+        self._looked_s = 0.0
+        self._code: int | None = None
 
     def exit_code(self) -> int | None:
         """None while the container runs; 137 when it was killed or removed by somebody."""
-        runs = self._process is not None and not select.select([self._process], [], [], 0)[0]
-        if runs and time.monotonic() < self._ask_again_s:
-            return None
-        self._ask_again_s = time.monotonic() + ASK_DOCKER_S
+        if self._code is None and (self._is_gone() or time.monotonic() - self._looked_s >= LOOK_S):
+            self._code = self._look()
+            self._looked_s = time.monotonic()
+        return self._code
+
+    def _is_gone(self) -> bool:
+        """Whether the process has ended, so that its end is noticed at once."""
+        return not Path(f"/proc/{self.pid}").exists()
+
+    def _look(self) -> int | None:
+        """Ask the Docker engine for the exit code; None while the container runs."""
         try:
             state = self.state()
         except NO_ANSWER as error:
@@ -228,10 +231,6 @@ class ContainerAgent(Container):
             self.container.remove(force=True)
         except (NotFound, *NO_ANSWER):  # the ledger knows of it
             return
-        finally:
-            if self._process is not None:
-                os.close(self._process)
-                self._process = None
 
 
 class ProcessAgent(Supervised):

@@ -79,6 +79,12 @@ def words_of(page: Path) -> int:
     return len(re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE).split())
 
 
+def test_words_of_code_do_not_count(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# One\ntwo\n```yaml\nnot: these\n```\nthree\n```\nnor these\n```\n")
+    assert words_of(page) == 4  # with the heading's mark
+
+
 def test_the_documentation_is_no_novel() -> None:
     words = {page.name: words_of(page) for page in DOCS.glob("*.md")}
     assert len(words) <= MOST_PAGES

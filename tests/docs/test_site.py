@@ -45,6 +45,8 @@ def test_the_navigation_goes_by_the_headings() -> None:
         ("[a](../.github/SECURITY.md#b)", "docs", "[a](security.md#b)", None),
         ("[a](docs/b.md)", "", "[a](b.md)", None),
         ("[a](../docs/b.md)", "reference", "[a](b.md)", None),
+        ("[a](../b.md)", "docs/results", "[a](../b.md)", None),
+        ("[a](c.md)", "docs/results", "[a](c.md)", None),
         ("![a](docs/images/b.svg)", "", "![a](images/b.svg)", None),
         ("[a](https://e.org/b) [c](#d)", "docs", "[a](https://e.org/b) [c](#d)", None),
         ("[`a`](../b/a)", "docs", "[`a`](https://e.org/r/blob/main/b/a)", "`a`"),

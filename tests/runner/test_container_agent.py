@@ -1,6 +1,5 @@
-"""An agent's container is watched by its process: the Docker engine is asked once a second, and when that has ended."""
+"""An agent's container is watched by its process: the Docker engine is asked now and then, and when that has ended."""
 
-import os
 import subprocess
 import sys
 from typing import Any
@@ -23,7 +22,7 @@ class Container:
 
 def agent_of(process: subprocess.Popen[bytes], container: Container) -> Any:
     agent: Any = agents.ContainerAgent.__new__(agents.ContainerAgent)
-    agent.container, agent._process, agent._ask_again_s = container, os.pidfd_open(process.pid), 0.0
+    agent.container, agent.pid, agent._looked_s, agent._code = container, process.pid, 0.0, None
     return agent
 
 
@@ -54,7 +53,7 @@ def test_an_end_is_noticed_at_once(process: subprocess.Popen[bytes]) -> None:
 def test_an_engine_that_is_gone_is_noticed(process: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     container = Container()
     agent = agent_of(process, container)
-    monkeypatch.setattr(agents, "ASK_DOCKER_S", 0.0)
+    monkeypatch.setattr(agents, "LOOK_S", 0.0)
     assert agent.exit_code() is None
     assert agent.exit_code() is None
     assert container.requests == 2

@@ -80,12 +80,12 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) 
     """Turn links between files of the repository into links between pages of the site."""
     outside = {name: path for path, name in OUTSIDE.items()}
     path = outside.get(page.file.src_uri, f"docs/{page.file.src_uri}")
-    return relinked(markdown, posixpath.dirname(path), config.repo_url or "", posixpath.dirname(page.file.src_uri))
+    return relinked(markdown, posixpath.dirname(path), config.repo_url or "")
 
 
-def relinked(markdown: str, folder: str, repository: str, there: str = "") -> str:
-    """The text of a page that is in this folder of the repository, and in folder ``there`` of the site, with the site's
-    links."""
+def relinked(markdown: str, folder: str, repository: str) -> str:
+    """The text of a page that is in this folder of the repository, with the site's links."""
+    start = within(folder, "") or "."
 
     def of(match: re.Match[str]) -> str:
         whole, link = match.group(0), match.group("link")
@@ -96,7 +96,7 @@ def relinked(markdown: str, folder: str, repository: str, there: str = "") -> st
         place, mark, anchor = link.partition("#")
         page = within(place, folder)
         if page is not None:
-            return f"[{match.group('text')}]({posixpath.relpath(page, there or '.')}{mark}{anchor})"
+            return f"[{match.group('text')}]({posixpath.relpath(page, start)}{mark}{anchor})"
         path = posixpath.normpath(posixpath.join(folder, place))
         if repository:
             return f"[{match.group('text')}]({repository.rstrip('/')}/blob/main/{path}{mark}{anchor})"

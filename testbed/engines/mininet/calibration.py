@@ -90,13 +90,11 @@ def calibrate(
     raise off
 
 
-def _probe(
-    plan: Plan, folder: Path, probe: Path, namespaces: Mapping[str, str], options: Sequence[str]
-) -> dict[str, Any]:
-    """Run the probe over all links; returns its output. It measures the rates of so many at once as a machine sends on
-    time, at least of one direction, for a second each."""
+def _probe(plan: Plan, folder: Path, probe: Path, namespaces: Mapping[str, str], options: Sequence[str]) -> Any:
+    """Run the probe over all links; returns its output."""
     command = [part for host, path in namespaces.items() for part in ("--netns", f"{host}={path}")]
     log, longest_s = folder / "logs" / "probe.log", max(link["delay_ms"] for link in plan["links"]) / 1000
+    # at worst the rates are measured one direction after another, for a second each
     timeout_s = 20 + 10 * longest_s + 2 * len(plan["links"]) * (1 + longest_s)
     try:
         with log.open("a") as errors:
@@ -114,8 +112,7 @@ def _probe(
         ) from None
     if done.returncode:
         raise RunFailed("calibration.probe-failed", f"the probe of links ended with {done.returncode}; see {log}")
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    return json.loads(done.stdout)
 
 
 def readings_of(plan: Plan, measured: Mapping[str, Any]) -> list[LinkReading]:
