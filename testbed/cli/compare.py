@@ -54,8 +54,8 @@ def compare(
 ) -> None:
     """Did a change help? Runs, policies, kernels or commits side by side.
 
-    Ends with 0 if nothing is worse, 1 if something is or a run failed, 3 if a run can't be trusted; with --figures,
-    only these can be worse.
+    Ends with 1 if the figures of --figures (else goodput or completion) are worse or a run failed, 3 if a run can't be
+    trusted, else 0. Other figures that got worse are named and don't decide.
 
     Two forms have options of their own: `compare --engines sim,vkernel [SCENARIO|TABLE]…`: do engines agree?
     `compare --same-bytes SCENARIO…`: is every run the same to the byte? `--help` shows them.

@@ -16,7 +16,7 @@ from testbed.judge.status import Status
 from testbed.plan.engines import is_certain
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
-from testbed.study.checks.better import NOT_SHOWN, Difference, Group, differences, judge
+from testbed.study.checks.better import FIGURES, NOT_SHOWN, Difference, Group, differences, judge
 from testbed.study.kinds import compare
 from testbed.study.kinds.table import TableRequest
 from testbed.study.programs import programs
@@ -168,17 +168,38 @@ def test_no_difference_is_never_said_without_what_would_have_been_seen() -> None
 def test_the_requested_figure_decides_and_others_are_named() -> None:
     rng = np.random.default_rng(9)
     groups = of_two(5, 1.05, 1.2, rng)
-    main = judge(groups, 0.95)
-    assert (main.directions, main.statuses) == ({"new": "better"}, {"new": Status.FAIL}), "nothing is requested"
-    (line,) = comparison_lines(main)
-    assert line.startswith("BETTER new against base: goodput_mib_s +")
-    assert "; also measured: rtt_ms +" in line
-    assert line.endswith("] worse")
-    goodput, rtt = (judge(groups, 0.95, [name]) for name in ("goodput_mib_s", "rtt_ms"))
-    assert (goodput.directions, goodput.statuses) == ({"new": "better"}, {"new": Status.PASS})
+    main, goodput, rtt = (judge(groups, 0.95, names) for names in ([], ["goodput_mib_s"], ["rtt_ms"]))
+    for found in (main, goodput):
+        assert (found.directions, found.statuses) == ({"new": "better"}, {"new": Status.PASS})
+        assert found.also_worse == {"new": ["rtt_ms"]}
+        (line,) = comparison_lines(found)
+        assert line.startswith("BETTER new against base: goodput_mib_s +")
+        assert "; also worse: rtt_ms +" in line
     assert (rtt.directions, rtt.statuses) == ({"new": "worse"}, {"new": Status.FAIL})
+    assert rtt.also_worse == {"new": []}
+    (line,) = comparison_lines(rtt)
+    assert "; also better: goodput_mib_s +" in line
     both = judge(groups, 0.95, ["goodput_mib_s", "rtt_ms"])
-    assert both.directions == {"new": "mixed"}
+    assert (both.directions, both.statuses) == ({"new": "mixed"}, {"new": Status.FAIL})
+
+
+def test_saboteur_one_figure_against_all_others() -> None:
+    """What is requested decides alone: where it alone got worse, and where all but it did."""
+    names = ["goodput_mib_s", "settled_s", "rtt_ms", "resent_share", "checks_held"]
+    base = dict.fromkeys(names, 50.0)
+    for name in names:
+        for requested, others in ((1.2, 0.8), (0.8, 1.2)):
+            factors = {one: requested if one == name else others for one in names}
+            # A factor above 1 is an improvement.
+            new = {one: base[one] * (by if FIGURES[one].better == "higher" else 1 / by) for one, by in factors.items()}
+            groups = [
+                Group.of(of, [run(figures, seed) for seed in range(3)]) for of, figures in (("a", base), ("b", new))
+            ]
+            found = judge(groups, 0.95, [name])
+            passes = requested > 1
+            assert found.statuses == {"b": Status.PASS if passes else Status.FAIL}
+            assert found.directions == {"b": "better" if passes else "worse"}
+            assert set(found.also_worse["b"]) == ({*names} - {name} if passes else set())
 
 
 def test_only_requested_figures_make_each_others_levels_higher() -> None:

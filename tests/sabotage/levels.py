@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from testbed.archive.signature import MANIFEST
+from testbed.documents import read_json
 from testbed.exit_codes import Exit
 from tests.sabotage.entry import Change, Entry, Level, Word
 from tests.sabotage.lab import Lab, Said
@@ -49,9 +50,12 @@ def all_claims(lab: Lab, entry: Entry, _honest: Lab) -> Word:
 
 
 def compare(lab: Lab, entry: Entry, honest: Lab) -> Word:
-    """An honest group of runs and a sabotaged one."""
-    groups = [f"honest={honest.latest(entry.scenario)}", f"new={lab.latest(entry.scenario)}"]
-    return judged(lab.ask("compare", "--group", groups[0], "--group", groups[1]))
+    """An honest group of runs and a sabotaged one, by all figures that both have."""
+    groups = [f"--group=honest={honest.latest(entry.scenario)}", f"--group=new={lab.latest(entry.scenario)}"]
+    if (by_the_main_one := judged(lab.ask("compare", *groups))) != "pass":
+        return by_the_main_one
+    measured = read_json(lab.latest("compare") / "compare.json")["differences"]
+    return judged(lab.ask("compare", *groups, "--figures", ",".join(d["figure"] for d in measured)))
 
 
 def cross_check(lab: Lab, entry: Entry, honest: Lab) -> Word:

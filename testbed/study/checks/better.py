@@ -206,8 +206,8 @@ class Difference:
 class Comparison:
     """Comparison of groups with the first one, as in ``compare.json``. By the names of the others, ``directions`` of
     the requested figures, or of the main one, are ``better``, ``worse``, ``mixed``, ``differs`` or ``no difference
-    shown``, and empty where runs failed or can't be trusted, as ``statuses`` says. A status is ``fail`` as well where a
-    requested figure is worse; where none is requested, where any is."""
+    shown``, and empty where runs failed or can't be trusted, as ``statuses`` says. A status is ``fail`` as well where
+    these figures are worse or mixed."""
 
     schema: Literal[2]
     """2 has direction and status in place of one word for both."""
@@ -220,6 +220,8 @@ class Comparison:
     differences: list[Difference]
     figures: list[str] = field(default_factory=list)
     """The requested ones."""
+    also_worse: dict[str, list[str]] = field(default_factory=dict)
+    """Other figures that got worse, by group; they do not decide."""
 
     def of_group(self, name: str) -> list[Difference]:
         """Differences of a group from the first."""
@@ -240,15 +242,17 @@ def judge(
     missing or failed a fact makes it fail."""
     base, *others = groups
     found = differences(base, others, confidence, only) if all(group.trusted for group in groups) else []
-    statuses, directions = {}, {}
+    statuses, directions, also_worse = {}, {}, {}
     for group in others:
         standing = verdict_of([base.standing, group.standing])
         mine = [d for d in found if d.group == group.name]
-        requested = [d for d in mine if d.requested]
-        failed = conclusion(requested if only else mine) in ("worse", "mixed")
-        directions[group.name] = conclusion(requested) if standing == Status.PASS else ""
-        statuses[group.name] = Status.FAIL if failed and standing == Status.PASS else standing
-    return Comparison(SCHEMA, name, command, confidence, statuses, directions, list(groups), found, list(only))
+        word = conclusion([d for d in mine if d.requested]) if standing == Status.PASS else ""
+        directions[group.name] = word
+        statuses[group.name] = Status.FAIL if word in ("worse", "mixed") else standing
+        worse = (d.figure for d in mine if d.direction == "worse" and not d.requested)
+        also_worse[group.name] = list(dict.fromkeys(worse))
+    judged = (statuses, directions, list(groups), found, list(only), also_worse)
+    return Comparison(SCHEMA, name, command, confidence, *judged)
 
 
 def differences(base: Group, others: Sequence[Group], confidence: float, only: Sequence[str] = ()) -> list[Difference]:

@@ -26,15 +26,18 @@ def words_of(statuses: Mapping[str, str], directions: Mapping[str, str]) -> dict
 
 
 def comparison_lines(comparison: Comparison) -> list[str]:
-    """The last lines, one per group: the word, the requested figures behind it, and others that changed."""
+    """The last lines, one per group: the word, the requested figures behind it, and others that got worse or better,
+    which do not decide."""
     base, reported = comparison.groups[0].name, []
     for group, word in words_of(comparison.statuses, comparison.directions).items():
         found = sorted(comparison.of_group(group), key=lambda d: d.direction != "worse")
         requested = [d for d in found if d.requested]
         changed = [d for d in requested if d.direction != NOT_SHOWN] or requested
-        others = [d for d in found if not d.requested and d.direction in CHANGED]
         line = f"{word.upper()} {group} against {base}" + (f": {_named(changed, word)}" if changed else "")
-        reported.append(line + (f"; also measured: {_named(others, '')}" if others else ""))
+        for also in reversed(CHANGED):
+            others = [d for d in found if not d.requested and d.direction == also]
+            line += f"; also {also}: {_named(others, also)}" if others else ""
+        reported.append(line)
     return reported
 
 
