@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +13,7 @@ from testbed.cli import completion, events, options
 from testbed.cli.where import HOSTS, ClusterOption, runs_made
 from testbed.errors import BadInput
 from testbed.judge.status import Status, verdict_of
-from testbed.plan.engines import DEFAULT, ENGINES
+from testbed.plan.engines import DEFAULT, ENGINES, SHAKE
 from testbed.runtime.progress import Progress
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ def all_(
     repeat: Annotated[
         int | None, typer.Option(min=1, max=99, help="With --quick: runs of each, as for a reference. Else as decides.")
     ] = None,
-    engine: options.EnginesOption = DEFAULT,
+    engine: options.EnginesOption = "",
     link: options.LinkOption = "auto",
     only: Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this claim; may be given again.")] = None,
     resume: options.ResumeOption = "",
@@ -41,9 +40,7 @@ def all_(
             help="Put another engine's result, or a reference, beside these; may be given again.",
         ),
     ] = None,
-    shake: Annotated[
-        bool, typer.Option("--shake", help="Judge claims in the neighbourhood of their set-ups, not in these alone.")
-    ] = False,
+    shake: Annotated[bool, typer.Option("--shake", help="Judge claims around their set-ups, in virtual time.")] = False,
     dry_run: options.DryRunOption = False,
     as_json: events.JsonOption = False,
 ) -> None:
@@ -56,7 +53,7 @@ def all_(
     events.refuse_with(as_json, dry_run)
     only = [*(only or ()), *(claim or ())]
     claims = load(only=only)  # bad input ends here, before anything is set up
-    names = options.engines_in(engine, "--engine", least=1)
+    names = options.engines_in(engine or (SHAKE if shake else DEFAULT), "--engine", least=1)
     requests = [kind.Request(name, quick, tuple(only), resume, link, repeat) for name in names]
     if repeat and not quick:
         raise BadInput("claims.repeat-without-quick", "--repeat: goes with --quick; a full run is as long as it takes")
@@ -68,11 +65,14 @@ def all_(
         raise BadInput(
             "claims.cluster-not-alone", f"--cluster {cluster}: should be alone, for the hosts of `cluster up`"
         )
-    if shake:  # never on real packets, which differ each time
-        if quick or beside:
-            raise BadInput("shake.options", "--shake: takes neither --quick nor --beside")
-        names = [name if named(name).facts.virtual_time else "sim" for name in names]
-        requests = [replace(request, engine=name) for request, name in zip(requests, names, strict=True)]
+    if shake and (quick or beside):
+        raise BadInput("shake.options", "--shake: takes neither --quick nor --beside")
+    if shake and (real := next((name for name in names if not ENGINES[name].virtual_time), "")):
+        raise BadInput(
+            "shake.engine",
+            f"--shake: its points are hundreds of runs in virtual time, which --engine {real} has not",
+            "Leave --engine out for the simulator, or give sim or vkernel.",
+        )
     if dry_run:
         if shake:
             return around.list_runs(claims, names)

@@ -7,7 +7,7 @@ import typer
 
 from testbed.cli.completion import keys, names, results, runs, shipped
 from testbed.errors import BadInput
-from testbed.plan.engines import ENGINES
+from testbed.plan.engines import DEFAULT, ENGINES, SHAKE
 from testbed.scenario import files
 
 ScenarioArgument = Annotated[
@@ -67,7 +67,7 @@ EnginesOption = Annotated[
         "--engine",
         metavar="ENGINE,…",
         autocompletion=lambda: list(ENGINES),
-        help="mininet, sim or vkernel; several are put side by side.",
+        help=f"mininet, sim or vkernel; several are put side by side. Default: {DEFAULT}, of --shake {SHAKE}.",
     ),
 ]
 OwnEngineOption = Annotated[str | None, _ENGINE]

@@ -203,6 +203,20 @@ def test_a_design_with_a_point_twice_is_found_out(few: Path, monkeypatch: pytest
     assert "repeat the set-up" in document["claims"][0]["reason"]
 
 
+@pytest.mark.parametrize("named", ["mininet", "sim,mininet"])
+def test_saboteur_an_engine_without_virtual_time_is_refused_and_not_replaced(few: Path, named: str) -> None:
+    for more in ([], ["--dry-run"]):
+        with raises(BadInput, "shake.engine"):
+            app.carry_out(["all", "--shake", OF_LAW, "--engine", named, *more])
+    assert not few.exists()
+
+
+def test_without_an_engine_it_is_the_simulator_and_says_so(few: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for engine, said in (([], "sim"), (["--engine", "sim"], "sim"), (["--engine", "sim,vkernel"], "sim,vkernel")):
+        app.carry_out(["all", "--shake", OF_LAW, "--dry-run", *engine])
+        assert capsys.readouterr().out.endswith(f"on two idle cores, with --engine {said}\n")
+
+
 def test_it_takes_no_quick_form_and_needs_something_to_shake(few: Path) -> None:
     with raises(BadInput, "shake.options"):
         app.carry_out(["all", "--shake", "--quick"])

@@ -317,7 +317,7 @@ def list_runs(claims: Claims, names: Sequence[str]) -> None:
             print(f"{_minutes(run):5.1f} min  {run.name}: {said}; {', '.join(run.claims)}")
         for claim_id, why in reasons.items():
             print(f"left out   {claim_id}: {why}")
-    print(f"about {total:.0f} min on two idle cores")
+    print(f"about {total:.0f} min on two idle cores, with --engine {','.join(names)}")
 
 
 def run(claims: Claims, names: Sequence[str], resume: str, progress: Progress) -> tuple[dict[str, Any], Path]:
