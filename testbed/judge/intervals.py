@@ -83,16 +83,6 @@ def of_two(one: Interval, other: Interval, of: Callable[[float, float], float]) 
     return Interval(min(ends), max(ends), max(0.0, one.level + other.level - 1))
 
 
-def of_another(median: float, sigma: float, freedom: int, n: int, level: float) -> Interval:
-    """Student's prediction interval of one more value about the median of ``n`` positive ones, whose logs have
-    the standard deviation ``sigma``, estimated with ``freedom`` degrees of freedom."""
-    from scipy import stats  # slow to import; no page does without this module
-
-    # The median of normal logs scatters by π/2 as much as their mean.
-    by = float(stats.t.ppf((1 + level) / 2, freedom)) * sigma * math.sqrt(1 + math.pi / 2 / n)
-    return Interval(median * math.exp(-by), median * math.exp(by), level)
-
-
 def against(value: float, interval: Interval | None, low: float, high: float | None) -> Status:
     """The status by the interval beside its limits; without an interval, by the value alone."""
     return (interval or Interval(value, value, 1.0)).against(low, high)

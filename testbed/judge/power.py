@@ -35,13 +35,23 @@ def reach(spreads: Sequence[tuple[float, int]], level: float) -> tuple[float, fl
 
     ``spreads`` has the variance and number of the pairs' differences, or of each group's values (Welch's interval);
     infinite where one has a single value."""
-    from scipy import special  # slow to import; claims do without
-
     if min(n for _, n in spreads) < 2:
         return math.inf, math.inf
     parts = [variance / n for variance, n in spreads]
     weights = sum(part**2 / (n - 1) for part, (_, n) in zip(parts, spreads, strict=True))
-    freedom, error = sum(parts) ** 2 / weights if weights else 1.0, math.sqrt(sum(parts))
+    return _of_student(math.sqrt(sum(parts)), sum(parts) ** 2 / weights if weights else 1.0, level)
+
+
+def of_another(sigma: float, freedom: int, n: int, level: float) -> tuple[float, float]:
+    """The same of one more value about the median of ``n`` whose standard deviation is estimated as ``sigma``, with
+    ``freedom`` degrees of freedom: the half width of Student's prediction interval."""
+    # The median of normal values scatters by π/2 as much as their mean.
+    return _of_student(sigma * math.sqrt(1 + math.pi / 2 / n), freedom, level)
+
+
+def _of_student(error: float, freedom: float, level: float) -> tuple[float, float]:
+    from scipy import special  # slow to import; most claims do without
+
     limit = float(special.stdtrit(freedom, (1 + level) / 2))
     # The spread is an estimate as well, so that a test's value has a t distribution about the difference, too.
     return limit * error, float(special.nctdtrinc(freedom, 1 - POWER, limit)) * error
@@ -84,14 +94,16 @@ def _distance(decided: Callable[[float], float], shown: float) -> float:
 
 def seen(cells: Iterable[Sequence[float]], distance: Callable[[int], float], times: int = 1) -> dict[str, Any]:
     """The smallest ``relative`` distance from a limit that the runs of cells would have shown, as ``least_seen`` of a
-    check's figures. Beside it are the numbers that it follows from, such as σ and its degrees of ``freedom``. Empty
-    where the runs are too few, or not above 0. ``times``: how often σ adds up, in a quotient."""
+    check's figures; none where they are too few to decide. Beside it are the numbers that it follows from, such as σ
+    and its degrees of ``freedom``. Empty where the runs say nothing of their spread, or are not above 0. ``times``: how
+    often σ adds up, in a quotient."""
     runs = [values for values in cells if values]
     sigma, n = spread_of(runs), min(map(len, runs), default=0)
-    if sigma is None or not (effect := distance(n) * sigma * times) <= MOST:
+    if sigma is None or n < intervals.LEAST_N:
         return {}
-    many = sum(map(len, runs))
-    found = {"relative": math.expm1(effect), "n": n, "sigma": sigma, "runs": many, "freedom": many - len(runs)}
+    many, effect = sum(map(len, runs)), distance(n) * sigma * times
+    found = {"relative": math.expm1(effect)} if effect <= MOST else {}
+    found |= {"n": n, "sigma": sigma, "runs": many, "freedom": many - len(runs)}
     return {"least_seen": {name: round(value, 6) for name, value in found.items()}}
 
 

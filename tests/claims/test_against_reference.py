@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from testbed.judge import power
 from testbed.judge.status import Status
 from testbed.study.checks.claims import Judged, against_reference, decided_of, verdict_of
 
@@ -35,6 +36,7 @@ def one_run(
 
 
 VALUES = [99.0, 99.5, 100.0, 100.5, 101.0]
+OF_VALUES = float(np.log(VALUES).std(ddof=1))
 
 
 def test_a_single_run_is_told_where_it_lies_and_decides_nothing() -> None:
@@ -47,6 +49,39 @@ def test_a_single_run_is_told_where_it_lies_and_decides_nothing() -> None:
     assert decided_of([near, far]).startswith(
         "0 of 2 claims decided; 1 of 2 single runs lie where the reference expects, outside: far"
     )
+
+
+def test_it_says_what_one_run_would_have_shown_by_the_spread_of_the_reference() -> None:
+    """Of five runs with σ = 0.79%, at 97.5% for each of two claims: 4.6 σ of the run and the median together."""
+    known = [reference("near", VALUES), reference("beside", VALUES)]
+    (found,) = against_reference([one_run("near", 100)], "real-2026-11-28", known)
+    _, least = power.of_another(OF_VALUES, 4, 5, 0.975)
+    assert least == pytest.approx(4.58 * OF_VALUES * math.sqrt(1 + math.pi / 10), rel=0.02)
+    assert found.least_seen == {"relative": pytest.approx(math.expm1(least), abs=1e-6), "n": 1}
+    assert found.sees == "0.042 of the figure, of one run beside 5 of real-2026-11-28, σ 0.0079"
+    assert found.as_json()["least_seen"] == found.least_seen
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_fewer_than_three_runs_of_a_reference_give_no_number_and_it_says_so(n: int) -> None:
+    few = replace(reference("known", VALUES), n=n)
+    (found,) = against_reference([one_run("known", 150)], "real-2026-11-28", [few])
+    assert (found.as_reference, found.least_seen) == (None, {})
+    assert found.sees == f"unknown, of one run beside {n} of real-2026-11-28, which say nothing of the spread"
+
+
+def test_three_runs_of_a_reference_give_a_number() -> None:
+    seen = power.seen([VALUES[1:4]], power.of_sign_test)["least_seen"]
+    three = replace(reference("known", VALUES[1:4]), least_seen=seen)
+    (found,) = against_reference([one_run("known", 100)], "real", [three])
+    assert (found.as_reference, found.least_seen["n"]) == (True, 1)
+
+
+def test_saboteur_a_borrowed_spread_is_no_reference_for_the_next_single_run() -> None:
+    (first,) = against_reference([one_run("known", 100)], "real", [reference("known", VALUES)])
+    (second,) = against_reference([one_run("known", 150)], "later", [first])
+    assert second.as_reference is None
+    assert second.sees.startswith("unknown, of one run beside 1 of later")
 
 
 def test_one_run_outside_fails_a_quick_result_and_all_inside_pass() -> None:

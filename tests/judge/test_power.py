@@ -59,7 +59,7 @@ def test_an_interval_shows_it_in_four_of_five_tables_and_half_of_it_less_often(
 @pytest.mark.parametrize("n", [4, 9])
 def test_the_intervals_of_both_medians_of_a_quotient_show_it_in_four_of_five_at_least(n: int) -> None:
     rng, times, sigma = np.random.default_rng(n), 1500, 0.02
-    seen = power.seen([[1.0, 1.02]] * 2, lambda _: power.of_interval(n, of_two=True), 2)["least_seen"]
+    seen = power.seen([[1.0, 1.02, 1.01]] * 2, lambda _: power.of_interval(n, of_two=True), 2)["least_seen"]
     effect = 1 + math.expm1(math.log1p(seen["relative"]) / seen["sigma"] * sigma)
 
     def interval(median: float) -> intervals.Interval:
@@ -80,8 +80,23 @@ def test_what_is_seen_says_what_it_follows_from_and_is_nothing_where_it_is_unkno
         "runs": 7,
         "freedom": 5,
     }
-    assert power.seen([[1.0, 1.0]], power.of_interval) == {}
-    assert power.seen([[1e-300, 1.0, 1e300]], power.of_interval) == {}
+    assert power.seen([[1.0, 1.1]], power.of_interval) == {}
     assert power.seen([[-1.0, 1.1, 2.0]], power.of_interval) == {}
-    assert power.seen([[1.0, 1.1, 1.2]], power.of_sign_test) == {}
     assert power.seen([], power.of_interval) == {}
+    for values, of in (([1.0, 1.1, 1.2], power.of_sign_test), ([1e-300, 1.0, 1e300], power.of_interval)):
+        few = power.seen([values], of)["least_seen"]
+        assert few == {"n": 3, "sigma": pytest.approx(np.log(values).std(ddof=1), abs=1e-6), "runs": 3, "freedom": 2}
+
+
+@pytest.mark.parametrize(("n", "level"), [(3, 0.95), (5, 0.95), (5, 1 - 0.05 / 80)])
+def test_one_run_beside_a_reference_shows_it_in_four_of_five_and_half_of_it_less_often(n: int, level: float) -> None:
+    rng, times, sigma = np.random.default_rng(n), 4000, 0.02
+    references = rng.normal(0, sigma, (times, n))
+    apart = np.abs(rng.normal(0, sigma, times) - np.median(references, axis=1))
+    half, least = power.of_another(sigma, n - 1, n, level)
+    by = half / sigma * references.std(axis=1, ddof=1)  # as the reference's own σ has it
+    assert np.mean(apart > by) == pytest.approx(1 - level, abs=0.015)
+    for part in (1.0, 0.5):
+        runs = rng.normal(part * least, sigma, times)
+        shown = np.mean(np.abs(runs - np.median(references, axis=1)) > by)
+        assert (abs(shown - power.POWER) < 0.03) if part == 1 else (shown < power.POWER - 0.2)

@@ -14,12 +14,12 @@ from pydantic.dataclasses import dataclass
 from testbed import confine, documents, paths
 from testbed.documents import read_json, write_json
 from testbed.errors import BadInput
-from testbed.judge import expected_failures, sign_test, status
+from testbed.judge import expected_failures, power, sign_test, status
 from testbed.judge.checks.registry import FACTS
 from testbed.judge.checks.result import NOT_SELECTED, CheckResult, Verdict
 from testbed.judge.expected_failures import MEASURED, ExpectedFailure, Outcome, counts
 from testbed.judge.history import provenance_of
-from testbed.judge.intervals import LEVEL, levels_in_words, of_another
+from testbed.judge.intervals import LEAST_N, LEVEL, levels_in_words
 from testbed.judge.status import BEST_FIRST, OPEN, Status, current
 from testbed.judge.verify import read_verdict
 from testbed.plan.engines import engine_of, is_exact
@@ -70,7 +70,8 @@ class Judged:
     """Evidence for the side that was decided, or is ahead, if chance has a part in it (:mod:`testbed.judge.sign_test`);
     earlier results have none."""
     sees: str = ""
-    """Smallest distance from a limit that this many runs would have shown with 80% power, in words."""
+    """Smallest distance from a limit, or of one real run from its reference, that would have been shown with 80% power,
+    in words."""
     result: str = ""
     """The run's result folder, inside that of all runs."""
     report: str = ""
@@ -390,7 +391,7 @@ def _sees(status: Status, result: CheckResult | None) -> str:
         return ""
     if "evidence" not in result.figures:
         return "unknown, of one real run" if status == Status.INSUFFICIENT_DATA else "exact"
-    if not (seen := result.figures.get("least_seen")):
+    if "relative" not in (seen := result.figures.get("least_seen", {})):
         return "unknown, of so few runs"
     told = "{relative:.2g} of the figure, of {n} runs, σ {sigma:.2g} of {runs}".format_map(seen)
     return told + ("; nearer to a limit it can't be decided here" if status == Status.INCONCLUSIVE else "")
@@ -484,23 +485,32 @@ def _by_chance(run: Path, result: CheckResult | None) -> tuple[Status, str] | No
 def against_reference(claims: Iterable[Judged], name: str, reference: Iterable[Judged]) -> list[Judged]:
     """Claims of which one run on real packets decides none, each with whether its figures lie where a reference of the
     same engine and form expects those of another run: Student's prediction interval of logs about the median. All of
-    the intervals hold together with 95% (Bonferroni)."""
-    known = {claim.id: claim for claim in reference if claim.least_seen.get("sigma")}
+    the intervals hold together with 95% (Bonferroni). Beside it is the least difference that one run would have shown;
+    fewer than :data:`LEAST_N` runs of a reference say nothing of either."""
+    every = {claim.id: claim for claim in reference}
+    known = [claim for claim in every.values() if claim.least_seen.get("sigma") and (claim.n or 0) >= LEAST_N]
     found = []
     for claim in claims:
-        of = known.get(claim.id)
+        of = every.get(claim.id)
         places = sorted(claim.figures.keys() & of.figures.keys()) if of and claim.is_one_real_run else []
-        if of and places:
+        if of and places and of in known:
             sigma, freedom = of.least_seen["sigma"], int(of.least_seen["freedom"])
             level = 1 - (1 - LEVEL) / (len(known) * len(places))
-            ranges = {place: of_another(of.figures[place], sigma, freedom, of.n or 1, level) for place in places}
+            by, least = power.of_another(sigma, freedom, of.n or 1, level)
+            ranges = {place: (of.figures[place] * math.exp(-by), of.figures[place] * math.exp(by)) for place in places}
             outside = ", ".join(
                 f"{place} {words.figure(claim.figures[place])} outside {words.figure(low)} to {words.figure(high)}"
-                for place, (low, high, _) in ranges.items()
+                for place, (low, high) in ranges.items()
                 if not low <= claim.figures[place] <= high
             )
             told = f"By the reference {name}, {outside or 'it lies where another run is expected'}."
-            claim = replace(claim, as_reference=not outside, reason=f"{claim.reason} {told}")
+            seen = {"relative": round(math.expm1(min(least, power.MOST)), 6), "n": 1}
+            sees = f"{seen['relative']:.2g} of the figure, of one run beside {of.n} of {name}, σ {sigma:.2g}"
+            claim = replace(
+                claim, as_reference=not outside, reason=f"{claim.reason} {told}", sees=sees, least_seen=seen
+            )
+        elif places and of and (of.n or 0) < LEAST_N:
+            claim = replace(claim, sees=f"unknown, of one run beside {of.n} of {name}, which say nothing of the spread")
         found.append(claim)
     return found
 
