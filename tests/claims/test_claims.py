@@ -139,6 +139,8 @@ def test_every_shipped_claim_points_at_a_run_and_a_check_that_exist() -> None:
         ("why: so}", "why: so, bound: guess}", Said("input.wrong-type", field="claims.ratio.bound", value="guess")),
         ("why: so}", "why: so, rival: {text: the old windows}}", Said("claims.rival-ways")),
         ("why: so}", "why: so, rival: {text: half, times: 0.5, row: '1'}}", Said("claims.rival-ways")),
+        ("why: so}", "why: so, rival: {text: half, times: 0.5}}", Said("claims.rival-ways")),
+        ("why: so}", "why: so, rival: {text: a row, row: '1', no_run: so}}", Said("claims.rival-ways")),
         ("expected: 90%", "expected: 90%\n    xfail: {cause: a cap}", Said("claims.xfail-of-a-promise")),
         ("min: 0.9", "minimum: 0.9", Said("input.unknown-key", field=Containing("minimum"))),
         ("{run: startup,", "{run: startup, set: [polcy=x],", Said("set.no-such-value", place=Containing("runs.start"))),

@@ -1,12 +1,11 @@
-"""The rival of each claim fails the claim's check: in virtual time, for the claims that the simulator can carry."""
+"""A rival that is a run of its own fails the claim's check, in virtual time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,30 +17,28 @@ from testbed.judge.status import Status
 from testbed.runtime.progress import QuietProgress
 from testbed.scenario.load import load as load_scenario
 from testbed.series import FromFile
-from testbed.study.checks.each_run import EachRunCheck
 from testbed.study.checks.law import judge_law
-from testbed.study.checks.table import OfTwo
 from testbed.study.checks.table import judge_one as judge_table
 from testbed.study.kinds import sweep as sweep_run
 from testbed.study.kinds import table as table_run
 from testbed.study.kinds.claims_file import Claim, Rival, RunSpec, load
 from testbed.study.kinds.sweep_file import load as load_sweep
 from testbed.study.kinds.table_file import load as load_table
-from testbed.study.kinds.table_result import RowSummary, Spread, read_table, summaries_of
+from testbed.study.kinds.table_result import RowSummary, read_table, summaries_of
+from tests.claims.test_rivals_of_tables import check_of, measured
 from tests.ready import simulated
 
 pytestmark = pytest.mark.runs
 
 CLAIMS = load()
-BESIDE_TCP = "own-beside-cubic"
-"""Needs a kernel's TCP."""
 JUDGED = {
     name: claim
     for name, claim in CLAIMS.claims.items()
-    if claim.source in ("nkp0024", "own") and claim.rival and name != BESIDE_TCP
+    if claim.rival and (claim.rival.set or CLAIMS.runs[claim.run].kind != "table")
 }
+"""All but those over a table whose rival is a figure of it, or a factor (tests/claims/test_rivals_of_tables.py)."""
 Rows = Sequence[RowSummary]
-Table = Callable[..., Rows]
+Table = Callable[[Sequence[str], Sequence[str]], Rows]
 Scenario = Callable[..., Evidence]
 
 
@@ -66,24 +63,15 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
-    """Makes the speed table, or rows of it with some changes; each once."""
-    made: dict[tuple[Any, ...], Rows] = {}
+    """Makes rows of the speed table with some changes."""
 
-    def run(rows: tuple[str, ...] = (), sets: tuple[str, ...] = ()) -> Rows:
-        if (rows, sets) not in made:
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setenv("NCP_TESTBED_RESULTS", str(tmp_path_factory.mktemp("results")))
-                patch.setenv("NCP_TESTBED_INFLUX_PORT", "18086")
-                asked = table_run.TableRequest(
-                    repeat=1,
-                    rows=",".join(rows),
-                    columns="previous,nkp24,delivery-rate",
-                    engine="sim",
-                    runtime="process",
-                )
-                _, folder = table_run.run(load_table("speed-table", sets), asked, QuietProgress())
-            made[rows, sets] = summaries_of(read_table(folder))
-        return made[rows, sets]
+    def run(rows: Sequence[str], sets: Sequence[str]) -> Rows:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("NCP_TESTBED_RESULTS", str(tmp_path_factory.mktemp("results")))
+            patch.setenv("NCP_TESTBED_INFLUX_PORT", "18086")
+            asked = table_run.TableRequest(1, ",".join(rows), "previous,nkp24,delivery-rate", "process", engine="sim")
+            _, folder = table_run.run(load_table("speed-table", sets), asked, QuietProgress())
+        return summaries_of(read_table(folder))
 
     return run
 
@@ -107,7 +95,7 @@ def test_every_claim_with_a_bound_names_a_rival_and_none_without() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[] if CLAIMS.runs[claim.run].kind == "scenario" else pytest.mark.nightly)
+        pytest.param(name, marks=pytest.mark.nightly if CLAIMS.runs[claim.run].kind == "sweep" else [])
         for name, claim in JUDGED.items()
     ],
 )
@@ -132,31 +120,13 @@ def of_scenario(scenario: Scenario, claim: Claim, run: RunSpec, rival: Rival) ->
 
 
 def of_table(table: Table, claim: Claim, run: RunSpec, rival: Rival) -> tuple[CheckResult, CheckResult]:
-    """The claim's check over the table, and over one in which the rival's figures stand in place of its own."""
-    check = claim.table_check("it")
-    if check is None:
-        check = next(check for check in load_table(run.run).table.checks if check.name == claim.check)
-    rows = table()
-    if rival.set:
-        others = table(tuple(check.rows or ()), tuple(rival.set))
-    else:
-        assert not isinstance(check, EachRunCheck)
-        columns = [check.column] if isinstance(check, OfTwo) else check.columns
-        others = [_replaced(row, columns, rival, {each.name: each for each in rows}) for row in rows]
-    return judge_table(check, rows, []), judge_table(check, others, [])
-
-
-def _replaced(row: RowSummary, columns: Sequence[str], rival: Rival, rows: Mapping[str, RowSummary]) -> RowSummary:
-    there = rows[rival.row] if rival.row else row
-
-    def spread(figure: str, column: str, own: Spread) -> Spread:
-        if column not in columns:
-            return own
-        values = there.cells[figure][rival.column or column].values
-        return Spread.of([value * (rival.times or 1) for value in values], own.n)
-
-    cells = {figure: {c: spread(figure, c, own) for c, own in of.items()} for figure, of in row.cells.items()}
-    return replace(row, cells=cells)
+    """The claim's check over the table, and over the rival's figures beside the bounds of the claim's own plan. A check
+    of all rows fails in the first."""
+    check = check_of(claim)
+    own = {row.name: row for row in measured(run.run)}
+    theirs = table(check.rows or list(own)[:1], rival.set)
+    others = {row.name: replace(own[row.name], cells=row.cells) for row in theirs}
+    return judge_table(check, list(own.values()), []), judge_table(check, list((own | others).values()), [])
 
 
 def of_sweep(claim: Claim, run: RunSpec, rival: Rival) -> tuple[CheckResult, CheckResult]:

@@ -197,12 +197,15 @@ class Rival(Section):
     row: str = ""
     """A row of the same table, in place of the claim's."""
     times: float | None = Field(None, gt=0)
-    """A factor on what was measured."""
+    """A factor on what was measured, where no run can be the rival."""
+    no_run: Text = ""
+    """Reason why none can."""
 
     @model_validator(mode="after")
     def _one_way(self) -> Rival:
-        if sum(map(bool, (self.set, self.column, self.row, self.times))) != 1:
-            raise InvalidValue("claims.rival-ways", "give one of set, column, row and times")
+        ways = (self.set, self.column, self.row, self.times)
+        if sum(map(bool, ways)) != 1 or bool(self.times) != bool(self.no_run):
+            raise InvalidValue("claims.rival-ways", "give one of set, column, row, and times with no_run")
         return self
 
 
