@@ -2,12 +2,13 @@
 ``data/published/expected-failures.json``.
 
 For each claim that is known not to hold (``xfail`` in ``claims.yaml``), and each engine and form (``full``, ``quick``)
-that a reference result is of, the check that decides it is judged again, by the same rule that judges a run.
-At each place that fails, the reference spans from the least to the largest of its values and of the ends of their
-intervals. The limits lie as far below and above as that is wide. A reference of one run, or in a guest one of runs that
-are alike, has no width of its own. It takes the largest relative one that the place has in another engine or form; on
-real packets also the difference to the other engines in the same form, if that is more. In a guest it is at least
-:data:`BETWEEN_COMMITS`. In the simulator, runs that are alike have none: chance has no part in them.
+that a reference result is of, the check that decides it is judged again, by the same rule that judges a run. At each
+place that fails, the reference spans from the least to the largest of its values and of the ends of their intervals; of
+a ratio or difference, of those in the pairs of runs with one seed, as claims are decided by. The limits lie as far
+below and above as that is wide. A reference of one run, or in a guest one of runs that are alike, has no width of its
+own. It takes the largest relative one that the place has in another engine or form; on real packets also the difference
+to the other engines in the same form, if that is more. In a guest it is at least :data:`BETWEEN_COMMITS`. In the
+simulator, runs that are alike have none: chance has no part in them.
 """
 
 import math
@@ -17,13 +18,14 @@ from typing import Any, NamedTuple
 
 from testbed.documents import read_json, write_json
 from testbed.judge.checks.registry import FACTS
-from testbed.judge.checks.result import CheckResult
+from testbed.judge.checks.result import CheckResult, rounded
 from testbed.judge.expected_failures import FILE, MEASURED, ExpectedFailures, Limits, Listed
+from testbed.judge.intervals import Interval
 from testbed.judge.status import Status
 from testbed.judge.verify import read_verdict
 from testbed.plan.engines import ENGINES, engine_of
 from testbed.study.checks.claims import REFERENCES, read_claims
-from testbed.study.checks.table import judge_one
+from testbed.study.checks.table import OfPairs, judge_one, places_of
 from testbed.study.kinds import table_file
 from testbed.study.kinds.claims_file import Claim, Claims, load
 from testbed.study.kinds.table import variant
@@ -148,7 +150,15 @@ def _is_a_cell(run: Path, folder: Path) -> bool:
 def _judged_again(name: str, claim: Claim, check: str, table: Mapping[str, Any]) -> CheckResult:
     loaded = table_file.load(table["name"], quick=bool(table["quick"]))
     requested = claim.table_check(name) or next(one for one in loaded.table.checks if one.name == check)
-    return judge_one(requested, summaries_of(table), results_of(table))
+    rows, cells = summaries_of(table), results_of(table)
+    result = judge_one(requested, rows, cells)
+    if not isinstance(requested, OfPairs):
+        return result
+    places = places_of(requested, [row.watched(cells) for row in rows], requested.figure or next(iter(rows[0].cells)))
+    pairs = {
+        place: [rounded(pair) for pair in of.runs] for place, of in places.items() if of and place in result.failing
+    }
+    return result.failing_at({place: (of[0], Interval(min(of), max(of), 1.0)) for place, of in pairs.items()})
 
 
 def _failing(name: str, check: str, result: CheckResult, engine: str, form: str, runs: int) -> Iterator[Reference]:

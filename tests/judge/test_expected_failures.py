@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -29,7 +29,7 @@ from testbed.study.checks.table import judge_one, judge_table
 from testbed.study.kinds import table_file
 from testbed.study.kinds.claims_file import OF_A_SOURCE, load
 from testbed.study.kinds.table_file import Table
-from testbed.study.kinds.table_result import Place, RowSummary, Spread, missing
+from testbed.study.kinds.table_result import Place, RowSummary, Spread, missing, outcomes_of, results_of, summaries_of
 from tests.raises import raises
 from tests.tables.cells import cell_result
 from tools import expected_failures as tool
@@ -305,6 +305,40 @@ def test_the_reference_widens_by_what_it_spreads(tmp_path: Path) -> None:
     assert found["mininet"]["quick"]["p"] == pytest.approx((15.0, 25.0), abs=1e-5), "real packets differ by more"
     assert found["vkernel"]["quick"]["p"] == pytest.approx((22.5, 27.5), abs=1e-5)
     assert tool._limits("x", "c", []) == {}
+
+
+def test_of_a_ratio_the_reference_spans_its_pairs_of_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both rows scatter by a third from seed to seed, and together: their ratio by a hundredth."""
+    near, far = [6.0, 8.0, 7.0], [3.0, 4.0, 3.47]
+    check = {"name": "theirs", "judge": "row_ratio", "row": "near", "over": "far", "columns": ["a"], "max": 1}
+    small = Table.model_validate({**TABLE.model_dump(exclude={"checks"}, exclude_none=True), "checks": [check]})
+    claim = load().claims["ndn-udp-rtt"].model_copy(update={"check": "theirs", "judge": None})
+    monkeypatch.setattr(table_file, "load", lambda *_, **__: LoadedSmall(small))
+    document = document_of({"near": near, "far": far})
+    found = tool._judged_again("x", claim, "theirs", document)
+    ((low, high),) = [interval[:2] for _, interval in found.failing.values() if interval]
+    assert (low, high) == (2.0, round(7 / 3.47, 6))
+    medians = judge_one(small.checks[0], summaries_of(document), results_of(document))
+    ((wider, widest),) = [interval[:2] for _, interval in medians.failing.values() if interval]
+    assert (wider, widest) == (1.5, 8 / 3), "what medians alone would allow"
+
+
+class LoadedSmall(NamedTuple):
+    table: Table
+
+
+def document_of(values: dict[str, list[float]]) -> dict[str, Any]:
+    """A ``table.json`` of the small table."""
+    rows = [
+        RowSummary(name, name, "", {}, {"rate_mbps": {"a": Spread.of(of)}}, {"a": Status.PASS}, [])
+        for name, of in values.items()
+    ]
+    runs = [
+        cell_result(name, "a", number, Status.PASS, {"rate_mbps": value}, 1.0, "", "r")
+        for name, of in values.items()
+        for number, value in enumerate(of, 1)
+    ]
+    return {"name": "small", "quick": False, "rows": list(map(asdict, rows)), "outcomes": outcomes_of(runs)}
 
 
 @pytest.mark.parametrize(

@@ -318,6 +318,8 @@ RowCheck = RatioCheck | DifferenceCheck | BoundCheck | WithinCheck | KnownCheck
 """Looks at one row at a time."""
 RowsCheck = OffsetCheck | RowRatioCheck | MedianRatioCheck
 """Looks at several rows together."""
+OfPairs = RatioCheck | DifferenceCheck | MedianRatioCheck | RowRatioCheck
+"""Looks at a ratio or difference, of watched runs in pairs."""
 TableCheck = Annotated[RowCheck | RowsCheck | RisesCheck | SlopeCheck | EachRunCheck, Field(discriminator="judge")]
 
 
@@ -477,14 +479,18 @@ def _named_by(check: TableCheck) -> dict[str, Sequence[str] | None]:
     return {"row": check.rows, "column": None if isinstance(check, EachRunCheck) else check.columns}
 
 
+def places_of(check: RowCheck | RowsCheck, rows: Rows, figure: str) -> dict[str, Measured | None]:
+    """The places that a check looks at: a row and column, or a column over several rows."""
+    if isinstance(check, RowsCheck):
+        return check.places(rows, figure)
+    wanted = check.columns[:1] if isinstance(check, OfTwo) else check.columns
+    return {f"{row.name} {column}": check.at(row, column, figure) for row in rows for column in wanted}
+
+
 def _judge_places(check: RowCheck | RowsCheck, rows: Rows, figure: str) -> CheckResult:
     """Each place (a row and column, or a column over several rows) by its value or interval; open without one."""
     which = f", row {check.row} over row {check.over}" if isinstance(check, RowRatioCheck) else ""
-    if isinstance(check, RowsCheck):
-        places = check.places(rows, figure)
-    else:
-        wanted = check.columns[:1] if isinstance(check, OfTwo) else check.columns
-        places = {f"{row.name} {column}": check.at(row, column, figure) for row in rows for column in wanted}
+    places = places_of(check, rows, figure)
     there = {name: found for name, found in places.items() if found}
     worst_first = (Status.FAIL, Status.INSUFFICIENT_DATA, Status.INCONCLUSIVE, Status.PASS)
     texts = {status: [of.text for of in there.values() if of.found == status] for status in worst_first}
