@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, SymmetricalLogLocator
 from numpy.typing import NDArray
 
 from testbed.documents import read_csv
@@ -438,6 +438,10 @@ def _connections(run: Evidence | None, series: str) -> list[tuple[str, Timed]]:
     ]
 
 
+MOST_LINEAR = 30.0
+"""Largest difference, in %, on a linear axis, where 0.5% can be seen."""
+
+
 def differences(found: Sequence[Difference], confidence: float) -> list[Plot]:
     """A plot of differences in percent of the first group with their intervals; none where there are none to draw."""
     every = [d for d in found if d.low is not None and d.base.mean]
@@ -445,8 +449,8 @@ def differences(found: Sequence[Difference], confidence: float) -> list[Plot]:
         return []
     description = f"Differences in % of the first group; intervals together hold with {confidence:.0%} (nominal)."
     description += f" The first {len(shown)} of {len(every)} are drawn." if len(shown) < len(every) else ""
-    with style.new_plot("Difference from the first group", "") as (figure, axes):
-        figure.set_figheight(1.4 + 0.27 * len(shown))
+    with style.canvas((9.6, 1.1 + 0.27 * len(shown))) as figure:
+        axes = figure.subplots()
         axes.axvline(0, color=style.INK, linewidth=0.9)
         looks = {"better": ("#009e73", "^"), "worse": ("#d55e00", "v")}
         for place, d in enumerate(reversed(shown)):
@@ -457,20 +461,22 @@ def differences(found: Sequence[Difference], confidence: float) -> list[Plot]:
             colour, shape = looks.get(d.direction, (style.MUTED, "o"))
             axes.plot(ends, [place, place], color=colour, lw=2.2, solid_capstyle="butt", label="_interval")
             axes.plot([d.difference * scale], [place], shape, color=colour, markersize=6, label=f"_{d.direction}")
-        axes.set_yticks(range(len(shown)), [_label(d) for d in reversed(shown)], fontsize=8)
-        axes.set_xscale("symlog", linthresh=5)
-        left, right = axes.get_xlim()
-        ticks = (-1000, -100, -30, -10, -5, 0, 5, 10, 30, 100, 1000)
-        axes.set_xticks([tick for tick in ticks if left <= tick <= right])
-        axes.xaxis.set_major_formatter("{x:+g}")
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.set_xlabel("% (logarithmic beyond ±5)")
-        return [drawn(figure, "differences", description)]
+        axes.set_yticks(range(len(shown)), [_label(d) for d in reversed(shown)])
+        axes.set_xlabel("difference from the first group, %")
+        if np.abs(axes.get_xlim()).max() > MOST_LINEAR:
+            axes.set_xscale("symlog", linthresh=1)
+            axes.autoscale_view(scaley=False)  # with a margin on this scale
+            decades = SymmetricalLogLocator(base=10, linthresh=1)
+            decades.set_params(numticks=6)  # every second of more
+            axes.xaxis.set_major_locator(decades)
+            axes.set_xlabel(f"{axes.get_xlabel()}, logarithmic beyond ±1")
+        axes.xaxis.set_major_formatter(lambda x, _: f"{x:+.6g}".replace("-", "−") if x else "0")
+        return [drawn(figure, "differences", description, wide=True)]
 
 
 def _label(d: Difference) -> str:
     title = figure_of(d.figure).title.split(",")[0]
-    title = title if len(title) < 30 else title[:28] + "…"
+    title = title if len(title) < 48 else title[:46] + "…"
     return " ".join(part for part in (d.case, title) if part) + f" ({d.group})"
 
 
