@@ -3,8 +3,8 @@
 
 For each claim that is known not to hold (``xfail`` in ``claims.yaml``), and each engine and form (``full``, ``quick``)
 that a reference result is of, the check that decides it is judged again, by the same rule that judges a run. At each
-place that fails, the reference spans from the least to the largest of its values and of the ends of their intervals; of
-a ratio or difference, of those in the pairs of runs with one seed, as claims are decided by. The limits lie as far
+place that fails, the reference spans from the least to the largest of its values and of the ends of their intervals. Of
+a ratio or difference these are the pairs of runs with one seed, by which claims are decided. The limits lie as far
 below and above as that is wide. A reference of one run, or in a guest one of runs that are alike, has no width of its
 own. It takes the largest relative one that the place has in another engine or form; on real packets also the difference
 to the other engines in the same form, if that is more. In a guest it is at least :data:`BETWEEN_COMMITS`. In the
@@ -77,7 +77,8 @@ def _limits(claim: str, check: str, found: Sequence[Reference]) -> dict[str, dic
             groups.setdefault(one.place, {}).setdefault((one.engine, one.form), []).append(one)
     limits: dict[str, dict[str, dict[str, Limits]]] = {}
     for engine, form, place in sorted((*of, place) for place, by_form in groups.items() for of in by_form):
-        facts, spans = ENGINES[engine], {of: _span(group) for of, group in groups[place].items()}
+        facts, found_at = ENGINES[engine], groups[place].items()
+        spans = {of: (min(one.low for one in group), max(one.high for one in group)) for of, group in found_at}
         low, high = spans.pop((engine, form))
         width = high - low
         if width <= LAST_PLACE and (facts.kernel or sum(one.runs for one in groups[place][engine, form]) == 1):
@@ -95,17 +96,14 @@ def _limits(claim: str, check: str, found: Sequence[Reference]) -> dict[str, dic
     return limits
 
 
-def _span(found: Sequence[Reference]) -> tuple[float, float]:
-    return min(one.low for one in found), max(one.high for one in found)
-
-
 def _references(claims: Claims, folder: Path) -> Iterator[Reference]:
     for file in sorted(folder.rglob("verdict.json")):
         run, verdict = file.parent, read_verdict(file.parent)
         table = read_table(run) if (run / "table.json").is_file() else None
+        around = [above for above in run.parents if above.is_relative_to(folder)]
         if table:
             form, runs = variant(table, table["name"]), int(table["repeat"])
-        elif (run / "plan.json").is_file() and not _is_a_cell(run, folder):
+        elif (run / "plan.json").is_file() and not any((above / "table.json").is_file() for above in around):
             plan = read_json(run / "plan.json")
             form, runs = plan.get("variant", "quick" if plan["quick"] else "full"), 1
         else:
@@ -136,15 +134,9 @@ def _beside(claims: Claims, folder: Path, failing: set[tuple[str, str]]) -> Iter
             for engine, there in entry["beside"].items():
                 form = "quick" if claims.runs[claim.run].shorter(quick=quick[engine]) else "full"
                 for place, value in there["figures"].items() if there["verdict"] == Status.FAIL else ():
-                    ends = there["intervals"].get(place, (value, value))
+                    of, check = (value, *there["intervals"].get(place, ())[:2]), claim.check or entry["id"]
                     if (entry["id"], place) in failing:
-                        check = claim.check or entry["id"]
-                        low, high = min(value, *ends[:2]), max(value, *ends[:2])
-                        yield Reference(entry["id"], check, place, engine, form, low, high, int(there["n"]))
-
-
-def _is_a_cell(run: Path, folder: Path) -> bool:
-    return any((above / "table.json").is_file() for above in run.parents if above.is_relative_to(folder))
+                        yield Reference(entry["id"], check, place, engine, form, min(of), max(of), int(there["n"]))
 
 
 def _judged_again(name: str, claim: Claim, check: str, table: Mapping[str, Any]) -> CheckResult:
@@ -166,12 +158,11 @@ def _failing(name: str, check: str, result: CheckResult, engine: str, form: str,
         raise ValueError(f"{name}: {check!r} is about a fact, which has no expected failure")
     if result.status != Status.FAIL:
         return
+    failing = {place: (value, *(interval or ())[:2]) for place, (value, interval) in result.failing.items()}
     if result.judge == "each_run" and (values := result.figures.get("values")):
-        yield Reference(name, check, MEASURED, engine, form, min(values), max(values), runs)
-        return
-    for place, (value, interval) in result.failing.items():
-        ends = (interval.low, interval.high) if interval else (value, value)
-        yield Reference(name, check, place, engine, form, min(value, *ends), max(value, *ends), runs)
+        failing = {MEASURED: values}
+    for place, of in failing.items():
+        yield Reference(name, check, place, engine, form, min(of), max(of), runs)
 
 
 if __name__ == "__main__":

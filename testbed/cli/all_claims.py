@@ -113,7 +113,6 @@ def reference(
 def _shake(claims: Claims, requests: Sequence[Request], progress: Progress) -> int:
     """Judge the claims at points around their set-ups; returns the exit code."""
     from testbed.cli.outcome import shown
-    from testbed.exit_codes import OF_VERDICT
     from testbed.study.kinds.shake import run
 
     document, folder = run(claims, [request.engine for request in requests], requests[0].resume, progress)
@@ -121,17 +120,15 @@ def _shake(claims: Claims, requests: Sequence[Request], progress: Progress) -> i
     for one in found:
         print(f"  {one['id']:<26} {one['said']}" + (f". {one['status']}: {one['reason']}" if one["reason"] else ""))
     print(f"  {'report':<26} {shown(folder / 'report.html')}")
-    summary, code = f"{len(found)} claims shaken, {len(document['left_out'])} left out", OF_VERDICT[verdict]
+    summary = f"{len(found)} claims shaken, {len(document['left_out'])} left out"
     print(f"{verdict.upper()} shake {folder.name}: {summary}")
     checks = [{"name": one["id"], "status": one["status"], "outcome": None, "reason": one["said"]} for one in found]
-    events.tell_verdict(progress, {"verdict": verdict, "summary": summary, "checks": checks}, folder, code)
-    return code
+    return events.tell_verdict(progress, {"verdict": verdict, "summary": summary, "checks": checks}, folder)
 
 
 def _run(claims: Claims, requests: Sequence[Request], beside: Sequence[Path], progress: Progress) -> int:
     """Make the runs of each engine, for one table; returns the exit code."""
     from testbed.cli.outcome import shown
-    from testbed.exit_codes import OF_VERDICT
     from testbed.study.checks.claims import changes_since, decided_of, put_beside, read_beside, summary_of, together_of
     from testbed.study.kinds.claims import latest_reference, run
     from testbed.study.report.page import write_claims
@@ -159,8 +156,6 @@ def _run(claims: Claims, requests: Sequence[Request], beside: Sequence[Path], pr
     verdict = verdict_of(status for status, *_ in made)
     decided += [f"a selection: only {', '.join(requests[0].only)}"] if requests[0].only else []
     print(f"{verdict.upper()} all {' '.join(folder.name for folder in folders)}: {'; '.join(decided)}")
-    code = OF_VERDICT[verdict]
     checks = [{"name": one.id, "status": one.part, "outcome": one.outcome, "reason": one.reason} for one in found]
     document = {"verdict": verdict, "summary": "; ".join(decided), "checks": checks}
-    events.tell_verdict(progress, document, folders[-1], code)
-    return code
+    return events.tell_verdict(progress, document, folders[-1])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from testbed.errors import BadInput, TestbedError
+from testbed.exit_codes import OF_VERDICT
 
 if TYPE_CHECKING:
     from testbed.runtime.progress import Progress
@@ -56,14 +57,17 @@ def message_of(error: Exception) -> str:
     return error.message if isinstance(error, TestbedError) else f"{type(error).__name__}: {error}"
 
 
-def tell_verdict(progress: Progress, document: Mapping[str, Any], folder: Path, code: int) -> None:
-    """Write the last event of what was judged, for programs; ``document`` has verdict, summary and checks."""
+def tell_verdict(progress: Progress, document: Mapping[str, Any], folder: Path) -> int:
+    """Write the last event of what was judged, for programs; ``document`` has verdict, summary and checks. Returns the
+    exit code."""
     from testbed.engines.events import CheckOf, EventProgress
 
+    code = OF_VERDICT[document["verdict"]]
     if isinstance(progress, EventProgress):
         checks = [
             {key: check.get(key, "") for key in CheckOf.__annotations__ if key != "outcome" or check.get(key)}
             for check in document["checks"]
         ]
-        verdict = {"verdict": document["verdict"], "summary": document["summary"], "checks": checks}
-        progress.tell("verdict", **verdict, report=str(folder / "report.html"), exit_code=int(code))
+        found = {"verdict": document["verdict"], "summary": document["summary"], "checks": checks}
+        progress.tell("verdict", **found, report=str(folder / "report.html"), exit_code=int(code))
+    return code

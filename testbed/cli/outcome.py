@@ -8,7 +8,7 @@ from pathlib import Path
 from testbed.cli import events
 from testbed.cli.terminal import fitted
 from testbed.errors import TestbedError, of_the_machine
-from testbed.exit_codes import OF_VERDICT, Exit
+from testbed.exit_codes import Exit
 from testbed.judge.checks.result import Verdict
 from testbed.runtime.progress import Progress
 
@@ -25,9 +25,7 @@ def tell(verdict: Verdict, folder: Path, progress: Progress) -> int:
     print(f"  report      {shown(folder / 'report.html')}")
     counts = f" ({verdict.counts})" if verdict.counts else ""
     print(f"{verdict.verdict.upper()} {verdict.scenario} {verdict.run}{counts}")
-    code = OF_VERDICT[verdict.verdict]
-    events.tell_verdict(progress, verdict.to_json(), folder, code)
-    return code
+    return events.tell_verdict(progress, verdict.to_json(), folder)
 
 
 def shown(path: Path) -> str:

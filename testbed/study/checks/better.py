@@ -230,8 +230,7 @@ class Comparison:
     @property
     def differing_facts(self) -> list[tuple[str, list[str]]]:
         """Facts that differ between groups, with each group's value."""
-        rows = [(name, [group.facts[name] or "–" for group in self.groups]) for name in SHOWN]
-        return [(name, values) for name, values in rows if len(set(values)) > 1]
+        return [(name, of) for name in SHOWN if len(set(of := [group.facts[name] or "–" for group in self.groups])) > 1]
 
 
 def judge(
@@ -249,10 +248,8 @@ def judge(
         word = conclusion([d for d in mine if d.requested]) if standing == Status.PASS else ""
         directions[group.name] = word
         statuses[group.name] = Status.FAIL if word in ("worse", "mixed") else standing
-        worse = (d.figure for d in mine if d.direction == "worse" and not d.requested)
-        also_worse[group.name] = list(dict.fromkeys(worse))
-    judged = (statuses, directions, list(groups), found, list(only), also_worse)
-    return Comparison(SCHEMA, name, command, confidence, *judged)
+        also_worse[group.name] = [*{d.figure: d for d in mine if d.direction == "worse" and not d.requested}]
+    return Comparison(SCHEMA, name, command, confidence, statuses, directions, [*groups], found, [*only], also_worse)
 
 
 def differences(base: Group, others: Sequence[Group], confidence: float, only: Sequence[str] = ()) -> list[Difference]:

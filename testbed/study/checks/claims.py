@@ -227,8 +227,7 @@ def together_of(claims: Sequence[Judged]) -> str:
     if not evidence:
         return "chance has no part in any claim"
     together = sign_test.together(evidence)
-    left = [claim.id for claim in claims if claim.id in evidence and claim.as_known is not None]
-    left = [name for name in left if name not in together]
+    left = [c.id for c in claims if c.id in evidence and c.as_known is not None and c.id not in together]
     text = f"of {len(evidence)} claims that chance has a part in, {len(together)} are decided together (e-BH): at most "
     text += f"{sign_test.ERROR:.0%} of these are expected to be decided wrong"
     return text + (f"; decided by themselves only: {', '.join(left)}" if left else "")
@@ -503,12 +502,10 @@ def against_reference(claims: Iterable[Judged], name: str, reference: Iterable[J
                 for place, (low, high) in ranges.items()
                 if not low <= claim.figures[place] <= high
             )
-            told = f"By the reference {name}, {outside or 'it lies where another run is expected'}."
+            reason = f"{claim.reason} By the reference {name}, {outside or 'it lies where another run is expected'}."
             seen = {"relative": round(math.expm1(min(least, power.MOST)), 6), "n": 1}
             sees = f"{seen['relative']:.2g} of the figure, of one run beside {of.n} of {name}, σ {sigma:.2g}"
-            claim = replace(
-                claim, as_reference=not outside, reason=f"{claim.reason} {told}", sees=sees, least_seen=seen
-            )
+            claim = replace(claim, as_reference=not outside, reason=reason, sees=sees, least_seen=seen)
         elif places and of and (of.n or 0) < LEAST_N:
             claim = replace(claim, sees=f"unknown, of one run beside {of.n} of {name}, which say nothing of the spread")
         found.append(claim)

@@ -44,8 +44,7 @@ class At:
     @property
     def moved(self) -> list[str]:
         """Factors with a distance, the farthest first."""
-        names = [name for name in self.changes if name not in BY_CHANCE]
-        return sorted(names, key=lambda name: -abs(self.place.get(name, 0.0)))
+        return sorted([n for n in self.changes if n not in BY_CHANCE], key=lambda name: -abs(self.place.get(name, 0.0)))
 
     @property
     def distance(self) -> float:
@@ -110,8 +109,7 @@ class Shaken:
 
 def nearest_failure(found: Sequence[At]) -> At | None:
     """The failing point that is nearest to the source's; None without any."""
-    failing = [one for one in found[1:] if one.status == Status.FAIL]
-    return min(failing, key=lambda one: one.distance, default=None)
+    return min((one for one in found[1:] if one.status == Status.FAIL), key=lambda one: one.distance, default=None)
 
 
 def judge(found: Sequence[At]) -> Shaken:
@@ -148,10 +146,7 @@ def _reliable(own: At, others: Sequence[At]) -> tuple[Status, str]:
     if same or not own.moved:
         return Status.UNTRUSTED, f"The design varies nothing: {', '.join(same) or 'the set-up'} is the same everywhere."
     if twice := len(made) - len({tuple(one.changes[name] for name in sorted(one.moved)) for one in made}):
-        return (
-            Status.UNTRUSTED,
-            f"{twice} points repeat the set-up of others, so that they are no evidence of their own.",
-        )
+        return Status.UNTRUSTED, f"{twice} points repeat the set-up of others, which is no evidence of its own."
     return Status.PASS, ""
 
 

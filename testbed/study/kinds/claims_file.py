@@ -203,8 +203,7 @@ class Rival(Section):
 
     @model_validator(mode="after")
     def _one_way(self) -> Rival:
-        ways = (self.set, self.column, self.row, self.times)
-        if sum(map(bool, ways)) != 1 or bool(self.times) != bool(self.no_run):
+        if sum(map(bool, (self.set, self.column, self.row, self.times))) != 1 or bool(self.times) != bool(self.no_run):
             raise InvalidValue("claims.rival-ways", "give one of set, column, row, and times with no_run")
         return self
 

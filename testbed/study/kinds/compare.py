@@ -346,8 +346,7 @@ def write_again(request: VerifyRequest) -> Verification:
     groups = [_recorded_group(folder, entry, unchecked) for entry in document["groups"]]
     # Earlier versions judged all that they measured.
     only = document.get("figures", [entry["figure"] for entry in document["differences"]])
-    said = {key: document[key] for key in ("name", "command")}
-    found = judge(groups, float(document["confidence"]), only, **said)
+    found = judge(groups, float(document["confidence"]), only, name=document["name"], command=document["command"])
     page.write_comparison(request.into, found, folder)
     words = ", ".join(f"{group} {word}" for group, word in words_of(found.statuses, found.directions).items())
     twice = given_twice(groups, folder)
@@ -377,7 +376,6 @@ def _may_be_read(run: Path, folder: Path) -> bool:
     own, run = paths.results().resolve(), run.resolve()
     if run.is_relative_to(folder):
         return True
-    if not (folder.is_relative_to(own) and run.is_relative_to(own)):
-        return False
-    confine.refuse_links(run)
-    return True
+    if are_own := folder.is_relative_to(own) and run.is_relative_to(own):
+        confine.refuse_links(run)
+    return are_own

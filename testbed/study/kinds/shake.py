@@ -274,10 +274,9 @@ def runs_of(claims: Claims, engine: Engine, programs: Programs) -> tuple[list[Sh
         for claim_id, claim in of_run.items():
             check = every.check_of(claim)
             mine = [cell for cell in cells if not of_table or is_about(check, cell.at)]
-            unsupported = filter(None, (cell.unsupported for cell in mine))
             if claim.bound not in OF_ANY_SETUP:
                 reasons[claim_id] = "its figure is one of the source's set-up, and of no other"
-            elif why := next(unsupported, ""):
+            elif why := next(filter(None, (cell.unsupported for cell in mine)), ""):
                 reasons[claim_id] = why
             else:
                 needed[claim_id] = {(cell.at["row"], cell.at["column"]) for cell in mine}

@@ -296,7 +296,6 @@ def write_comparison(folder: Path, comparison: Comparison, home: Path | None = N
     over_time = plots.over_time(groups, home or folder) if is_one or all(len(g.cases) == 1 for g in groups) else []
     said = {*text.words_of(comparison.statuses, comparison.directions).values(), NOT_SHOWN}
     word, colour = next((word, colour) for word, colour in _COLOURS.items() if word in said)
-    colour = Status.FAIL if Status.FAIL in comparison.statuses.values() else colour
     heading = f"{', '.join(group.name for group in groups[1:])} against {groups[0].name}"
     return _write(
         folder,
@@ -340,7 +339,7 @@ MOST_NAMED = 3
 _COLOURS = {
     "failed": Status.FAIL,
     "worse": Status.FAIL,
-    "mixed": Status.UNTRUSTED,
+    "mixed": Status.FAIL,
     "untrusted": Status.UNTRUSTED,
     "better": Status.PASS,
     "differs": "neutral",

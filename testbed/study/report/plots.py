@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, SymmetricalLogLocator
+from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
 from testbed.documents import read_csv
@@ -465,10 +465,7 @@ def differences(found: Sequence[Difference], confidence: float) -> list[Plot]:
         axes.set_xlabel("difference from the first group, %")
         if np.abs(axes.get_xlim()).max() > MOST_LINEAR:
             axes.set_xscale("symlog", linthresh=1)
-            axes.autoscale_view(scaley=False)  # with a margin on this scale
-            decades = SymmetricalLogLocator(base=10, linthresh=1)
-            decades.set_params(numticks=6)  # every second of more
-            axes.xaxis.set_major_locator(decades)
+            axes.locator_params("x", numticks=6)  # every second decade of more, and margins on this scale
             axes.set_xlabel(f"{axes.get_xlabel()}, logarithmic beyond ±1")
         axes.xaxis.set_major_formatter(lambda x, _: f"{x:+.6g}".replace("-", "−") if x else "0")
         return [drawn(figure, "differences", description, wide=True)]

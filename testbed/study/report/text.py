@@ -7,13 +7,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from testbed.judge.status import Status
 from testbed.plan.engines import DEFAULT, ENGINES
 from testbed.study.checks.better import CHANGED, NOT_SHOWN, Comparison, Difference, Sample, is_of_check
 from testbed.study.checks.claims import Judged
 
-_IN_WORDS: Mapping[Status, str] = {Status.FAIL: "failed", Status.UNTRUSTED: "untrusted"}
-"""A group without a direction."""
 MOST_NAMED = 4
 """Most figures that a line names."""
 MANY_CASES = 3
@@ -22,7 +19,7 @@ MANY_CASES = 3
 
 def words_of(statuses: Mapping[str, str], directions: Mapping[str, str]) -> dict[str, str]:
     """Words by group: the direction, or ``failed`` or ``untrusted``."""
-    return {name: direction or _IN_WORDS[Status(statuses[name])] for name, direction in directions.items()}
+    return {name: direction or statuses[name].replace("fail", "failed") for name, direction in directions.items()}
 
 
 def comparison_lines(comparison: Comparison) -> list[str]:
