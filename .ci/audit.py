@@ -21,7 +21,7 @@ NONE_KNOWN, KNOWN, NOT_ASKED = "none known", "VULNERABLE", "could not be asked"
 
 @dataclass(frozen=True)
 class Audit:
-    """One lock file, and the tool that asks about it; ``judge`` tells by its exit code and stdout what came of it."""
+    """One lock file, and the tool that asks about it; ``judge`` reads the outcome off its exit code and stdout."""
 
     lock: str
     command: tuple[str, ...]

@@ -155,11 +155,11 @@ def _bounds(each: Schema) -> str:
 
 COMMON = ("name", "policy", "judge")
 CHECKS = """\
-What a scenario's `checks` may ask: `judge` names the judgement, and each judgement has the keys of its section.
+What a scenario's `checks` may say: `judge` names a kind of check, and each kind has the keys of its section.
 How checks are written and combined: [scenarios](../scenarios.md#checks), [verdicts](../verdicts.md). To add one:
 [a new check](../architecture.md#a-new-check)."""
 SHARED = """\
-Every check has a `name`, unique in the file. With `policy`, a name or a list of names, it is asked only of runs with
+Every check has a `name`, unique in the file. With `policy`, a name or a list of names, it applies only to runs with
 those window policies; in others it is `skipped` and counts neither way. `session` names one of several sessions;
 times are from the start of the first one's transfer."""
 

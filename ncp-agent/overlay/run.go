@@ -9,7 +9,7 @@ import (
 	"ncp-testbed/ncp-agent/sim"
 )
 
-// Report is what came of an overlay. All but Cost is the same on every run and
+// Report is the outcome of an overlay. All but Cost is the same on every run and
 // machine.
 type Report struct {
 	Parameters  Parameters `json:"parameters"`

@@ -134,7 +134,7 @@ type LinkResult struct {
 	AB, BA linkmodel.Counts
 }
 
-// Result is what came of a simulation.
+// Result is the outcome of a simulation.
 type Result struct {
 	EndedAt   time.Duration
 	Transfers []TransferResult

@@ -128,7 +128,7 @@ func Put(ctx context.Context, a Standalone, name packet.Name, content io.Reader,
 	return a.serve(ctx, e, n, config.Producer)
 }
 
-// Get fetches an object on its own, into out, and says what came of it.
+// Get fetches an object on its own, into out, and reports the outcome.
 func Get(ctx context.Context, a Standalone, c fetch.Config, out io.Writer) error {
 	e := faces.New(ctx, nil)
 	n := newConsumer(e, c, out, nil)

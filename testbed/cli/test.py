@@ -64,7 +64,7 @@ def sessions() -> list[str]:
 
 
 def report_of(code: int, report: Path) -> int:
-    """Say what came of all sessions together; returns the exit code."""
+    """Print the outcome of all sessions together; returns the exit code."""
     ended: list[dict[str, Any]] = json.loads(report.read_text())["sessions"] if report.exists() else []
     found = junit.cases(sorted(junit.FOLDER.glob("*.xml")))
     again = junit.second_tries(found)

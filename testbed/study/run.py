@@ -113,7 +113,7 @@ def run_cells(
     each: Each = lambda _result: None,
 ) -> dict[str, CellResult]:
     """All cells' results by their ids, in order. ``folder`` is the study's result folder, ``ledger`` where its ledger
-    is elsewhere. ``describe`` says in a line what came of a cell, "" of those that are too many, or good; ``each`` gets
+    is elsewhere. ``describe`` has a cell's outcome in a line, "" of those that are too many, or good; ``each`` gets
     every result as soon as it is known, also one that counts until its cell is run again.
 
     An error that is no result, and Ctrl-C, end all and are raised.

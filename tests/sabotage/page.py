@@ -22,9 +22,9 @@ def expected(entry: Entry) -> dict[Level, Word]:
 
 
 def row(entry: Entry, came: Mapping[Level, Word]) -> str:
-    """Its line: at each level the verdict that came, where that is the one that must come."""
+    """The line of an entry: at each level the verdict that came, where that is the one that must come."""
     cells = [_cell(entry, level, came) for level in LEVELS]
-    return f"| {entry.name} | {entry.imitates} | {' | '.join(cells)} |"
+    return f"| `{entry.name}` | {entry.imitates} | {' | '.join(cells)} |"
 
 
 def _cell(entry: Entry, level: Level, came: Mapping[Level, Word]) -> str:

@@ -1,4 +1,4 @@
-"""Extracts prose from the source: docstrings and comments in Python, comments in Go and YAML, texts with a code."""
+"""Extracts prose: docstrings and comments in Python, comments in Go and YAML, texts with a code, pages in Markdown."""
 
 from __future__ import annotations
 
@@ -13,9 +13,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import Literal
 
+from markdown_it import MarkdownIt
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 WITHOUT = ("tests/", "examples/", "docs/", "data/")
-"""Folders whose prose is not read."""
+"""Folders whose sources are not read."""
+PAGES = ("README.md", "CHANGELOG.md", ".github/*.md", "docs/*.md", "data/*.md", "images/*.md")
+"""Pages, also those that are generated from templates, data and the source."""
+MARKDOWN = MarkdownIt().enable("table")
 DIRECTIVE = re.compile(
     r"(//(go:|nolint|line |export )|# ?(noqa|type:|mypy:|!|yamllint|shellcheck|yaml-language-server))"
 )
@@ -34,22 +39,26 @@ class Text:
 
     file: str
     line: int
-    kind: Literal["docstring", "comment", "message"]
+    kind: Literal["docstring", "comment", "message", "page"]
     text: str
 
     @property
     def paragraph(self) -> str:
         """The text on one line of Markdown, with names and code marked as code."""
-        return re.sub(r"\s+", " ", CODE.sub("`X`", self.text)).strip().lstrip("#->*+ ")
+        marked = CODE.sub(lambda code: "`X`." if code[0].endswith(".") else "`X`", self.text)
+        return re.sub(r"\s+", " ", marked).strip().lstrip("#->*+ ")
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {' '.join(self.text.split())[:160]}"
 
 
+def _listed(*patterns: str) -> list[str]:
+    return subprocess.check_output(["git", "-C", str(CHECKOUT), "ls-files", *patterns], text=True).split()
+
+
 def files(*patterns: str) -> Iterator[str]:
-    """The checkout's own files, without those of tests."""
-    listed = subprocess.check_output(["git", "-C", str(CHECKOUT), "ls-files", *patterns], text=True)
-    return (name for name in listed.split() if not name.startswith(WITHOUT) and not name.endswith("_test.go"))
+    """The checkout's own sources, without those of tests."""
+    return (name for name in _listed(*patterns) if not name.startswith(WITHOUT) and not name.endswith("_test.go"))
 
 
 def of_python(file: str, source: str) -> Iterator[Text]:
@@ -97,6 +106,17 @@ def of_messages() -> Iterator[Text]:
         yield from (Text(file, number, "message", text.replace(r"\n", " ")) for text in texts if text)
 
 
+def of_markdown(file: str, source: str) -> Iterator[Text]:
+    """Headings, paragraphs, items of lists and cells of tables."""
+    shown = {"code_inline": "`{0}`", "softbreak": "\n", "text": "{0}", "image": "{0}"}
+    line = 0
+    for token in MARKDOWN.parse(source):
+        line = token.map[0] + 1 if token.map else line
+        text = "".join(shown.get(part.type, "").format(part.content) for part in token.children or [])
+        if text.strip():
+            yield Text(file, line, "page", text)
+
+
 IN_PLANS = "peers/kernel-tcp/kernel_tcp.py"
 """A program whose digest is in plans: other words in it would be other runs."""
 
@@ -111,4 +131,6 @@ def everything() -> list[Text]:
         found += of_lines(name, (CHECKOUT / name).read_text(), "//")
     for name in files("*.yaml", "*.yml"):
         found += of_lines(name, (CHECKOUT / name).read_text(), "#")
+    for name in _listed(*PAGES):
+        found += of_markdown(name, (CHECKOUT / name).read_text())
     return [*found, *of_messages()]

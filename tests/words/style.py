@@ -18,7 +18,7 @@ TERMS = Path(__file__).with_name("terms.tsv")
 def terms() -> list[tuple[re.Pattern[str], str]]:
     """Private terms, as regular expressions, and the terms to use."""
     rows = [line.split("\t") for line in TERMS.read_text().splitlines() if line]
-    return [(re.compile(rf"\b({pattern})\b", re.IGNORECASE), instead) for pattern, instead in rows]
+    return [(re.compile(rf"(?<![\w-])({pattern})(?![\w-])", re.IGNORECASE), instead) for pattern, instead in rows]
 
 
 def violations(text: Text) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The prose of the source is in plain words: docstrings, comments and texts with a code."""
+"""The prose of the source and of the pages is in plain words."""
 
 from pathlib import Path
 
@@ -75,6 +75,47 @@ def test_prose_is_found_where_it_stands() -> None:
     assert [
         text.text for text in prose.of_lines("a.go", "// Package a\n// is.\ncode // no\n\t//go:embed x\n", "//")
     ] == ["Package a\nis."]
+
+
+PAGE = """# Links
+
+A link carries frames at the rate that `rate` sets.
+
+| key | what |
+|---|---|
+| `queue` | packets |
+
+```sh
+./run.sh waht
+```
+"""
+
+
+def test_prose_of_a_page_is_found_without_its_code() -> None:
+    assert [(text.line, text.text) for text in prose.of_markdown("a.md", PAGE)] == [
+        (1, "Links"),
+        (3, "A link carries frames at the rate that `rate` sets."),
+        (5, "key"),
+        (5, "what"),
+        (7, "`queue`"),
+        (7, "packets"),
+    ]
+
+
+def test_pages_with_mistakes_are_found() -> None:
+    mistakes = {
+        "nothing": ("Links", "Links", ""),
+        "an invented word": ("carries frames", "carries framelets", "SpellCheck"),
+        "American spelling": ("carries frames", "carries colored frames", "SpellCheck"),
+        "American spelling in a table": ("packets", "packets, behavior", "SpellCheck"),
+        "two spellings": ("carries frames", "serializes frames", "British spelling"),
+        "an odd phrase": ("# Links", "# What came of it", "write result"),
+        "a sentence of 60 words": ("sets.", f"sets{', and each host behind it waits' * 8}.", "LongSentences"),
+    }
+    pages = {name: PAGE.replace(said, instead, 1) for name, (said, instead, _) in mistakes.items()}
+    found = check.violations([text for name, page in pages.items() for text in prose.of_markdown(name, page)])
+    assert sorted(text.file for text, _ in found) == sorted(name for name in mistakes if name != "nothing")
+    assert [f"{text.file}: {why}" for text, why in found if mistakes[text.file][2] not in why] == []
 
 
 def test_a_violation_is_found_among_other_texts() -> None:

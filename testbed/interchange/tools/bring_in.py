@@ -149,7 +149,7 @@ def _impaired(nodes: Mapping[str, Mapping[str, Any]], text: str, network: Networ
             interface = words[words.index("dev") + 1]
             reported = _words_of_tc(words[words.index("netem") + 1 :])
             found[node, interface] = netem(reported, f"tc at {node}:{interface}", network.lost)
-        elif words[:1] not in (["ip"], ["sysctl"]):  # addresses and routes are the testbed's own affair
+        elif words[:1] not in (["ip"], ["sysctl"]):  # the testbed chooses addresses and routes itself
             network.lost.append(f"nodes.{node}: exec {command}")
     return found
 

@@ -25,7 +25,7 @@ class PayloadIntact(OfSession):
 
     def in_words(self) -> str:
         """The check in words."""
-        return "The receiver gets every byte that was asked for, with the sender's SHA-256."
+        return "The receiver gets every byte that was requested, with the sender's SHA-256."
 
     def unfit(self, section: Any) -> str | None:
         if getattr(section, "kind", None) == "iperf3":

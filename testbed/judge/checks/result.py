@@ -33,7 +33,7 @@ class CheckResult(BaseModel, extra="forbid", frozen=True):
     that one of them was.
 
     ``xfail`` is what is expected of a check that is known to fail, and ``outcome`` (``xfail``, ``xpass``, or ``fail``
-    where it fails otherwise than expected) what came of it; results without an expected failure have neither.
+    where it fails otherwise than expected) how it ended; results without an expected failure have neither.
     """
 
     name: str

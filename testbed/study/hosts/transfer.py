@@ -1,4 +1,4 @@
-"""Serialization of runs and results. Paths below checkout and results are relative, as both are elsewhere on hosts."""
+"""Serialisation of runs and results. Paths below checkout and results are relative, as both are elsewhere on hosts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """``kind: iperf3``: iperf3 between the two hosts for a time, with the window that ``-w`` asks for.
 
-The receiver's capture has the bytes, and in mid-transfer the advertised window and the rate. Of those two the second
-half of the transfer is judged, so that neither slow start nor the growth of buffers counts."""
+The receiver's capture has the bytes, and over time the advertised window and the rate. Of those two the second half of
+the transfer is judged, so that neither slow start nor the growth of buffers counts."""
 
 import statistics
 from collections.abc import Mapping, Sequence

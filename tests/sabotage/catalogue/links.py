@@ -44,7 +44,7 @@ ENTRIES = (
     ),
     _link(
         "queue-twice",
-        "a buffer beyond the one that was asked for",
+        "a buffer beyond the one that was requested",
         Swap(_PIPE, "d.limit = p.Queue.Packets", "d.limit = 2 * p.Queue.Packets"),
     ),
     _link(

@@ -141,7 +141,7 @@ ENTRIES = (
     _real(
         "calibration-stale",
         "calibration",
-        "readings of a day when half of the rate was asked for",
+        "readings of a day when half of the rate was requested",
         _half,
         otherwise=_NAMED,
     ),
