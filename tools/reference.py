@@ -155,9 +155,9 @@ def _bounds(each: Schema) -> str:
 
 COMMON = ("name", "policy", "judge")
 CHECKS = """\
-What a scenario's `checks` may say: `judge` names a kind of check, and each kind has the keys of its section.
-How checks are written and combined: [scenarios](../scenarios.md#checks), [verdicts](../verdicts.md). To add one:
-[a new check](../architecture.md#a-new-check)."""
+What a scenario's `checks` may say: `judge` names a kind of check, and each kind has the keys of its section. How
+checks are written and combined: [scenarios](../scenarios.md#checks), [verdicts](../verdicts.md). To write a kind of
+your own: [add a check](../architecture.md#add-a-check)."""
 SHARED = """\
 Every check has a `name`, unique in the file. With `policy`, a name or a list of names, it applies only to runs with
 those window policies; in others it is `skipped` and counts neither way. `session` names one of several sessions;

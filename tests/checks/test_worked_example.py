@@ -29,7 +29,7 @@ def testbed(tmp_path: Path) -> Testbed:
         if entry.name != "testbed":
             (copy / entry.name).symlink_to(entry)
     shutil.copytree(paths.CHECKOUT / "testbed", copy / "testbed", ignore=shutil.ignore_patterns("__pycache__"))
-    example = section("architecture.md", "A new check")
+    example = section("architecture.md", "Add a check")
     (file,) = code(example, "python")
     (line,) = re.findall(r"the line `(.*?)`", example)
     (copy / "testbed" / "judge" / "checks" / "few_resends.py").write_text(file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from testbed.cli.docs import build_site
 from testbed.cli.site import hooks
 from testbed.machine import browser, machine
 from tests.browser.look import chromium, look
+from tests.docs.test_questions import QUESTIONS
 
 INDEX = (paths.CHECKOUT / "docs" / "README.md").read_text(encoding="utf-8")
 WIDTHS = (390, 820, 1280)
@@ -64,14 +66,42 @@ def test_links_lead_to_pages_of_the_site_or_to_the_repository(
     assert hooks.relinked(text, folder, "") == (there if nowhere is None else nowhere)
 
 
-@pytest.mark.nightly
-@pytest.mark.timeout(1200)
-def test_every_page_is_right_in_a_browser(tmp_path: Path) -> None:
-    """Nothing is missing, too wide or fetched from a network, at any width; diagrams are drawn."""
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The first page of the built site."""
     assert machine.site_tools().ok, "./run.sh docs installs what makes the site"
     if browser.find() is None:
         pytest.skip("needs Chromium or Chrome")
-    first = build_site(tmp_path / "site")
+    return build_site(tmp_path_factory.mktemp("built") / "site")
+
+
+FIRST_ONES = 5
+"""Results of a search that a reader looks at."""
+
+
+@pytest.mark.nightly
+def test_a_search_finds_the_answer_to_a_question(first: Path) -> None:
+    missed = []
+    with chromium() as opened:
+        page = opened.new_page()
+        page.goto(first.as_uri())
+        typed, results = page.locator("input.md-search__input"), page.locator(".md-search-result__item")
+        for question in QUESTIONS:
+            typed.fill("")
+            typed.press_sequentially(question["search"])
+            page.wait_for_timeout(1000)
+            links = results.locator("a").evaluate_all("links => links.map(link => link.href)")
+            names = list(dict.fromkeys(re.sub(r".*/site/|[?#].*", "", link) for link in links))
+            place, _, anchor = question["section"].replace(".md", ".html").partition("#")
+            if place not in names[:FIRST_ONES] or not any(link.endswith(f"#{anchor}") for link in links):
+                missed.append(f"{question['search']}: {names[:FIRST_ONES]}")
+    assert missed == []
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1200)
+def test_every_page_is_right_in_a_browser(first: Path) -> None:
+    """Nothing is missing, too wide or fetched from a network, at any width; diagrams are drawn."""
     pages = sorted(page for page in first.parent.rglob("*.html") if page.name != "404.html")
     assert len(pages) == len(pages_of(INDEX)) + 1
     wrong = []

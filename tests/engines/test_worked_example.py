@@ -14,7 +14,7 @@ from tests.worked_example import code, section
 
 @pytest.fixture
 def lossless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> engines.Engine:
-    file, line = code(section("architecture.md", "A new engine"), "python")
+    file, line = code(section("architecture.md", "Add an engine"), "python")
     (tmp_path / "lossless").mkdir()
     (tmp_path / "lossless" / "engine.py").write_text(file)
     monkeypatch.setattr(engines, "__path__", [*engines.__path__, str(tmp_path)])

@@ -42,7 +42,7 @@ def testbed(tmp_path_factory: pytest.TempPathFactory) -> Testbed:
             shutil.copytree(entry, copy / entry.name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             (copy / entry.name).symlink_to(entry)
-    example = section("architecture.md", "A new topology")
+    example = section("architecture.md", "Add a topology")
     (file,) = code(example, "python")
     (name,) = re.findall(r"its name, `(.*?)`", example)
     (copy / "topologies" / "shapes" / "neck.py").write_text(file)

@@ -27,7 +27,7 @@ WATCH = {
 
 
 def test_what_it_samples_is_kept_and_pushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    part = worked_example.section("architecture.md", "A new collector")
+    part = worked_example.section("architecture.md", "Add a collector")
     (file,), (line,) = worked_example.code(part, "go"), worked_example.code(part, "python")
     (place,) = re.findall(r"This one, `(.*?\.go)`", part)
     (known, entry) = re.findall(r"among `kinds` in `(.*?)` the line `(.*?)`", part)[0]

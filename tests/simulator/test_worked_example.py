@@ -32,7 +32,7 @@ checks:
 
 @pytest.fixture
 def simulator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    part = worked_example.section("architecture.md", "A new policy")
+    part = worked_example.section("architecture.md", "Add a policy")
     (file,) = worked_example.code(part, "go")
     (place,) = re.findall(r"This one, `(.*?\.go)`", part)
     (known, entry) = re.findall(r"in `registry` of `(.*?)` its entry, `(.*?)`", part)[0]

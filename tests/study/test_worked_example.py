@@ -24,7 +24,7 @@ def seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("NCP_TESTBED_RESULTS", str(tmp_path / "results"))
     monkeypatch.setenv("NCP_TESTBED_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("NCP_TESTBED_INFLUX_PORT", "18086")
-    file, line = code(section("architecture.md", "A new study"), "python")
+    file, line = code(section("architecture.md", "Add a study"), "python")
     (tmp_path / "seeds.py").write_text(file)
     monkeypatch.syspath_prepend(str(tmp_path))  # where runs side by side find it, too
     found = importlib.import_module("seeds")

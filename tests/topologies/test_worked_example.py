@@ -40,7 +40,7 @@ def testbed(tmp_path_factory: pytest.TempPathFactory) -> Testbed:
             shutil.copytree(entry, copy / entry.name, ignore=shutil.ignore_patterns("__pycache__"))
         elif entry.name != ".build":
             (copy / entry.name).symlink_to(entry)
-    example = section("architecture.md", "A new impairment")
+    example = section("architecture.md", "Add an impairment")
     (go,), (python,) = (code(example, language) for language in ("go", "python"))
     (field,), (name,) = (re.findall(rf"{before} `(.*?)`", example) for before in ("the line", "its name,"))
     (copy / "internal" / "linkmodel" / "skipping.go").write_text(go)

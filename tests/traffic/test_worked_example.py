@@ -39,7 +39,7 @@ PLAN: Any = {
 
 @pytest.fixture
 def pings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> type[traffic.Traffic]:
-    file, line = code(section("architecture.md", "A new kind of traffic"), "python")
+    file, line = code(section("architecture.md", "Add a kind of traffic"), "python")
     (tmp_path / "pings.py").write_text(file)
     monkeypatch.setattr(traffic, "__path__", [*traffic.__path__, str(tmp_path)])
     own = eval(line, {"TrafficFacts": traffic_types.TrafficFacts})
