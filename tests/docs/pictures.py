@@ -22,6 +22,8 @@ from tests.browser.look import chromium
 FOLDER = paths.CHECKOUT / "docs" / "images"
 TOPOLOGIES = {"topology-dumbbell.svg": "dumbbell", "topology-relays.svg": "relays"}
 """Each picture and its scenario."""
+VERDICT_PX = (0, 240, 640, 812)
+"""The verdict and the shares on the picture of the dashboard."""
 REPORT_PX = (1280, 900)
 """Of a report what is to be seen first, in CSS pixels."""
 
@@ -35,6 +37,12 @@ def topologies(into: Path) -> None:
     """Those of scenarios, by ``graph``."""
     for name, scenario in TOPOLOGIES.items():
         command("graph", scenario, "-o", str(into / name), results=into)
+
+
+def verdict_of_dashboard(into: Path) -> None:
+    """The part of the dashboard's picture that is legible at half of a page's width."""
+    with Image.open(FOLDER / "dashboard-convergence.webp") as whole:
+        whole.crop(VERDICT_PX).save(into / "dashboard-verdict.webp", quality=90)
 
 
 def of_a_run(into: Path) -> None:
@@ -51,4 +59,5 @@ def of_a_run(into: Path) -> None:
 
 if __name__ == "__main__":
     topologies(FOLDER)
+    verdict_of_dashboard(FOLDER)
     of_a_run(FOLDER)
