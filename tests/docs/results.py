@@ -13,11 +13,13 @@ import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from math import inf
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from ruamel.yaml import YAML
 
 from testbed import paths
 from testbed.documents import read_json
@@ -153,6 +155,54 @@ def swept(sweep: str, setting: str, policy: str) -> float:
     return float(value)
 
 
+def suite(row: str, column: str, figure: str = "utilization") -> str:
+    """A figure of the suite for congestion control, as it was printed."""
+    found = rows("reference/cc-suite-guest-2026-11-23/measured.csv")
+    (value,) = [one["value"] for one in found if (one["row"], one["column"], one["figure"]) == (row, column, figure)]
+    return value
+
+
+@cache
+def checks_of(table: str) -> list[dict[str, Any]]:
+    """The checks that a shipped table has."""
+    checks: list[dict[str, Any]] = YAML(typ="safe").load(paths.CHECKOUT / "scenarios/tables" / f"{table}.yaml")[
+        "checks"
+    ]
+    return checks
+
+
+def suite_cell(row: str, column: str, figure: str) -> str:
+    """The same for a table: bold where it is outside of the suite's limits."""
+    value = suite(row, column, figure)
+    limits = [
+        each
+        for each in checks_of("cc-suite")
+        if each.get("figure", "utilization") == figure and row in each["rows"] and column in each["columns"]
+    ]
+    held = all(each.get("min", -inf) <= float(value) <= each.get("max", inf) for each in limits)
+    shown = value.replace("-", MINUS)
+    return shown if held else f"**{shown}**"
+
+
+def interop() -> dict[str, list[str]]:
+    """The cells of the matrix with npm's NCP by sender and receiver: whether each passed, and its goodput."""
+    found: dict[str, list[str]] = {}
+    for one in rows("reference/interop-2026-11-21/measured.csv"):
+        mark = "✓" if one["verdict"] == "pass" else "✗"
+        found.setdefault(f"{one['sender']} → {one['receiver']}", []).append(f"{mark} {one['goodput_mib_s']}")
+    return found
+
+
+def carried() -> dict[str, float]:
+    """The part of what their links carry that other people's transports reached."""
+    return {one["program"]: float(one["of_bound"]) for one in rows("reference/peers-guest-2026-11-23/measured.csv")}
+
+
+def totals(found: Sequence[Mapping[str, str]]) -> dict[str, int]:
+    """The sums of the columns with whole numbers."""
+    return {name: sum(int(one[name]) for one in found) for name, value in found[0].items() if value.isdigit()}
+
+
 def asset_shares() -> dict[str, dict[int, float]]:
     """The shares of files that fit in 3 and in 10 segments, as sent and as they are."""
     return {name: {most: share_within(sizes, most) for most in (3, 10)} for name, sizes in read_sizes().items()}
@@ -241,7 +291,24 @@ def environment() -> Environment:
         keep_trailing_newline=True,
         autoescape=False,
     )
-    read = (table, claims, checks, rows, windows, share, engines, shifted, other, swept, asset_shares)
+    read = (
+        table,
+        claims,
+        checks,
+        rows,
+        windows,
+        share,
+        engines,
+        shifted,
+        other,
+        swept,
+        suite,
+        suite_cell,
+        interop,
+        carried,
+        totals,
+        asset_shares,
+    )
     made.globals.update({each.__name__: each for each in read})
     made.tests["contains"] = lambda text, part: part in text
     shown = (fixed, ranged, span, with_interval, percent, more, best)
