@@ -27,13 +27,16 @@ _MEASURE = """
   const wide = [...document.body.querySelectorAll('*')].filter(e => !e.closest('svg') || e.tagName === 'svg')
     .filter(e => e.getBoundingClientRect().right > width + 1 && !scrolls(e)).map(name);
   const images = [...document.images];
-  // The contrast of WCAG 2.1 between a text and the nearest ground that is painted.
+  // The contrast of WCAG 2.1 between a text and its ground, each blended over what shows through it.
   const part = x => (x /= 255) <= .04045 ? x / 12.92 : ((x + .055) / 1.055) ** 2.4;
   const rgb = color => color.match(/[\\d.]+/g).map(Number);
   const light = ([r, g, b]) => .2126 * part(r) + .7152 * part(g) + .0722 * part(b);
-  const ground = e => { for (; e; e = e.parentElement) { const found = rgb(getComputedStyle(e).backgroundColor);
-    if (found.length < 4 || found[3] > 0) return found; } return [255, 255, 255]; };
-  const contrast = e => { const [a, b] = [light(rgb(getComputedStyle(e).color)), light(ground(e))];
+  const over = (under, [r, g, b, alpha = 1]) => [r, g, b].map((x, i) => alpha * x + (1 - alpha) * under[i]);
+  const ground = e => { const found = []; for (; e; e = e.parentElement) {
+    found.unshift(rgb(getComputedStyle(e).backgroundColor)); if (found[0].length < 4) break; }
+    return found.reduce(over, [255, 255, 255]); };
+  const contrast = e => { const under = ground(e), text = over(under, rgb(getComputedStyle(e).color));
+    const [a, b] = [light(text), light(under)];
     return (Math.max(a, b) + .05) / (Math.min(a, b) + .05); };
   const faint = [...document.body.querySelectorAll('*')].filter(e => !e.closest('svg')
     && [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim()) && contrast(e) < 4.5).map(name);

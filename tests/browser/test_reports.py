@@ -100,6 +100,8 @@ def test_the_picture_that_decides_is_on_the_first_screen(browser, results) -> No
         ("<script>console.error('x')</script>", "console error"),
         ("<link rel=stylesheet href='http://127.0.0.1:9/a.css'>", "asks the network for http://127.0.0.1:9/"),
         ("<p style='background: #1a7f37'><a href=x>Its plots</a>", "hard to read: a “Its plots”"),
+        ("<p style='color: #0006'>pale", "hard to read: p “pale”"),
+        ("<p style='background: #000; color: #888'><b style='background: #fff8'>grey", "hard to read: b “grey”"),
         ("<svg role=img></svg><style>svg {height: 2px}</style>", "1 drawings have no height"),
     ],
 )
@@ -108,6 +110,13 @@ def test_what_is_wrong_is_found(browser, tmp_path, body, problem) -> None:
     page.write_text(f"<!doctype html><meta name=viewport content='width=device-width'><body>{body}</body>")
     found = look(browser, page, 390).problems
     assert any(text.startswith(problem) for text in found), found
+
+
+def test_what_shows_through_counts_for_the_contrast(browser, tmp_path) -> None:
+    page = tmp_path / "page.html"
+    black = "<p style='background: #000'><b style='background: #fff1; color: #ccc'>bright</b>"
+    page.write_text(f"<!doctype html><body><p style='color: #000b'>dark enough</p>{black}</p></body>")
+    assert look(browser, page, 1280).problems == []
 
 
 def test_pdf(tmp_path, monkeypatch, capsys) -> None:

@@ -15,7 +15,7 @@ from tests.browser.look import chromium, look
 from tests.docs.test_questions import QUESTIONS
 
 INDEX = (paths.CHECKOUT / "docs" / "README.md").read_text(encoding="utf-8")
-WIDTHS = (390, 820, 1280)
+WIDTHS = (360, 768, 1280)
 """Of a telephone, a tablet and a desk, in CSS pixels."""
 
 
