@@ -85,7 +85,7 @@ EDGES = {"judge": "window_edges", "count": 3}
             "The RTT of every connection is at most 1.5 times that without a queue (means from 2 s to 8 s).",
         ),
         ({"judge": "mptcp_carried"}, "MPTCP's subflow over each link had at least 10,000 bytes acknowledged."),
-        ({"judge": "payload_intact"}, "The receiver gets every byte that was asked for, with the sender's SHA-256."),
+        ({"judge": "payload_intact"}, "The receiver gets every byte that was requested, with the sender's SHA-256."),
         (
             {"judge": "payload_captured"},
             "All bytes that iperf3 counts at the receiver are in packets captured there, with at most a window more "
