@@ -62,6 +62,7 @@ type Session struct {
 	Name            string       `json:"name"`
 	StartS          float64      `json:"start_s"` // after the run's first
 	Policy          string       `json:"policy"`
+	PolicyFacts     PolicyFacts  `json:"policy_facts"`
 	Transport       string       `json:"transport"`
 	TransferBytes   int64        `json:"transfer_bytes"`
 	SendWindowBytes uint32       `json:"send_window_bytes"`
@@ -73,6 +74,11 @@ type Session struct {
 	TimeoutCheckMS  float64      `json:"timeout_check_ms"`
 	LingerMS        float64      `json:"linger_ms"`
 	Connections     []Connection `json:"connections"`
+}
+
+// PolicyFacts are a policy's, of which npm's packages have one by another name.
+type PolicyFacts struct {
+	Like string `json:"like"` // the policy of ours that it is like; "": it is ours
 }
 
 // Connection is one path of a session: a socket at each end of a link.

@@ -80,7 +80,7 @@ func (s *Session) Config() session.Config {
 		ids[i] = c.Link
 	}
 	cfg := session.Default(ids...)
-	cfg.Policy = s.Policy
+	cfg.Policy = s.rule()
 	cfg.InitialWindows = s.InitialWindows
 	cfg.WindowBytes = s.SendWindowBytes
 	cfg.MTUBytes = s.MTUBytes
@@ -94,3 +94,12 @@ func (s *Session) Config() session.Config {
 
 // Linger returns how long the sender waits at its close for acknowledgements.
 func (s *Session) Linger() time.Duration { return timing.Milliseconds(s.LingerMS) }
+
+// rule returns the policy that the session's windows move by: an end of ours may meet npm's package, which has its
+// own name for it.
+func (s *Session) rule() string {
+	if like := s.PolicyFacts.Like; like != "" {
+		return like
+	}
+	return s.Policy
+}

@@ -36,7 +36,7 @@ func (s *Session) validate() error {
 			return fmt.Errorf("%s: %s, want %s to %s", f.name, plain(f.value), plain(f.low), plain(f.high))
 		}
 	}
-	if !policy.Known(s.Policy) {
+	if !policy.Known(s.rule()) {
 		return fmt.Errorf("policy: %q, want one of %s", s.Policy, strings.Join(policy.Names(), ", "))
 	}
 	if s.Transport != UDP && s.Transport != TCP {

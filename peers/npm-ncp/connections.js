@@ -5,6 +5,8 @@ const net = require('net');
 
 const HEADER_BYTES = 4;
 const GRACE_MS = 1000; // how long a connection's end may take
+const LISTENS_MS = 15_000; // until a receiver listens
+const AGAIN_MS = 50;
 
 function endpoint(text) {
   const colon = text.lastIndexOf(':');
@@ -16,6 +18,7 @@ class Connection {
     this.plan = plan;
     this.id = plan.link;
     this.onPacket = onPacket;
+    this.warnings = [];
     this.connected = new Promise((done) => { this.whenConnected = done; });
   }
 
@@ -30,14 +33,18 @@ class Connection {
     });
   }
 
-  // The sender's part: resolves when it is connected.
-  connect() {
+  // The sender's part: resolves when it is connected, which it tries until the receiver listens.
+  async connect() {
     const [here, there] = [endpoint(this.plan.sender), endpoint(this.plan.receiver)];
-    const socket = net.connect({ ...there, localAddress: here.host, localPort: here.port });
-    return new Promise((done, failed) => {
-      socket.once('error', failed);
-      socket.once('connect', () => { this.take(socket); done(); });
-    });
+    for (const end = Date.now() + LISTENS_MS; ; await new Promise((done) => { setTimeout(done, AGAIN_MS); })) {
+      const socket = net.connect({ ...there, localAddress: here.host, localPort: here.port });
+      const failed = await new Promise((done) => {
+        socket.once('error', done);
+        socket.once('connect', () => done());
+      });
+      if (!failed) return this.take(socket);
+      if (failed.code !== 'ECONNREFUSED' || Date.now() > end) throw failed;
+    }
   }
 
   take(socket) {
@@ -65,6 +72,12 @@ class Connection {
     }
   }
 
+  pause(ms) {
+    this.socket.pause();
+    clearTimeout(this.resume);
+    this.resume = setTimeout(() => { this.socket.resume(); }, ms);
+  }
+
   async end() {
     if (this.server) this.server.close();
     if (!this.socket || this.socket.destroyed) return;
@@ -76,4 +89,4 @@ class Connection {
   }
 }
 
-module.exports = { Connection };
+module.exports = { Connection, endpoint };

@@ -7,6 +7,7 @@ import typer
 
 from testbed.cli.completion import keys, names, results, runs, shipped
 from testbed.errors import BadInput
+from testbed.plan.codes import CODES
 from testbed.plan.engines import DEFAULT, ENGINES, SHAKE
 from testbed.scenario import files
 
@@ -27,11 +28,22 @@ SetOption = Annotated[
     list[str],
     typer.Option("--set", metavar="KEY=VALUE", help="Change a value, like links.fast.rate=8mbit.", autocompletion=keys),
 ]
+CodeOption = Annotated[
+    str,
+    typer.Option(
+        "--code", metavar="CODE", help="NCP at both ends: ours, or npm's.", autocompletion=lambda: list(CODES)
+    ),
+]
 QuickOption = Annotated[bool, typer.Option("--quick", help="A shorter transfer, judged over the time it covers.")]
 SeedOption = Annotated[int | None, typer.Option("--seed", help="Seed of payload and losses.", min=0)]
 RuntimeOption = Annotated[
     Literal["docker", "process"], typer.Option("--runtime", help="Agents in containers, or as plain processes.")
 ]
+
+
+def with_code(assignments: list[str], code: str) -> list[str]:
+    """The changes of ``--set`` with that of ``--code``."""
+    return [*assignments, *([f"ncp.code={code}"] if code else [])]
 
 
 def _engine(text: str) -> str:

@@ -25,6 +25,7 @@ def run(
     context: typer.Context,
     scenario: options.ScenarioArgument,
     set_: options.SetOption = [],  # noqa: B006 (typer copies it)
+    code: options.CodeOption = "",
     quick: options.QuickOption = False,
     seed: options.SeedOption = None,
     runtime: options.RuntimeOption = "docker",
@@ -46,6 +47,7 @@ def run(
     from testbed.scenario.load import load
 
     events.refuse_with(as_json, dry_run)
+    set_ = options.with_code(set_, code)
     loaded = load(scenario, set_, quick=quick)  # bad input ends here, before anything is set up
     chosen = engines.named(engine) if engine else _engine_here(loaded)
     traces: Traces | None = {"qlog": qlog, "pcap": pcap} if qlog or pcap else None

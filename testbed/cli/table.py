@@ -25,6 +25,7 @@ def table(
     rows: Annotated[str, typer.Option(metavar="ROW,…", help="Only these rows.")] = "",
     columns: Annotated[str, typer.Option(metavar="COLUMN,…", help="Only these columns.")] = "",
     set_: options.SetOption = [],  # noqa: B006 (typer copies it)
+    code: options.CodeOption = "",
     quick: options.QuickOption = False,
     runtime: options.RuntimeOption = "docker",
     link: options.LinkOption = "auto",
@@ -38,7 +39,7 @@ def table(
     from testbed.study.kinds import table as kind
     from testbed.study.kinds.table_file import load
 
-    loaded = load(name, set_, quick=quick)  # bad input ends here, before anything is set up
+    loaded = load(name, options.with_code(set_, code), quick=quick)  # bad input ends here, before anything is set up
     request = kind.TableRequest(repeat, rows, columns, runtime, link, engine, quick, resume)
     make = partial(kind.tell, loaded, request), partial(kind.run, loaded, request)
     carry_out(*make, cluster, dry_run=dry_run, as_json=as_json)

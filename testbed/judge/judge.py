@@ -14,7 +14,8 @@ from testbed.judge.figures import figures_of
 from testbed.judge.status import Status, summary_of, verdict_of, worst
 from testbed.judge.trust import of_run
 from testbed.message import Message
-from testbed.plan.model import Plan
+from testbed.plan.codes import is_about
+from testbed.plan.model import Plan, Session
 from testbed.series import Reader
 from testbed.series.reader import end_of, start_of
 
@@ -64,11 +65,11 @@ def judge(
 def judge_one(parameters: CheckParameters, evidence: Evidence) -> CheckResult:
     """One check's result; ``skipped`` for checks of other policies."""
     try:
-        policies = _policies(parameters, evidence.plan)
-        if parameters.policy and not policies & set(parameters.policy):
+        sessions = _sessions(parameters, evidence.plan)
+        if not any(is_about(parameters.policy, session) for session in sessions):
+            policies = ", ".join(sorted({session["policy"] for session in sessions}))
             said = Message(
-                "check.of-other-policies",
-                f"Skipped for {', '.join(sorted(policies))}: the check is about {', '.join(parameters.policy)}.",
+                "check.of-other-policies", f"Skipped for {policies}: the check is about {', '.join(parameters.policy)}."
             )
             return CheckResult.of(parameters.name, parameters.judge, Status.SKIPPED, said)
         return parameters.result(evidence)
@@ -77,11 +78,10 @@ def judge_one(parameters: CheckParameters, evidence: Evidence) -> CheckResult:
         return CheckResult.of(parameters.name, parameters.judge, Status.ERROR, said)
 
 
-def _policies(parameters: CheckParameters, plan: Plan) -> set[str]:
-    """The policies of the session that a check names, else of all."""
+def _sessions(parameters: CheckParameters, plan: Plan) -> list[Session]:
+    """The session that a check names, else all."""
     name = getattr(parameters, "session", None)
-    sessions = plan["sessions"] if name is None else [session_of(plan, name)]
-    return {session["policy"] for session in sessions}
+    return plan["sessions"] if name is None else [session_of(plan, name)]
 
 
 def status_of_run(verdict: Verdict) -> Status:

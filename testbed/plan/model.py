@@ -114,6 +114,8 @@ class Policy(TypedDict):
     initial: NotRequired[str]
     normalised: NotRequired[bool]
     source: NotRequired[str]
+    like: NotRequired[str]
+    """The policy of ours whose rule npm's package has."""
 
 
 class Connection(TypedDict):
@@ -147,6 +149,8 @@ class Session(TypedDict):
     receiver_host: str
     policy: str
     policy_facts: Policy
+    code: NotRequired[dict[Role, str]]
+    """The implementation at each end that is not ours, of :data:`testbed.plan.codes.CODES`."""
     transport: Literal["udp", "tcp"]
     connections: list[Connection]
     transfer_bytes: NotRequired[int]

@@ -8,8 +8,10 @@ from pathlib import Path
 
 from testbed import confine
 from testbed.errors import BadInput, CannotRun
+from testbed.machine.interop import lacking_peers
 from testbed.paths import CHECKOUT
 from testbed.plan import model
+from testbed.plan.codes import has_npm
 from testbed.plan.model import Plan, Policy, Session
 from testbed.planning.resolved import Topology
 from testbed.planning.sessions import FIRST_PORT, connections_of, session_over
@@ -100,7 +102,9 @@ def _of_image(requested: Program, image: str, where: str) -> model.Program:
 
 
 def not_built(plan: Plan) -> str:
-    """Instructions to build a plan's program; "" where it is built."""
+    """Instructions to build a plan's program, or npm's packages; "" where they are there."""
+    if has_npm(plan):
+        return lacking_peers()
     section = plan.get("program")
     if section is None or section["sha256"] != NOT_BUILT:
         return ""

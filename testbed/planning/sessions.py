@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from typing import Literal, cast
 
-from testbed.errors import refuse_unknown
+from testbed.errors import BadInput, refuse_unknown
 from testbed.plan import model
+from testbed.plan.codes import OURS
+from testbed.plan.codes import policies as policies_of_npm
 from testbed.plan.model import Connection, Policy
 from testbed.planning.resolved import Topology
 from testbed.scenario.load import LoadedScenario
-from testbed.scenario.model import Scenario
+from testbed.scenario.model import NcpSession, Scenario
 from testbed.scenario.sessions import Session
 from topologies.layout import Path
 from topologies.link import rate_pps
@@ -32,10 +34,12 @@ def sessions_of(loaded: LoadedScenario, topology: Topology, policies: PolicyFact
     port = FIRST_PORT
     sessions: list[model.Session] = []
     for place, (entry, paths) in enumerate(zip(loaded.scenario.each_session, topology.sessions, strict=True)):
-        facts = _policy(loaded, entry, requested.policy, policies)
+        facts = _policy(loaded, entry, requested, policies)
         own = {key: value for key in OWN if (value := getattr(entry, key)) is not None}
         ncp = requested.model_copy(update=own)
         own = {key: getattr(ncp, key) for key in PARAMETERS if key != "congestion_control" or ncp.transport == "tcp"}
+        if codes := {role: code for role, code in requested.code if code != OURS}:
+            own["code"] = codes
         # Not another session's bytes, which could be taken for its own.
         own["payload_seed"] = (seed + place) % 2**63
         session = session_over(topology, entry, paths, facts, ncp.transport, connections_of(topology, paths, port))
@@ -88,11 +92,20 @@ def cross_traffic_of(scenario: Scenario, topology: Topology) -> list[model.Cross
     return found
 
 
-def _policy(loaded: LoadedScenario, entry: Session, default: str, policies: PolicyFacts) -> Policy:
-    name = entry.policy or default
+def _policy(loaded: LoadedScenario, entry: Session, ncp: NcpSession, policies: PolicyFacts) -> Policy:
+    """The facts of a session's policy, or those of npm's package that sends, if the policy is what that is like."""
+    name = entry.policy or ncp.policy
     where = loaded.place_of(*(("sessions", entry.name) if entry.policy else ("ncp",)), "policy")
     refuse_unknown("scenario.no-such-policy", "policy", name, sorted(policies), where)
-    return policies[name]
+    facts = policies_of_npm().get(ncp.code.sender, policies[name])
+    if (like := facts.get("like", name)) != name:
+        raise BadInput(
+            "scenario.policy-of-another-code",
+            f"{where}: {name} is not how {facts['name']} moves its windows: they are like {like}; "
+            f"set policy to {like}, or leave the code out",
+            field="ncp.policy",
+        )
+    return facts
 
 
 def connections_of(topology: Topology, paths: Sequence[Path], first_port: int) -> list[Connection]:

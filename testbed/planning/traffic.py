@@ -1,6 +1,7 @@
 """The traffic of a scenario in the plan: NCP's sessions, or one transfer of another protocol in their shape."""
 
 from testbed.plan import model
+from testbed.plan.codes import OURS
 from testbed.plan.model import Runtime, Sections
 from testbed.planning import ndn as ndn_plan
 from testbed.planning import program as program_plan
@@ -19,8 +20,9 @@ def frame_bytes(scenario: Scenario) -> int:
 
 
 def runtime_of(scenario: Scenario, requested: Runtime) -> Runtime:
-    """The kernel's TCP and programs need no agent, so no container."""
+    """The kernel's TCP and programs need no agent, so no container; npm's packages have none."""
     agentless = scenario.tcp is not None or scenario.program is not None
+    agentless = agentless or (scenario.ncp is not None and any(code != OURS for _, code in scenario.ncp.code))
     return "process" if agentless and requested == "docker" else requested
 
 

@@ -6,7 +6,7 @@ import http
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -53,6 +53,8 @@ class AgentPlace:
     """Seconds after the first sender at which a sender starts."""
     part: tuple[str, ...] = ()
     """Arguments that tell the program its part in the plan; without any, ``role --session session``."""
+    by_node: Path | None = None
+    """The folder with the program that Node runs, ``agent.js``, in place of the traffic's own."""
     ahead_ns: int = 0
     """The lead of its machine's clock before this one's."""
 
@@ -236,19 +238,11 @@ class ContainerAgent(Container):
 class ProcessAgent(Supervised):
     """An agent as an unprivileged process in the network namespace of a plain Mininet host.
 
-    ``program`` is the agent's file, or a folder; ``command`` makes its command line from where it sees that.
+    ``program`` is the agent's file.
     """
 
-    def __init__(
-        self,
-        program: Path,
-        host_pid: int,
-        place: AgentPlace,
-        command: Callable[[Path], list[str]] = lambda program: [str(program)],
-        *,
-        limited: bool = True,
-    ) -> None:
-        self.place = place
+    def __init__(self, program: Path, host_pid: int, place: AgentPlace, *, limited: bool = True) -> None:
+        self.place, program = place, place.by_node or program
         # The checkout may be where only root can go (/root), so the files that the agent needs are bound to a
         # folder that it can reach, in a mount namespace of its own.
         seen = place.control
@@ -256,9 +250,10 @@ class ProcessAgent(Supervised):
         for source, target in bound.items():
             target.mkdir() if source.is_dir() else target.touch()
         arguments = place.arguments(seen / "plan.json", seen / "data", seen, place.credentials)
+        command = ["node", f"{seen}/{program.name}/agent.js"] if place.by_node else [f"{seen}/{program.name}"]
         super().__init__(
             f"agent {place.name}",
-            [*command(seen / program.name), *arguments],
+            [*command, *arguments],
             place.log,
             namespace=namespace_of(host_pid),
             unprivileged=True,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, GetJsonSchemaHandler, ValidationInfo, field_validator, model_validator
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, ValidationInfo, field_validator, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from testbed.judge.checks import Check
-from testbed.message import InvalidValue
+from testbed.message import InvalidValue, unknown
+from testbed.plan.codes import CODES, OURS, Code
 from testbed.scenario.links import Link
 from testbed.scenario.ndn import Ndn
 from testbed.scenario.program import Program
@@ -30,11 +31,30 @@ Traffic = Literal["ncp", "tcp", "ndn", "program"]
 TRAFFIC: tuple[Traffic, ...] = get_args(Traffic)
 
 
+class Codes(Section):
+    """Implementations of NCP: ours, or npm's @nkn/ncp in a version."""
+
+    sender: Code = "ours"
+    """Implementation at the sender, whose windows the policy has to be like."""
+    receiver: Code = "ours"
+    """Implementation at the receiver."""
+
+
+def _at_both_ends(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    if value not in CODES:
+        raise InvalidValue.of(unknown("ncp.no-such-code", "code", value, CODES))
+    return dict.fromkeys(Codes.model_fields, value)
+
+
 class NcpSession(Section):
     """One NCP transfer from the first host to the second, with one connection per link."""
 
     policy: Name
     """The rule by which windows grow and shrink (``ncp-agent policies``)."""
+    code: Annotated[Codes, BeforeValidator(_at_both_ends, Code | Codes)] = Field(default_factory=Codes)
+    """The implementation under test, of both ends or of each; default: ours."""
     transport: Literal["udp", "tcp"] = "udp"
     """A datagram for each packet, or a TCP connection for each NCP connection, with each packet after its length."""
     congestion_control: CongestionControl = "cubic"
@@ -64,6 +84,10 @@ class NcpSession(Section):
             raise InvalidValue(
                 "ncp.send-window-too-small",
                 f"send_window ({self.send_window_bytes} B) is smaller than one packet (mtu {self.mtu_bytes} B)",
+            )
+        if self.ack_repeats and self.code.receiver != OURS:
+            raise InvalidValue(
+                "ncp.repeats-by-another-code", f"{self.code.receiver} never repeats; leave ack_repeats out"
             )
         return self
 

@@ -13,8 +13,8 @@ from testbed.message import unknown
 from testbed.scenario import bounded
 
 # Optional keys that a file need not spell out and that people set by their short name.
-_OF_NCP = ("initial_windows", "send_window", "mtu", "ack_interval", "max_ack_ranges", "ack_repeats", "transport")
-OPTIONAL = {"seed": "seed", **{key: f"ncp.{key}" for key in _OF_NCP}, "transfer_time": "limits.transfer_time"}
+_NCP = ("code", "initial_windows", "send_window", "mtu", "ack_interval", "max_ack_ranges", "ack_repeats", "transport")
+OPTIONAL = {"seed": "seed", **{key: f"ncp.{key}" for key in _NCP}, "transfer_time": "limits.transfer_time"}
 
 WHOLE = ("limits", "place")
 """Sections that a file need not have."""

@@ -64,6 +64,8 @@ _ALL = (
     _of_any_link("any_link_backlog_bytes", "backlog_bytes", "Backlog", "bytes"),
     _of_any_link("any_link_drops", "drops", "Drops", "packets"),
     _of_any_link("any_link_lateness_p99_us", "lateness_p99_us", "Lateness, 99th percentile", "µs"),
+    Series("event_loop_p99_ms", "event_loop", "p99_ms", "role", "Node's event loop late by, 99th percentile", "ms"),
+    Series("event_loop_max_ms", "event_loop", "max_ms", "role", "Node's event loop late by, at most", "ms"),
     Series("iperf3_goodput_bps", "iperf3", "goodput_bps", "flow", "Goodput of iperf3", "bit/s"),
     Series("host_cpu", "host", "cpu", "run", "CPU in use", ""),
     Series("host_steal", "host", "steal", "run", "CPU taken by the hypervisor", ""),

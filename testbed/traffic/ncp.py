@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from testbed.plan.codes import FOLDER
 from testbed.plan.model import ROLES, Connection, Plan, Session, host_of
 from testbed.runtime.agents import Agent, AgentPlace
 from testbed.runtime.host_settings import DEFAULTS
@@ -44,7 +45,11 @@ class Ncp(Traffic):
 
     def places(self, own: Path, credentials: Path | None) -> list[AgentPlace]:
         return [
-            self.site.place(host_of(session, role), role, session["name"], own, credentials, start_s=session["start_s"])
+            self.site.place(
+                *(host_of(session, role), role, session["name"], own, credentials),
+                start_s=session["start_s"],
+                by_node=FOLDER if role in session.get("code", ()) else None,
+            )
             for session in self.site.plan["sessions"]
             for role in ROLES
         ]

@@ -22,6 +22,7 @@ from testbed.judge.checks.planned import rates_by_plan
 from testbed.judge.checks.registry import parameters_in_plan
 from testbed.judge.checks.result import CheckResult, Verdict
 from testbed.judge.status import Status
+from testbed.plan.codes import is_about
 from testbed.plan.duration import shown_s
 from testbed.plan.model import Plan, Session
 from testbed.series import Reader, named
@@ -70,7 +71,7 @@ def _law_points(plan: Plan, evidence: Evidence, end_ns: int) -> list[Point]:
         if not isinstance(check, FollowsLaw):
             continue
         session = planned.session_of(plan, check.session)
-        if check.policy and session["policy"] not in check.policy:
+        if not is_about(check.policy, session):
             continue
         try:
             start_ns = evidence.start_ns(session["name"])
@@ -307,7 +308,7 @@ class SharesAhead:
 def _is_about(check: CheckParameters, plan: Plan, session: Session) -> bool:
     """Whether it is about a session: without a name, about the first one."""
     name = getattr(check, "session", None) or plan["sessions"][0]["name"]
-    return name == session["name"] and (not check.policy or session["policy"] in check.policy)
+    return name == session["name"] and is_about(check.policy, session)
 
 
 def _laws(plan: Plan, session: Session, checks: Sequence[CheckParameters]) -> list[tuple[FollowsLaw, Law]]:

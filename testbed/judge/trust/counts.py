@@ -16,6 +16,7 @@ from testbed.judge.checks.evidence import Evidence, Timed
 from testbed.judge.checks.planned import path_of, session_window_packets
 from testbed.judge.trust.links import CHANCE
 from testbed.message import Message
+from testbed.plan.codes import rule_of
 from testbed.plan.engines import engine_of
 from testbed.plan.intervals import both_ways, ever_has, link_intervals
 from testbed.plan.model import Session
@@ -52,7 +53,7 @@ class Ends:
 
     def __init__(self, evidence: Evidence, session: Session) -> None:
         self.evidence, self.session, self.plan = evidence, session, evidence.plan
-        self.name, self.upstream = session["name"], session["policy"] in UPSTREAM
+        self.name, self.upstream = session["name"], rule_of(session) in UPSTREAM
         self.mtu = float(session["mtu_bytes"])
         self.sender, self.receiver = (evidence.result_of(self.name, role) or {} for role in ("sender", "receiver"))
         links = {link["name"]: link for link in self.plan["links"]}

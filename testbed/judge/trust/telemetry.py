@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import Evidence, Timed
 from testbed.judge.trust import counts, payload, windows
+from testbed.judge.trust.windows import ROUNDED
 from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.intervals import both_ways, ever_has
@@ -142,6 +143,7 @@ def _of_session(evidence: Evidence, session: Session) -> Iterator[Message]:
     if "connections" not in session or "carrier" in session or "send_window_bytes" not in session or end_s is None:
         return  # checks report one that came to no end
     yield from _windows(evidence, session)
+    yield from _codes(evidence, session)
     ends = counts.Ends(evidence, session)
     for violations_of in (counts.violations, windows.violations, payload.violations):
         yield from violations_of(ends)
@@ -164,6 +166,25 @@ def _of_session(evidence: Evidence, session: Session) -> Iterator[Message]:
         for rule in (_rates, _deliveries, _rtts, _arrivals):
             for said in rule(evidence.plan, of_one):
                 yield said.at(f"connection {index}")
+
+
+def _codes(evidence: Evidence, session: Session) -> Iterator[Message]:
+    """Whether npm's ends ran the plan's package, and Node's event loop let it act in time: its timeouts, round trips
+    and acknowledgements are by timers, which a loop that stands still holds up as a break of all links would."""
+    name, limit_ms = session["name"], float(evidence.plan["limits"].get("lateness_max_ms", 100.0))
+    late = evidence.reader.read(named("event_loop_max_ms"), {"session": name})
+    for role, code in session.get("code", {}).items():
+        ran = (evidence.result_of(name, role) or {}).get("implementation")
+        if ran != (planned_code := f"@nkn/ncp {code.removeprefix('npm-')}"):
+            yield Message("code.another", f"its {role} ran {ran}, and the plan has {planned_code}")
+        if role not in late or not late[role].values.size:
+            yield Message("code.event-loop-unknown", f"its {role} tells nothing of Node's event loop")
+        elif (worst_ms := float(late[role].values.max())) > limit_ms:
+            yield Message(
+                "code.event-loop-late",
+                f"its {role} stood still: Node's event loop was {worst_ms:.0f} ms late (limit {limit_ms:g} ms), and "
+                "all timers of the package with it",
+            )
 
 
 def _times(evidence: Evidence, samples: Timed, end_s: float) -> Iterator[Message]:
@@ -201,7 +222,7 @@ def _windows(evidence: Evidence, session: Session) -> Iterator[Message]:
     _, windows = _together(evidence.samples("window_packets", session["name"]))
     whole, largest = planned.session_window_packets(session), float(windows.sum(axis=0).max(initial=0.0))
     # A window that would fall below the least is put on it (ncp-agent/policy/nkp24.go).
-    most = whole + session["policy_facts"].get("min_packets", 1) * len(session["connections"])
+    most = whole * (1 + ROUNDED) + session["policy_facts"].get("min_packets", 1) * len(session["connections"])
     if session["policy_facts"].get("normalised") and largest > most:
         yield Message(
             "telemetry.windows-over-the-sessions",

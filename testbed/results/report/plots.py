@@ -13,6 +13,7 @@ from testbed.judge.checks import planned
 from testbed.judge.checks.evidence import Evidence, Timed
 from testbed.judge.checks.law import FollowsLaw
 from testbed.judge.status import BEST_FIRST, Status
+from testbed.plan.codes import is_about
 from testbed.plan.model import Session
 from testbed.plan.traffic_types import traffic_of
 from testbed.results.report import style
@@ -110,7 +111,7 @@ def _steps(label: str, steps: planned.Steps, end_s: float) -> Curve:
 
 def _is_of(check: FollowsLaw, session: Session) -> bool:
     """Whether the check is about this session and the policy that it had."""
-    return check.session in (None, session["name"]) and (not check.policy or session["policy"] in check.policy)
+    return check.session in (None, session["name"]) and is_about(check.policy, session)
 
 
 def _draw_law(

@@ -74,6 +74,7 @@ def the_session(plan: Plan, session: Session) -> str:
     start = " / ".join(f"{w:g}" for w in planned.initial_windows(session).values())
     facts = session["policy_facts"]
     rule = f" ({str(facts['rule']).rstrip('.')})" if facts.get("rule") else ""
+    run = "".join(f" The {role} is {code}." for role, code in session.get("code", {}).items())
     over = "one connection"
     if len(set(links)) == 1 < len(links):
         over = f"{len(links)} connections over one link"
@@ -87,7 +88,7 @@ def the_session(plan: Plan, session: Session) -> str:
     return (
         f"{session['sender_host']} sends {size(session['transfer_bytes'])} to {session['receiver_host']} with {over}. "
         f"Windows follow the policy {session['policy']}{rule}. The session's window is {window:g} packets of "
-        f"{session['mtu_bytes']:,} bytes; the connections start at {start} packets."
+        f"{session['mtu_bytes']:,} bytes; the connections start at {start} packets.{run}"
     )
 
 

@@ -17,8 +17,8 @@ from testbed.engines import Options, Programs, provenance
 from testbed.engines.mininet.lifecycle import EmulatedRun
 from testbed.judge.checks.result import Trust
 from testbed.judge.status import Status, verdict_of
-from testbed.lab.table import markdown_table
 from testbed.machine import Need
+from testbed.machine.machine import program
 from testbed.message import Message
 from testbed.plan.engines import DEFAULT
 from testbed.planning.resolve import Choices
@@ -27,7 +27,7 @@ from testbed.study.cell import CELLS, Cell, ScenarioCell, ready, said_by, when_f
 from testbed.study.record import RunRecord
 from testbed.study.report import page
 from testbed.study.run import StudySpec, run_study
-from testbed.traffic.interop.pairings import Pairing, load_network, loss_words, versions
+from testbed.traffic.interop.pairings import Pairing, load_network, loss_words
 from testbed.traffic.interop.transfer import LEGEND, NOT_RUN, PairingResult, Pairings
 
 NAME = "interop"
@@ -81,21 +81,11 @@ def document_of(run: str, results: Mapping[Pairing, PairingResult | None], trust
 
 
 def write(folder: Path, document: Document) -> None:
-    """``interop.json``, ``interop.md`` and ``interop.html``; the same document gives the same bytes."""
+    """``interop.json`` and ``interop.html``; the same document gives the same bytes."""
     write_json(folder / "interop.json", document)
     cells = document["cells"]
     pairings = [Pairing(0, one["sender"], one["receiver"], one["connections"], one["loss"]) for one in cells]
     page.write_interop(folder, document, pairings, LEGEND)
-    parts = [
-        f"**{document['verdict'].upper()}** interop {document['run']}: {document['summary']}.",
-        markdown_table(document["columns"], document["rows"]),
-        LEGEND,
-    ]
-    reasons = [(pairing.title, entry["reasons"]) for pairing, entry in zip(pairings, cells, strict=True)]
-    parts += [f"- {title}: {'; '.join(said)}" for title, said in reasons if said]
-    parts += [f"- not to be trusted: {reason}" for reason in document["trust"]["reasons"]]
-    parts += [f"- broke down: {document['broken']}"] if document["broken"] else []
-    (folder / "interop.md").write_text("\n\n".join(parts) + "\n")
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +154,7 @@ class Matrix:
         networks = {loss: read_json(file) for loss, file in files.items() if file.is_file()}
         facts = {
             "run": self.folder.name,
-            "versions": versions(),
+            "versions": {"tcpdump": program("tcpdump", "--version")().detail},
             "networks": {loss: network["noted"] for loss, network in networks.items()},
             **provenance.of_machine_and_code(),
             "seconds": self.progress.seconds,

@@ -2,26 +2,21 @@
 one for the network of each loss, and from it two for each pairing, one per end."""
 
 import copy
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from testbed import paths
 from testbed.errors import BadInput, refuse_unknown
-from testbed.machine.machine import program
+from testbed.plan.codes import CODES, FOLDER, OURS
 from testbed.plan.model import Plan, Role
 from testbed.scenario.load import LoadedScenario, load
 from topologies.units import UnitError, parse_share
 
-OURS = "ours"
-PEERS = {"1.0.9": "ncp-1.0.9", "1.1.2": "ncp-1.1.2"}
-"""npm's implementations by version: the name of each in ``peers/npm-ncp/package.json``."""
+PEERS = [code.removeprefix("npm-") for code in CODES if code != OURS]
+"""npm's implementations by version."""
 LATEST = "1.1.2"
 MOST_CONNECTIONS = 4
 HIGHEST_LOSS = 0.2
-FOLDER = paths.CHECKOUT / "peers" / "npm-ncp"
 NETWORK = FOLDER / "network.yaml"
 FIRST_PORT = 31001
 PORTS_EACH = 10
@@ -114,6 +109,8 @@ def pairing_plans(network: Plan, pairing: Pairing) -> dict[Role, Plan]:
     sender = copy.deepcopy(network)
     [session] = sender["sessions"]
     session["name"] = pairing.session
+    code: dict[Role, str] = {"sender": pairing.sender, "receiver": pairing.receiver}
+    session["code"] = {end: f"npm-{version}" for end, version in code.items() if version != OURS}
     session["connections"] = session["connections"][: pairing.connections]
     for connection in session["connections"]:
         port = FIRST_PORT + PORTS_EACH * pairing.number + connection["index"]
@@ -124,16 +121,3 @@ def pairing_plans(network: Plan, pairing: Pairing) -> dict[Role, Plan]:
     theirs["send_window_bytes"] = session["send_window_bytes"] * 3 // 4
     theirs["mtu_bytes"] = session["mtu_bytes"] - 24
     return {"sender": sender, "receiver": receiver}
-
-
-def versions() -> dict[str, Any]:
-    """Versions of Node and the capturing program, and the integrity of each package by the lock file."""
-    lock = json.loads((FOLDER / "package-lock.json").read_text())["packages"]
-    return {
-        "node": program("node", "--version")().detail,
-        "tcpdump": program("tcpdump", "--version")().detail,
-        "packages": {
-            name: {key: lock[f"node_modules/{package}"][key] for key in ("name", "version", "integrity")}
-            for name, package in PEERS.items()
-        },
-    }

@@ -18,6 +18,7 @@ from pydantic.dataclasses import dataclass
 from testbed.documents import write_json
 from testbed.errors import RunFailed
 from testbed.judge.status import Status
+from testbed.plan.codes import FOLDER
 from testbed.plan.model import Plan, Role, host_of
 from testbed.runtime.agents import Agent, AgentPlace, ProcessAgent
 from testbed.runtime.network import Network
@@ -27,7 +28,7 @@ from testbed.runtime.progress import Ended, SoFar, Step
 from testbed.runtime.site import Site
 from testbed.runtime.transfer import await_ready, watch_transfer
 from testbed.traffic.interop.judge import ENDS, OfEnds, OfPackets, judge
-from testbed.traffic.interop.pairings import FOLDER, OURS, PEERS, Pairing, pairing_plans
+from testbed.traffic.interop.pairings import Pairing, pairing_plans
 from testbed.traffic.ncp import Ncp
 
 READY_S = 20.0
@@ -57,7 +58,7 @@ class PairingResult:
     transfer_bytes: int
     folder: str
     ends: OfEnds
-    """The report of each end, without its samples."""
+    """The report of each end."""
     packets: OfPackets | None
     """``ncp-trace``'s facts of the capture at each end."""
 
@@ -79,10 +80,7 @@ class PairingResult:
             goodput_bps=sent["payload_bytes"] * 8000 / sent["lasted_ms"] if sent.get("lasted_ms") else None,
             transfer_bytes=transfer_bytes,
             folder=str(folder),
-            ends={
-                end: {key: value for key, value in report.items() if key != "samples"} if report else None
-                for end, report in reports.items()
-            },
+            ends=reports,
             packets=packets,
         )
 
@@ -145,7 +143,7 @@ class Pairings(Ncp):
                 # The receiver first: npm's sender offers its handshake once, and a TCP connection is made once.
                 for end in reversed(ENDS):
                     host_pid = network.pid(ends[end].host)
-                    agents.append(_agent(getattr(pairing, end), self.site.binaries["ncp-agent"], host_pid, ends[end]))
+                    agents.append(ProcessAgent(self.site.binaries["ncp-agent"], host_pid, ends[end]))
                     parts.callback(agents[-1].stop)
                     await_ready(agents[-1:], timeout_s=READY_S)
                 # A step of its own: a transfer's time limit counts from its beginning.
@@ -172,16 +170,10 @@ def _ends(pairing: Pairing, plans: Mapping[Role, Plan], own: Path, folder: Path)
         write_json(file, plan)
         control, log = own / f"{pairing.session}-{end}", folder / f"{end}.log"
         host = host_of(plan["sessions"][0], end)
-        ends[end] = AgentPlace(host, end, pairing.session, file, folder / end, control, None, log)
+        by_node = FOLDER if end in plan["sessions"][0].get("code", ()) else None
+        ends[end] = AgentPlace(host, end, pairing.session, file, folder / end, control, None, log, by_node=by_node)
         ends[end].prepare()
     return ends
-
-
-def _agent(implementation: str, agent: Path, host_pid: int, place: AgentPlace) -> ProcessAgent:
-    if implementation == OURS:
-        return ProcessAgent(agent, host_pid, place)
-    package = PEERS[implementation]
-    return ProcessAgent(FOLDER, host_pid, place, lambda seen: ["node", str(seen / "peer.js"), "--package", package])
 
 
 def _packets(trace: Path, pairing: Pairing, folder: Path, captures: Mapping[Role, Capture]) -> tuple[Any, str]:
