@@ -1,8 +1,7 @@
 """``python -m tools.reference`` makes the pages of docs/reference/, which follow from the code: keys, checks, options,
-series, claims, and the evidence of a trusted run; and in docs/results/ what does not reproduce."""
+series, claims, and the evidence of a trusted run."""
 
 import re
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -261,41 +260,6 @@ def held() -> str:
     return generated("What each number is held against", HELD, table(head, rows))
 
 
-SOURCES = """\
-Most claims of the five sources hold. These don't in their source's own set-up, with the cause that was found. How they
-are decided, and how often each engine agreed: [studies](../studies.md#claims), [reference
-results](../../data/reference/README.md).
-What holds with something changed is in the pages of [NKP-0024](nkp-0024.md), [TCP](tcp.md) and [NDN](ndn.md); why the
-proposal's own rule says otherwise about latency, in [the law](../protocol.md#the-law)."""
-
-
-def sources() -> str:
-    """Claims of the sources that do not reproduce, and why, from ``data/published/claims.yaml``."""
-    claims = load()
-    parts = []
-    for key, source in claims.sources.items():
-        own = {name: c for name, c in claims.claims.items() if c.source == key and c.kind == "claim"}
-        wrong = {name: c for name, c in own.items() if c.xfail}
-        put_right = [c.text for c in claims.claims.values() if c.source == key and c.kind == "correction"]
-        if wrong or put_right:
-            head = f"## {source.title}\n\n{source.by}. Claims: {len(own)}; not reproduced: {len(wrong)}."
-            parts += [head, *(_claim(name, each) for name, each in wrong.items())]
-        if put_right:
-            parts += ["What holds instead, or beside it:", "\n".join(map(_filled, (f"- {text}" for text in put_right)))]
-    return generated("What does not reproduce", SOURCES, *parts)
-
-
-def _claim(name: str, claim: Claim) -> str:
-    reported = f"**{claim.text}** Published: {claim.published}. " if claim.published else f"**{claim.text}** "
-    run = f"Decided by `./run.sh {claim.run}`, as `{name}`."
-    cause = claim.xfail.cause if claim.xfail else ""
-    return _filled(f"{reported}{cause} {run}")
-
-
-def _filled(text: str) -> str:
-    return textwrap.fill(text, 120, subsequent_indent="  " * text.startswith("- "), break_on_hyphens=False)
-
-
 CLAIMS = """\
 Each row's command decides the claim on its own; `./run.sh all CLAIM` does the same and compares the result with what
 was published. Minutes and megabytes are those of a full run on two cores. The reason for each tolerance, and the cause
@@ -353,7 +317,6 @@ def evidence() -> str:
 
 
 PAGES = {f"reference/{page.__name__}.md": page for page in (checks, claims, evidence, fields, held, options, series)}
-PAGES["results/not-reproduced.md"] = sources
 """Each page of docs/ and what makes it."""
 
 

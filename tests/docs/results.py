@@ -198,6 +198,24 @@ def carried() -> dict[str, float]:
     return {one["program"]: float(one["of_bound"]) for one in rows("reference/peers-guest-2026-11-23/measured.csv")}
 
 
+class Published(NamedTuple):
+    """The sources and their claims, as data/published/ has them."""
+
+    sources: Mapping[str, Any]
+    claims: Sequence[Mapping[str, Any]]
+
+    def of(self, source: str, kind: str) -> list[Mapping[str, Any]]:
+        """The claims of a source of one kind."""
+        return [claim for claim in self.claims if (claim["source"], claim["kind"]) == (source, kind)]
+
+
+@cache
+def published() -> Published:
+    """What data/published/claims.yaml says."""
+    found = YAML(typ="safe").load(DATA / "published" / "claims.yaml")
+    return Published(found["sources"], [{"id": name, **claim} for name, claim in found["claims"].items()])
+
+
 def totals(found: Sequence[Mapping[str, str]]) -> dict[str, int]:
     """The sums of the columns with whole numbers."""
     return {name: sum(int(one[name]) for one in found) for name, value in found[0].items() if value.isdigit()}
@@ -306,6 +324,7 @@ def environment() -> Environment:
         suite_cell,
         interop,
         carried,
+        published,
         totals,
         asset_shares,
     )
