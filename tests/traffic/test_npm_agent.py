@@ -14,13 +14,12 @@ from typing import Any
 import pytest
 
 from testbed.judge.trust.payload import digests
-from testbed.machine import build, interop
+from testbed.machine import build
 from testbed.plan.codes import FOLDER, policies
 from testbed.planning.resolve import Choices, resolve
 from testbed.scenario.load import load
 from topologies import control_socket
 
-pytestmark = pytest.mark.skipif(bool(interop.lacking_peers()), reason="npm's packages are not installed")
 FIRST_PORT = 34567
 POINT = re.compile(r"^(\w+),(\S+) (.*) \d+$", re.MULTILINE)
 
