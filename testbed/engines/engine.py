@@ -21,7 +21,7 @@ from testbed.plan.trigger import trigger
 from testbed.planning.program import not_built
 from testbed.planning.resolve import Choices, new_run_id, resolve
 from testbed.planning.sessions import PolicyFacts
-from testbed.planning.traffic import runtime_of
+from testbed.planning.traffic import needs_of, runtime_of
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import LoadedScenario
 from testbed.services.influx import server
@@ -204,7 +204,9 @@ class Engine(ABC):
     ) -> Run:
         """The run of a scenario, prepared and not begun; raises :class:`CannotRun` where it can't be made here."""
         choices = self.choices(options)
-        programs = self.prepare(progress, runtime_of(loaded.scenario, choices.runtime), meanwhile=load_report)
+        further = needs_of(loaded.scenario) if self.facts.kernel else frozenset[Need]()  # others refuse it
+        runtime = runtime_of(loaded.scenario, choices.runtime)
+        programs = self.prepare(progress, runtime, further=further, meanwhile=load_report)
         plan = self.plan(loaded, programs, choices)
         self.refuse(plan)
         return self.run(plan, loaded, programs, progress, results)

@@ -1,5 +1,6 @@
 """The traffic of a scenario in the plan: NCP's sessions, or one transfer of another protocol in their shape."""
 
+from testbed.machine import Need
 from testbed.plan import model
 from testbed.plan.codes import OURS
 from testbed.plan.model import Runtime, Sections
@@ -19,10 +20,15 @@ def frame_bytes(scenario: Scenario) -> int:
     return program_plan.FULL_FRAME_BYTES if scenario.ncp is None else ncp_frame_bytes(scenario.ncp.mtu_bytes)
 
 
+def needs_of(scenario: Scenario) -> frozenset[Need]:
+    """Needs that the traffic has of the machine beside those of its engine."""
+    by_npm = scenario.ncp is not None and any(code != OURS for _, code in scenario.ncp.code)
+    return frozenset({Need.PEERS} if by_npm else ())
+
+
 def runtime_of(scenario: Scenario, requested: Runtime) -> Runtime:
     """The kernel's TCP and programs need no agent, so no container; npm's packages have none."""
-    agentless = scenario.tcp is not None or scenario.program is not None
-    agentless = agentless or (scenario.ncp is not None and any(code != OURS for _, code in scenario.ncp.code))
+    agentless = scenario.tcp is not None or scenario.program is not None or bool(needs_of(scenario))
     return "process" if agentless and requested == "docker" else requested
 
 

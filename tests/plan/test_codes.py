@@ -8,10 +8,13 @@ import pytest
 from testbed.engines import named
 from testbed.errors import BadInput
 from testbed.judge.trust.windows import nkp24_bounds, previous_bounds
+from testbed.machine import Need
 from testbed.plan.codes import is_about, policies, rule_of
 from testbed.planning.resolve import Choices
 from testbed.planning.resolve import resolve as resolved
+from testbed.planning.traffic import needs_of
 from testbed.scenario.load import load
+from testbed.study.kinds.table import further_needs
 from testbed.study.kinds.table_file import columns_of, scenario_of
 from testbed.study.kinds.table_file import load as load_table
 from tests.golden import text
@@ -101,3 +104,13 @@ def test_windows_of_npm_are_no_whole_packets_and_have_no_floor_where_there_is_no
     low, high = nkp24_bounds(before, after, nothing, timeouts, 64.0, 0.0)
     assert 0.25 <= low[0, 0] <= high[0, 0] <= 0.26
     assert nkp24_bounds(before, after, nothing, timeouts, 64.0)[1][0, 0] >= 1
+
+
+def test_the_packages_are_installed_where_a_run_needs_them() -> None:
+    assert needs_of(load("startup", ["code={receiver: npm-1.0.9}"]).scenario) == {Need.PEERS}
+    assert needs_of(load("startup", ["code=ours"]).scenario) == set()
+    table = load_table("speed-table", ["ncp.code=npm-1.1.2"])
+    assert Need.PEERS in further_needs(table, named("vkernel"))
+    assert Need.PEERS not in further_needs(table, named("sim")) | further_needs(
+        load_table("speed-table"), named("vkernel")
+    )

@@ -124,10 +124,22 @@ def test_a_selection_that_decides_nothing_does_not_pass() -> None:
     assert nothing.verdict == "fail"
 
 
-def test_what_is_known_to_fail_in_another_column_does_not_pass_unexpectedly() -> None:
-    known = {"within": ExpectedFailure(claim="c", cause="it does")}
-    assert judged(table_of("within"), ["near"], ["a"], expected=known).verdict == "pass"
-    assert judged(table_of("within"), ["near"], ["a", "b"], expected=known).verdict == "fail"
+@pytest.mark.parametrize(
+    ("rows", "columns", "known", "verdict"),
+    [
+        (["near"], ["a"], [], "pass"),
+        (["near"], ["a", "b"], [], "pass"),
+        (["near", "far"], ["a"], [], "pass"),
+        (["near", "far"], ["a", "b"], [], "fail"),
+        (["near"], ["a"], ["near b", "far a"], "pass"),
+        (["near"], ["a"], ["near a", "far a"], "fail"),
+    ],
+)
+def test_what_is_known_to_fail_in_another_place_does_not_pass_unexpectedly(
+    rows: list[str], columns: list[str], known: list[str], verdict: str
+) -> None:
+    expected = {"within": ExpectedFailure(claim="c", cause="it does", measured=dict.fromkeys(known, (8.0, 9.0)))}
+    assert judged(table_of("within"), rows, columns, expected=expected).verdict == verdict
 
 
 some_values = st.lists(st.sampled_from([0.2, 1.0, 3.0, 9.0]), min_size=9, max_size=9)
