@@ -38,13 +38,6 @@ def packages(folder: str = NCP_PEERS) -> Probed:
     return Probed(True, f"as in {folder}/package-lock.json")
 
 
-def lacking_peers() -> str:
-    """Parts of npm's implementations of NCP that this machine lacks, and what installs them; "" for none."""
-    probed = {"node": node(), NCP_PEERS: packages()}
-    said = ", ".join(f"{name}: {found.detail}" for name, found in probed.items() if not found.ok)
-    return f"npm's NCP: {said}; try .venv/bin/ansible-playbook playbooks/provision.yml --tags interop" if said else ""
-
-
 node_for_ndnts = partial(node, OLDEST_NODE_FOR_NDNTS)
 ndn_packages = partial(packages, NDN_PEERS)
 

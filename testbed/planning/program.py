@@ -8,7 +8,7 @@ from pathlib import Path
 
 from testbed import confine
 from testbed.errors import BadInput, CannotRun
-from testbed.machine.interop import lacking_peers
+from testbed.machine import Need, missing
 from testbed.paths import CHECKOUT
 from testbed.plan import model
 from testbed.plan.codes import has_npm
@@ -104,7 +104,7 @@ def _of_image(requested: Program, image: str, where: str) -> model.Program:
 def not_built(plan: Plan) -> str:
     """Instructions to build a plan's program, or npm's packages; "" where they are there."""
     if has_npm(plan):
-        return lacking_peers()
+        return "; ".join(f"{one.name}: {one.detail} ({one.fix})" for one in missing(frozenset({Need.PEERS})))
     section = plan.get("program")
     if section is None or section["sha256"] != NOT_BUILT:
         return ""
