@@ -55,7 +55,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
             ("all", "--engine", "sim", "--quick", "--only", "nkp24-startup-law"),
         ):
             patch.setattr("sys.argv", ["run.sh", *arguments])
-            main_ended(0 if arguments[0] in ("all", "sweep") else 1)
+            main_ended(0 if arguments[0] in ("all", "sweep", "compare") else 1)
     return place
 
 

@@ -54,7 +54,7 @@ def test_the_same_bytes_each_time(guest_run: Callable[..., GuestRun]) -> None:
 
 
 def test_another_kernel_is_another_run(tmp_path: Path) -> None:
-    plan: Any = {"run": "x", "namespace": "y", "seed": 1}
+    plan: Any = {"run": "x", "namespace": "y", "seed": 1, "sessions": []}
     kernels = []
     for name in ("one", "two"):
         (tmp_path / name).write_text(name)
