@@ -36,14 +36,17 @@ class Recorder {
     this.write(line('event', { ...this.tags, kind }, { at_s: (atUS - this.end.startedUS) / 1e6, text }, atUS));
   }
 
-  // Samples at each whole interval of the clock.
+  // Samples at each whole interval of the clock. A timer may fire a part of a millisecond early, and waits again then.
   start() {
     this.loop.enable();
-    const wait = () => {
-      const left = this.intervalUS - (this.nowUS() % this.intervalUS);
-      this.timer = setTimeout(() => { this.sample(); wait(); }, Math.ceil(left / 1000));
+    let dueUS = 0;
+    const look = () => {
+      const now = this.nowUS();
+      if (dueUS && now >= dueUS) this.sample();
+      if (now >= dueUS) dueUS = now - (now % this.intervalUS) + this.intervalUS;
+      this.timer = setTimeout(look, Math.ceil((dueUS - now) / 1000));
     };
-    wait();
+    look();
   }
 
   stop() {

@@ -1,6 +1,7 @@
 """npm's packages in place of ncp-agent, over this machine's loopback: the contract, and what its counts are held
 against."""
 
+import itertools
 import json
 import re
 import shutil
@@ -144,3 +145,26 @@ def test_another_version_under_the_pinned_name_is_refused(folder: Path) -> None:
     assert begin(folder, "npm-1.1.2", "sender", copy / "agent.js").wait(60) == 2
     said = (folder / "sender" / "log").read_text()
     assert "is @nkn/ncp 1.0.9, and npm-1.1.2 is @nkn/ncp 1.1.2" in said
+
+
+EARLY_TIMERS = """\
+const { Recorder } = require("./recorder");
+let [now, timers] = [1000, []];
+global.setTimeout = (look, ms) => { timers.push([look, ms]); };
+const recorder = Object.create(Recorder.prototype);
+const times = [];
+Object.assign(recorder, { intervalUS: 100000, nowUS: () => now, loop: { enable() {} }, sample: () => times.push(now) });
+recorder.start();
+while (times.length < 20) {
+  const [look, ms] = timers.shift();
+  now += ms * 1000 - 400;
+  look();
+}
+console.log(JSON.stringify(times));
+"""
+
+
+def test_timers_that_fire_early_make_no_further_samples() -> None:
+    done = subprocess.run(["node", "-e", EARLY_TIMERS], cwd=FOLDER, capture_output=True, text=True, check=True)
+    times_us = json.loads(done.stdout)
+    assert all(90_000 < after - before < 110_000 for before, after in itertools.pairwise(times_us)), times_us
