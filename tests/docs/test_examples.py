@@ -67,8 +67,9 @@ def carried_out(command: str, folder: Path) -> str:
 
 
 def lacking(shown: str, printed: str) -> list[str]:
-    """The shown lines that were not printed; what ``…`` or capitals of an example stand for may be anything."""
-    words = " ".join(printed.split())
+    """The shown lines that were not printed; what ``…`` or capitals of an example stand for may be anything, and runs
+    may end in any order."""
+    words, shown = (re.sub(r"\[\d+/", "[N/", text) for text in (" ".join(printed.split()), shown))
     patterns = [
         re.escape(" ".join(line.split())).replace("…", ".*?") for line in shown.splitlines() if line.strip(" …")
     ]
