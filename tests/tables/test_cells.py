@@ -44,7 +44,7 @@ def test_every_cell_of_every_shipped_table_has_a_plan(path: Path, quick: bool) -
             assert {check["judge"] for check in plan["checks"]} - {"points_stored"}
             assert plan["seed"] == matrix.selection.loaded.table.seed + 1
             if plan["traffic"] == "ncp":
-                assert plan["sessions"][0]["policy"] == (column.carrier or name)
+                assert plan["sessions"][0]["policy"] == (column.carrier or column.set.get("ncp.code", name))
 
 
 def test_the_speed_table_is_the_proposals() -> None:
