@@ -63,7 +63,7 @@ def test_what_is_about_a_policy_is_about_the_package_that_is_like_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("assignment", "code", "told"),
+    ("assignment", "code", "message"),
     [
         ("code=npm-1.1.3", "ncp.no-such-code", "did you mean 'npm-1.1.2'?"),
         ("code={sender: npm-1.1.3}", "input.wrong-type", "did you mean 'npm-1.1.2'?"),
@@ -71,10 +71,10 @@ def test_what_is_about_a_policy_is_about_the_package_that_is_like_it() -> None:
         ("ncp={policy: nkp24, code: npm-1.1.2, transfer: 1MiB, ack_repeats: 1}", "ncp.repeats-by-another-code", "npm"),
     ],
 )
-def test_mistakes_are_told_before_anything_is_set_up(assignment: str, code: str, told: str) -> None:
+def test_mistakes_are_refused_before_anything_is_set_up(assignment: str, code: str, message: str) -> None:
     with raises(BadInput, code) as refused:
         plan_of(assignment)
-    assert told in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_its_events_are_not_recorded() -> None:
