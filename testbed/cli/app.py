@@ -61,6 +61,7 @@ GROUPS = {
         "down": "machine",
         "clean": "machine",
         "shell": "machine",
+        "guest": "guest",
         "completion": "completion",
     },
     "Bring in, hand out": {"graph": "graph", "import": "graph"},

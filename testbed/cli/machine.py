@@ -7,11 +7,11 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from testbed.cli.options import SetOption
+from testbed.cli.options import ScenarioArgument, SetOption
 from testbed.errors import CannotRun, TestbedError
 from testbed.exit_codes import Exit
 from testbed.machine.finding import Finding
@@ -178,33 +178,16 @@ def _removed(things: Sequence[str], problems: Sequence[str], nothing: str = "not
 
 
 def shell(
-    scenario: Annotated[str, typer.Argument(help="Behind whose links; without it in a bare guest kernel.")] = "",
+    scenario: ScenarioArgument,
     host: Annotated[str, typer.Argument(help="One of its hosts; usually the sender's.")] = "",
-    engine: Annotated[
-        Literal["mininet", "vkernel"] | None,
-        typer.Option(help="mininet: this kernel, the default with a scenario. vkernel: a guest, the default without."),
-    ] = None,
     set_: SetOption = [],  # noqa: B006
     command: Annotated[str, typer.Option("--command", "-c", help="Run this instead of an interactive shell.")] = "",
 ) -> None:
-    """Open root's shell on a host behind a scenario's measured links, or in a guest kernel.
+    """Open root's shell on a host behind a scenario's measured links, with this machine's files and programs.
 
-    Behind links it has this machine's files and programs. In a guest, what it writes outside /out (a folder in /tmp) is
-    gone afterwards.
+    ./run.sh guest runs programs in a kernel of their own, without root.
     """
-    from testbed.engines import named
-
-    in_guest = named(engine).facts.virtual_time if engine else not scenario
-    if scenario and not in_guest:
-        raise typer.Exit(_shell_behind(scenario, host, set_, ["bash", "-c", command] if command else ["bash"]))
-    if scenario or host or set_:
-        raise typer.BadParameter("opens a guest without links; leave it out for a scenario", param_hint="--engine")
-    if not in_guest:
-        raise typer.BadParameter("needs a scenario, whose links it makes", param_hint="--engine")
-    from testbed.engines.vkernel.build import ready_kernel
-    from testbed.engines.vkernel.guest import open_shell
-
-    raise typer.Exit(open_shell(ready_kernel(Progress()), command))
+    raise typer.Exit(_shell_behind(scenario, host, set_, ["bash", "-c", command] if command else ["bash"]))
 
 
 def _shell_behind(name: str, host: str, assignments: list[str], command: list[str]) -> int:

@@ -36,7 +36,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "up": ("sudo ./run.sh up",),
     "down": ("sudo ./run.sh down",),
     "clean": ("sudo ./run.sh clean",),
-    "shell": ("./run.sh shell --engine vkernel", "./run.sh shell --command 'ip link'"),
+    "shell": ("sudo ./run.sh shell startup", "sudo ./run.sh shell startup h2 -c 'ip link'"),
+    "guest": (
+        "./run.sh guest -- ping -c 3 127.0.0.1",
+        "./run.sh guest --scenario startup --background 'h2=iperf3 -s' -- iperf3 -c h2",
+        "./run.sh guest --repeat 100 -- ./mine.test",
+    ),
     "completion": (
         "source <(./run.sh completion bash)   # or zsh; in ~/.bashrc by its full path",
         "./run.sh completion fish > ~/.config/fish/completions/run.sh.fish",

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from testbed.engines.vkernel.run import GuestRun
+from testbed.engines.vkernel.run import read_account
 from testbed.errors import RunFailed, Untrusted
 from testbed.message import Message
 
@@ -18,8 +17,7 @@ ENDED: dict[str, Any] = {"error": "the links differ from the plan", "code": "cal
 
 def account(folder: Path, document: dict[str, Any]) -> Any:
     (folder / "guest.json").write_text(json.dumps(document))
-    run: Any = SimpleNamespace(folder=folder)
-    return GuestRun._account(run, folder, 1)
+    return read_account(folder, folder, 1)
 
 
 def test_a_guest_whose_links_are_off_is_untrusted(tmp_path: Path) -> None:

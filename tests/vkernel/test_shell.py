@@ -16,14 +16,14 @@ LIMIT_S = 300.0
 
 
 class Terminal:
-    """``./run.sh shell`` with a terminal of its own."""
+    """``./run.sh guest`` with a terminal of its own."""
 
     def __init__(self) -> None:
         self.said = b""
         self.process, self.end = pty.fork()
         if self.process == 0:
             os.chdir(paths.CHECKOUT)
-            os.execv(sys.executable, [sys.executable, "-m", "testbed", "shell"])
+            os.execv(sys.executable, [sys.executable, "-m", "testbed", "guest"])
 
     def type(self, keys: bytes, until: bytes) -> bytes:
         """What is said after ``keys`` up to ``until``, a pattern."""

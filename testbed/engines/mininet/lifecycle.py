@@ -7,7 +7,7 @@ import json
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -93,9 +93,14 @@ class EmulatedRun(Run):
         with self._own_folder() as own:
             return self._on_the_network(own)[0]
 
-    def shell(self, host: str, command: Sequence[str]) -> int:
-        """Run a command on a host behind the scenario's links once they are measured, and take all down again; returns
-        its exit code. Nothing else sends."""
+    def shell(
+        self,
+        host: str,
+        command: Sequence[str],
+        ready: Callable[[Network, ExitStack], object] = lambda _network, _parts: None,
+    ) -> int:
+        """Run a command on a host behind the scenario's links once they are measured and ``ready`` was called, and take
+        all down again; returns its exit code. Nothing else sends."""
         hosts = [each["name"] for each in self.plan["hosts"]]
         if (name := host or self.site.session["sender_host"]) not in hosts:
             raise BadInput.of(unknown("shell.no-such-host", "host", host, hosts))
@@ -109,6 +114,7 @@ class EmulatedRun(Run):
                 for link in network.links:
                     ends = ", ".join(f"{link[end]['host']} {link[end]['address']}" for end in ("a", "b"))
                     self.progress.say(f"  {link['name']:<24} {ends}")
+                ready(network, parts)
                 here = in_namespace(network.namespaces()[name], command)
                 with left_to_children():
                     return subprocess.run(here, check=False).returncode

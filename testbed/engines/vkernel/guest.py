@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shlex
 import shutil
 import subprocess
 import sys
@@ -10,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from threading import Event
 from typing import NamedTuple, TextIO
 
 import psutil
@@ -35,7 +35,6 @@ SPIN_MS = 1000
 END_S = 5.0
 LOOK_S = 0.2
 SHELL_SEED = 1
-SHELL_LIMIT_S = 24 * 3600.0
 
 CHECKOUT = Path("/checkout")
 """The checkout's place in the guest."""
@@ -97,13 +96,14 @@ def boot(
     checkout: Sequence[Mount] = (WHOLE_CHECKOUT,),
     limit_s: float,
     tell: Callable[[str], None] = lambda _line: None,
+    stopped: Event | None = None,
 ) -> Ended:
     """Run a line of shell as root in a guest; ``job`` keeps its output and that of its kernel, ``out`` gets the files
     that it leaves in ``/results``, and ``checkout`` is the part of the checkout that it has, with further folders: all
     by default.
 
     ``tell`` gets each line of its stderr, as it comes. Raises :class:`RunFailed` if the guest ends
-    before its command, or takes longer than ``limit_s`` seconds of wall time.
+    before its command, is ``stopped``, or takes longer than ``limit_s`` seconds of wall time.
     """
     prepare(job, command, out, checkout)
     with _own_core(tell) as core, memory_folder() as memory, (job / "kernel.log").open("wb") as log:
@@ -118,7 +118,7 @@ def boot(
             start_new_session=True,
         )
         try:
-            _follow(process, job / "stderr", begun_s + limit_s, tell)
+            _follow(process, job / "stderr", begun_s + limit_s, tell, stopped)
         finally:
             if process.poll() is None:
                 end_group(process, END_S)
@@ -216,55 +216,44 @@ def memory_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def _follow(process: subprocess.Popen[bytes], said: Path, until_s: float, tell: Callable[[str], None]) -> None:
-    """Pass on the guest's output, until it has ended or its time is up."""
+def _follow(
+    process: subprocess.Popen[bytes], said: Path, until_s: float, tell: Callable[[str], None], stopped: Event | None
+) -> None:
+    """Pass on the guest's output, until it has ended, is stopped or its time is up."""
     output = GrowingFiles(said)
     while True:
         over = process.poll() is not None
         for lines in output.new_lines():
             for line in lines:
                 tell(line)
-        if over or time.monotonic() > until_s:
+        if over or time.monotonic() > until_s or (stopped and stopped.is_set()):
             return
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(0.1)
 
 
-def open_shell(kernel: Kernel, command: str) -> int:
-    """A shell, or one command, as root in a guest; returns its exit code."""
-    folder = Path(tempfile.mkdtemp(prefix="ncp-guest-shell-"))
+def open_shell(kernel: Kernel, work: Path) -> int:
+    """Root's shell in a guest, in the folder ``work``, which is read-only there; returns its exit code. It has this
+    terminal as its console, so that Ctrl-C ends the shell's command."""
+    if not sys.stdin.isatty():
+        raise BadInput("guest.no-terminal", "guest: this is not a terminal", "./run.sh guest COMMAND runs a command.")
+    folder = Path(tempfile.mkdtemp(prefix="ncp-guest-"))
     out, job = folder / "out", folder / "job"
     out.mkdir()
     time = "virtual" if kernel.exact else "real"
-    print(f"guest kernel in {time} time; /checkout is this checkout, /out is {out}", flush=True)
-    if not command:
-        return _interactive(kernel, job, out)
-    line = f"{ENVIRONMENT} bash -c {shlex.quote(command)}"
-    ended = boot(kernel, job, line, out=out, seed=SHELL_SEED, limit_s=SHELL_LIMIT_S)
-    for stream in ("stdout", "stderr"):
-        print((job / stream).read_text(errors="replace"), end="")
-    print(f"{ended.uptime_s:.2f} s of {time} time in {ended.wall_s:.2f} s")
-    return ended.code
-
-
-def _interactive(kernel: Kernel, job: Path, out: Path) -> int:
-    """Give the guest this terminal as its console, and the shell's own, so that Ctrl-C ends the shell's command."""
-    if not sys.stdin.isatty():
-        raise BadInput(
-            "shell.no-terminal", "shell: this is not a terminal", "./run.sh shell -c 'COMMAND' runs a command."
-        )
+    print(f"guest kernel in {time} time; /work is {work}, /out is {out}", flush=True)
     leaps = "; while it waits its clock leaps on" if kernel.exact else ""
     print(f"Ctrl-C ends what runs, exit the guest{leaps}", flush=True)
     size = shutil.get_terminal_size()
     command = (
         f"stty rows {size.lines} cols {size.columns} </dev/tty0\n"
-        f"{ENVIRONMENT} setsid --ctty --wait bash --norc -i </dev/tty0 >/dev/tty0 2>&1"
+        f"cd /work; {ENVIRONMENT} setsid --ctty --wait bash --norc -i </dev/tty0 >/dev/tty0 2>&1"
     )
-    prepare(job, command, out, [WHOLE_CHECKOUT])
+    prepare(job, command, out, [WHOLE_CHECKOUT, Mount(work, Path("/work"))])
     with memory_folder() as memory:
         on_terminal = kernel_command(kernel, SHELL_SEED, "con0=fd:0,fd:1 con=null")
         subprocess.run(on_terminal, cwd=job, env=environment(kernel, memory), check=False)
     code = job / "exit-code"  # the kernel's own exit code is another
     if not code.exists():
-        raise RunFailed("shell.guest-ended", f"the guest ended before its shell did; see {job}")
+        raise RunFailed("guest.ended", f"the guest ended before its shell did; see {job}")
     return int(code.read_text())

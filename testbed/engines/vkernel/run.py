@@ -77,7 +77,7 @@ class GuestRun(VirtualRun):
                 tell=lambda line: self.progress.passed_on(step, line),
             )
             step.note = f"{ended.uptime_s:.1f} {'virtual' if self.kernel.exact else 'real'} s"
-            account = self._account(job, ended.code)
+            account = read_account(self.folder, job, ended.code)
         self._spins = ended.spins
         if ended.spins:
             self.progress.say(
@@ -99,26 +99,28 @@ class GuestRun(VirtualRun):
         }
         return Trust(**account["trust"])
 
-    def _account(self, job: Path, code: int) -> dict[str, Any]:
-        """The guest's account of the run; raises its :class:`RunFailed` or :class:`Unsupported` if there was none."""
-        file = self.folder / "guest.json"
-        if not file.exists():
-            said = ((job / "stderr").read_text(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
-            raise RunFailed("vkernel.runner-failed", f"the guest's runner ended with {code}: {said} ({job})")
-        document: dict[str, Any] = json.loads(file.read_text())
-        file.unlink()
-        message = Message("vkernel.run-failed", "the run broke down in the guest")
-        if "error" in document:
-            message = Message(document.get("code", "vkernel.program-error"), document["error"])
-        if document.get("unsupported"):
-            raise Unsupported.of(message)
-        if reasons := document.get("untrusted"):
-            error = Untrusted.of(message, f"Its log: {job}")
-            error.off = [Message(*reason) for reason in reasons]
-            raise error
-        if "trust" not in document:
-            raise RunFailed.of(message, f"Its log: {job}")
-        return document
+
+def read_account(folder: Path, job: Path, code: int) -> dict[str, Any]:
+    """The guest's account of a run, ``guest.json``, which goes; raises its :class:`RunFailed` or :class:`Unsupported`
+    if there was no run."""
+    file = folder / "guest.json"
+    if not file.exists():
+        said = ((job / "stderr").read_text(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
+        raise RunFailed("vkernel.runner-failed", f"the guest's runner ended with {code}: {said} ({job})")
+    document: dict[str, Any] = json.loads(file.read_text())
+    file.unlink()
+    message = Message("vkernel.run-failed", "the run broke down in the guest")
+    if "error" in document:
+        message = Message(document.get("code", "vkernel.program-error"), document["error"])
+    if document.get("unsupported"):
+        raise Unsupported.of(message)
+    if reasons := document.get("untrusted"):
+        error = Untrusted.of(message, f"Its log: {job}")
+        error.off = [Message(*reason) for reason in reasons]
+        raise error
+    if not {"trust", "exit_code"} & document.keys():
+        raise RunFailed.of(message, f"Its log: {job}")
+    return document
 
 
 def _folders_in(plan: Plan) -> list[guest.Mount]:
