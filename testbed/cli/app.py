@@ -62,6 +62,7 @@ GROUPS = {
         "clean": "machine",
         "shell": "machine",
         "guest": "guest",
+        "selftest": "guest",
         "completion": "completion",
     },
     "Bring in, hand out": {"graph": "graph", "import": "graph"},

@@ -42,6 +42,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "./run.sh guest --scenario startup --background 'h2=iperf3 -s' -- iperf3 -c h2",
         "./run.sh guest --repeat 100 -- ./mine.test",
     ),
+    "selftest": ("./run.sh selftest mptcp", "./run.sh selftest mptcp mptcp_connect --repeat 20"),
     "completion": (
         "source <(./run.sh completion bash)   # or zsh; in ~/.bashrc by its full path",
         "./run.sh completion fish > ~/.config/fish/completions/run.sh.fish",

@@ -88,11 +88,11 @@ def test_a_folder_that_could_not_be_made_is_not_there(clone: Path) -> None:
         raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        checkout._cached("kind", "x", half)
+        checkout.cached("kind", "x", half)
     made: list[Path] = []
-    folder = checkout._cached("kind", "x", made.append)
+    folder = checkout.cached("kind", "x", made.append)
     assert len(made) == 1
-    assert checkout._cached("kind", "x", made.append) == folder
+    assert checkout.cached("kind", "x", made.append) == folder
     assert len(made) == 1, "it is there already"
     assert folder.is_dir()
     assert seen(folder) == set()

@@ -46,9 +46,9 @@ def mounts() -> list[Mount]:
     """The folders of the checkout in a guest."""
     site = site_packages().relative_to(paths.CHECKOUT)
     return [
-        Mount(_cached("checkout", _sources_digest(), _copy_sources), guest.CHECKOUT),
+        Mount(cached("checkout", _sources_digest(), _copy_sources), guest.CHECKOUT),
         Mount(paths.BINARIES, guest.CHECKOUT / paths.BINARIES.relative_to(paths.CHECKOUT)),
-        Mount(_cached("packages", _packages_digest(), _link_packages), guest.CHECKOUT / site),
+        Mount(cached("packages", _packages_digest(), _link_packages), guest.CHECKOUT / site),
     ]
 
 
@@ -58,7 +58,7 @@ def compiled(chosen: Kernel) -> Mount:
     A compiled file has the path of its source. One of another length takes other memory, and the system calls that get
     it take time: no path of this machine may be in it.
     """
-    return Mount(_cached("python", digest(), lambda folder: _compile(chosen, folder)), PYTHON_CACHE)
+    return Mount(cached("python", digest(), lambda folder: _compile(chosen, folder)), PYTHON_CACHE)
 
 
 def _compile(chosen: Kernel, out: Path) -> None:
@@ -86,7 +86,7 @@ def site_packages() -> Path:
     return paths.CHECKOUT / ".venv" / "lib" / version / "site-packages"
 
 
-def _cached(kind: str, identity: str, make: Callable[[Path], None]) -> Path:
+def cached(kind: str, identity: str, make: Callable[[Path], None]) -> Path:
     """A folder of the cache, filled by ``make`` if it is not there yet, by one process at a time. Folders of the same
     kind that nobody has used for :data:`KEPT_DAYS` go."""
     cached = kernel.own_cache() / "vkernel"

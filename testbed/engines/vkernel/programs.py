@@ -168,20 +168,16 @@ def run_all(
     program: Program,
     seeds: Sequence[int],
     folder: Path,
-    ended: Callable[[Outcome], None],
+    ended: Callable[[Outcome, Job], None],
     *,
     check: bool = False,
 ) -> list[Outcome]:
     """Run every seed, one on each core, and with ``check`` twice; ``folder`` keeps the folders of those that failed, by
-    seed."""
+    seed, and of the others until ``ended`` was called."""
     stopped = threading.Event()
 
     def one(seed: int) -> Outcome:
-        job = Job(folder / str(seed))
-        outcome = (run_twice if check else run)(kernel, program, seed, job, stopped=stopped)
-        if not outcome.failed:
-            shutil.rmtree(job.folder)
-        return outcome
+        return (run_twice if check else run)(kernel, program, seed, Job(folder / str(seed)), stopped=stopped)
 
     if program.plan is not None:
         checkout.compiled(kernel)  # once, before they all need it
@@ -189,8 +185,12 @@ def run_all(
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         try:
             for future in as_completed([pool.submit(one, seed) for seed in seeds]):
-                outcomes.append(future.result())
-                ended(outcomes[-1])
+                outcome = future.result()
+                job = Job(folder / str(outcome.seed))
+                ended(outcome, job)
+                if not outcome.failed:
+                    shutil.rmtree(job.folder)
+                outcomes.append(outcome)
         finally:
             stopped.set()
             pool.shutdown(cancel_futures=True)
