@@ -5,10 +5,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import psutil
 
-from testbed.series.series import line_protocol, point
+from testbed.points import line_protocol, point
 
 CORES = psutil.cpu_count() or 1
 BUSY = 0.05
@@ -100,6 +99,8 @@ def clock_step_s(clocks: Sequence[float]) -> float:
     """
     if len(clocks) < 2 * STEP_SAMPLES:
         return 0.0
+    import numpy as np  # who only samples has no use for it
+
     values = np.array(clocks, dtype=float)
     before = np.minimum.accumulate(values)[STEP_SAMPLES - 1 : -STEP_SAMPLES]
     after = np.minimum.accumulate(values[::-1])[::-1][STEP_SAMPLES : len(values) - STEP_SAMPLES + 1]
@@ -113,6 +114,8 @@ def longest_busy_s(spans: Sequence[tuple[float, float]]) -> float:
     idle share."""
     if not spans:
         return 0.0
+    import numpy as np
+
     seconds, idle = np.array(spans, dtype=float).T
     until_s = np.concatenate(([0.0], np.cumsum(seconds)))
     # Above what is allowed; a stretch is busy if this falls from its begin to its end.

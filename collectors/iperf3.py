@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from testbed.series.series import Point, point
+from testbed.points import Point, point
 
 _INTERVAL = re.compile(r"\]\s+[\d.]+-[\d.]+\s+sec\s+[\d.]+ \w+\s+([\d.]+) Kbits/sec\s*$")
 

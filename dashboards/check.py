@@ -28,8 +28,8 @@ from dashboards.document import uid_of
 from dashboards.panels import STATES
 from testbed.errors import CannotRun, TestbedError
 from testbed.exit_codes import Exit
-from testbed.machine import make_ready
 from testbed.machine.browser import required
+from testbed.machine.provisioning import make_ready
 from testbed.runtime.progress import Progress
 from testbed.series import influxql
 from testbed.series.tables import BOARDS, LATEST, MEASUREMENT

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from testbed.judge.trust.machine import FABRIC
-from testbed.series.series import line_protocol, point
+from testbed.plan.place import FABRIC
+from testbed.points import line_protocol, point
 
 
 def counted(plan: Any) -> list[dict[str, Any]]:

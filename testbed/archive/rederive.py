@@ -10,15 +10,16 @@ from typing import Any, cast
 from testbed import engines
 from testbed.archive import origin, page, provenance_check
 from testbed.documents import read_json
+from testbed.emulation import calibration, timeline
 from testbed.engines import Engine, Programs, Run, provenance
-from testbed.engines.mininet import calibration, timeline
 from testbed.errors import BadInput, CannotRun, RunFailed, TestbedError
 from testbed.judge.checks.derived import derived_lines, history_lines, write_windows_csv
 from testbed.judge.checks.evidence import agent_results
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.judge.history import here, provenance_of
-from testbed.judge.trust import of_measurements, underlay
+from testbed.judge.trust import underlay
 from testbed.judge.trust.machine import HOST_LOAD, read_spans
+from testbed.judge.trust.reasons import of_measurements
 from testbed.judge.verify import differences, read_verdict, recorded_database_points, text_differences, unlisted, verify
 from testbed.message import Message
 from testbed.plan.engines import engine_of

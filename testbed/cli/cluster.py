@@ -8,7 +8,7 @@ import typer
 from testbed.cli.options import QuickOption, SetOption, SweepArgument
 from testbed.errors import BadInput
 from testbed.exit_codes import Exit
-from testbed.machine import make_ready
+from testbed.machine.provisioning import make_ready
 from testbed.runtime.progress import Progress
 from testbed.scenario import files
 from testbed.study.hosts import cluster as clusters

@@ -22,7 +22,7 @@ def docs(
 ) -> None:
     """Build the documentation as a site that needs no network, with every link checked."""
     from testbed.cli.outcome import shown
-    from testbed.machine import make_ready
+    from testbed.machine.provisioning import make_ready
 
     make_ready(Progress(), "docs")
     if serve:

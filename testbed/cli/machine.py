@@ -28,7 +28,9 @@ def doctor(
     build something.
     """
     from testbed import engines
-    from testbed.machine import Need, lacking, make_ready, probe_all
+    from testbed.machine.check import lacking, probe_all
+    from testbed.machine.need import Need
+    from testbed.machine.provisioning import make_ready
     from testbed.plan.engines import DEFAULT
 
     if fix:
@@ -49,7 +51,7 @@ def doctor(
 
 
 def _answer(lacks: list[Finding]) -> str:
-    from testbed.machine import installable
+    from testbed.machine.provisioning import installable
 
     if not lacks:
         return "yes"
@@ -62,8 +64,9 @@ def _build() -> str:
     be built."""
     from testbed.engines import named
     from testbed.engines.vkernel.build import build as build_kernel
-    from testbed.machine import guest_kernel, make_ready
+    from testbed.machine import guest_kernel
     from testbed.machine.build import build_programs
+    from testbed.machine.provisioning import make_ready
 
     progress = Progress()
     make_ready(progress, "show")
@@ -85,7 +88,7 @@ def _tell(finding: Finding) -> None:
 
 def up() -> None:
     """Start InfluxDB (a run does so by itself), and Grafana if its image is available."""
-    from testbed.machine import make_ready
+    from testbed.machine.provisioning import make_ready
     from testbed.services import compose
     from testbed.services.influx import server
 

@@ -15,7 +15,7 @@ from testbed import paths
 from testbed.cli import junit
 from testbed.errors import BadInput, CannotRun
 from testbed.exit_codes import Exit
-from testbed.machine import make_ready
+from testbed.machine.provisioning import make_ready
 from testbed.message import unknown
 from testbed.runtime.progress import Progress
 

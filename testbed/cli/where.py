@@ -50,7 +50,7 @@ def runs_made(cluster: str, *, parts: bool = False) -> Iterator[None]:
 
 def _many_machines(kind: str, options: str) -> AbstractContextManager[Executor]:
     # Imported here, as they need packages that nothing else does.
-    from testbed.machine import make_ready
+    from testbed.machine.provisioning import make_ready
     from testbed.runtime.progress import Progress
     from testbed.study.hosts import cluster as clusters
 

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from testbed.engines.judging import load_report
 from testbed.engines.run import Run
 from testbed.errors import CannotRun
-from testbed.machine import Need, build, make_ready
+from testbed.machine import build
+from testbed.machine.need import Need
+from testbed.machine.provisioning import make_ready
 from testbed.message import Lines, Message
 from testbed.plan import engines
 from testbed.plan.engines import EngineFacts

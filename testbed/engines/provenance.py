@@ -18,27 +18,15 @@ from testbed import paths
 from testbed.documents import write_json
 from testbed.judge import changes
 from testbed.judge.history import here
-from testbed.machine import kernel_facts
+from testbed.machine.kernel import kernel_facts
 from testbed.plan.model import Plan
 from testbed.scenario.kept import PROGRAM
-from topologies.commands import in_namespace, run
 
 SCHEMA = 2
 """The version of the result folder. 2: with ``probe.json`` and ``host_load.csv``, so that all the rest is derived."""
 CODE = ("collectors", "data/published", "testbed")
 worker = ""
 """The host of a cluster that runs this process; "" where there is none."""
-SYSCTLS = (
-    "net.core.rmem_default",
-    "net.core.rmem_max",
-    "net.core.wmem_default",
-    "net.core.wmem_max",
-    "net.ipv4.tcp_congestion_control",
-    "net.ipv4.tcp_rmem",
-    "net.ipv4.tcp_wmem",
-    "net.ipv4.udp_mem",
-    "net.core.default_qdisc",
-)
 
 
 class OfMachineAndCode(TypedDict):
@@ -172,13 +160,6 @@ def of_program(folder: Path) -> dict[str, str]:
     """The SHA-256 of the file of a scenario in Python, as a result folder keeps it."""
     file = folder / PROGRAM
     return {"scenario_py_sha256": hashlib.sha256(file.read_bytes()).hexdigest()} if file.is_file() else {}
-
-
-def sysctls(namespaces: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """The settings in force in each host's namespace; those that a kernel lacks there are left out."""
-    # -e: without those that are not there
-    said = {host: run(in_namespace(path, ["sysctl", "-e", *SYSCTLS])) for host, path in namespaces.items()}
-    return {host: dict(line.split(" = ", 1) for line in text.splitlines()) for host, text in said.items()}
 
 
 def _packages() -> dict[str, str]:

@@ -12,7 +12,7 @@ from testbed.judge.checks.result import CheckResult, Trust, Verdict, rounded
 from testbed.judge.expected_failures import ExpectedFailure
 from testbed.judge.figures import figures_of
 from testbed.judge.status import Status, summary_of, verdict_of, worst
-from testbed.judge.trust import of_run
+from testbed.judge.trust.reasons import of_run
 from testbed.message import Message
 from testbed.plan.codes import is_about
 from testbed.plan.model import Plan, Session

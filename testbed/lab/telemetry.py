@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 
 from testbed.engines.mininet.engine import ENGINE, choose_emulator
-from testbed.engines.mininet.lifecycle import EmulatedRun
+from testbed.engines.mininet.run import EmulatedRun
 from testbed.errors import RunFailed
 from testbed.judge.checks.result import Verdict
 from testbed.lab.benchmark import Benchmark, Measurement

@@ -16,8 +16,9 @@ from typing import IO, Any, NamedTuple, Protocol
 
 from testbed import paths
 from testbed.errors import CannotRun
-from testbed.machine.check import TAGS_WITHOUT_ROOT, Need, missing, needs
+from testbed.machine.check import TAGS_WITHOUT_ROOT, missing, needs
 from testbed.machine.finding import Finding
+from testbed.machine.need import Need
 from testbed.message import Lines
 
 PLAYBOOKS = paths.CHECKOUT / "playbooks"

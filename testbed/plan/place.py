@@ -14,6 +14,8 @@ from topologies.link import Link, rate_pps
 
 HERE = ""
 """The machine that leads the run."""
+FABRIC = "fabric"
+"""The name of the link emulators' namespace among those of hosts."""
 Way = tuple[str, str]
 """Two machines that frames go between, the one that leads the run or that is first by name first."""
 LARGER = 1.1

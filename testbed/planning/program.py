@@ -8,7 +8,8 @@ from pathlib import Path
 
 from testbed import confine
 from testbed.errors import BadInput, CannotRun
-from testbed.machine import Need, missing
+from testbed.machine.check import missing
+from testbed.machine.need import Need
 from testbed.paths import CHECKOUT
 from testbed.plan import model
 from testbed.plan.codes import has_npm

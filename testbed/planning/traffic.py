@@ -1,6 +1,6 @@
 """The traffic of a scenario in the plan: NCP's sessions, or one transfer of another protocol in their shape."""
 
-from testbed.machine import Need
+from testbed.machine.need import Need
 from testbed.plan import model
 from testbed.plan.codes import OURS
 from testbed.plan.model import Runtime, Sections

@@ -13,7 +13,7 @@ from testbed.errors import RunFailed
 from testbed.message import Message
 from testbed.plan.place import HERE
 from testbed.remote.machine import Machine
-from testbed.runtime.agents import NO_ANSWER, Container, start_container
+from testbed.runtime.agents import Container, no_answer, start_container
 from testbed.runtime.parts import end_together
 from testbed.runtime.processes import last_words
 from topologies.link import FILES, Link
@@ -102,7 +102,7 @@ class RemoteRelay(Container):
     def _runs(self) -> bool:
         try:
             state = self.state()
-        except NO_ANSWER:  # the machine's failure is reported elsewhere
+        except no_answer():  # the machine's failure is reported elsewhere
             return True
         return state is not None and bool(state["Running"])
 
@@ -114,7 +114,7 @@ class RemoteRelay(Container):
         """Leave its output so far in the log; nothing where its machine is gone."""
         from docker.errors import DockerException
 
-        with contextlib.suppress(DockerException, *NO_ANSWER):
+        with contextlib.suppress(*no_answer(DockerException)):
             self._log.write_bytes(self.container.logs())
 
     def has_ended(self) -> bool:

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import requests
-
 from testbed.errors import RunFailed
 from testbed.message import Message
 from testbed.plan.model import Plan
@@ -25,8 +23,13 @@ from topologies.fabric import namespace_of
 LOOK_S = 0.5
 """Interval of looking whether a container runs whose process is there: each request to the Docker engine costs CPU
 time, and a run may have many containers."""
-NO_ANSWER = (requests.ConnectionError, requests.Timeout)
-"""The errors of Docker's client where there is no engine."""
+
+
+def no_answer(*further: type[Exception]) -> tuple[type[Exception], ...]:
+    """The errors of Docker's client where there is no engine, and further ones."""
+    import requests  # with Docker's client, and not for agents that are processes
+
+    return requests.ConnectionError, requests.Timeout, *further
 
 
 def agent_name(session: str, role: str) -> str:
@@ -114,7 +117,7 @@ class Container:
     container: Any
 
     def state(self) -> dict[str, Any] | None:
-        """The state; None when it was removed. Raises one of :data:`NO_ANSWER` where the engine does not answer."""
+        """The state; None when it was removed. Raises one of :func:`no_answer` where the engine does not answer."""
         from docker.errors import NotFound
 
         try:
@@ -137,7 +140,7 @@ class Container:
 
         try:
             self.container.kill(signal=name)
-        except (NotFound, *NO_ANSWER):
+        except no_answer(NotFound):
             return
         except APIError as error:
             if error.status_code != http.HTTPStatus.CONFLICT:  # it has ended
@@ -203,7 +206,7 @@ class ContainerAgent(Container):
         """Ask the Docker engine for the exit code; None while the container runs."""
         try:
             state = self.state()
-        except NO_ANSWER as error:
+        except no_answer() as error:
             raise RunFailed(
                 "agent.docker-does-not-answer",
                 f"agent {self.place.name} on {self.place.host}: the Docker engine does not answer ({error})",
@@ -231,7 +234,7 @@ class ContainerAgent(Container):
                 self.container.stop(timeout=10)
             self.place.log.write_bytes(self.container.logs(timestamps=True))
             self.container.remove(force=True)
-        except (NotFound, *NO_ANSWER):  # the ledger knows of it
+        except no_answer(NotFound):  # the ledger knows of it
             return
 
 

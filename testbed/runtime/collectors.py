@@ -10,10 +10,9 @@ from typing import Any
 
 from collectors.host_load import HostLoad
 from testbed.documents import write_json
-from testbed.judge.trust.machine import FABRIC
 from testbed.message import Message
 from testbed.plan.model import Plan
-from testbed.plan.place import HERE
+from testbed.plan.place import FABRIC, HERE
 from testbed.runtime import cross_traffic
 from testbed.runtime.network import Network
 from testbed.runtime.processes import Supervised

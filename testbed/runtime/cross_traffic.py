@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from collectors.iperf3 import Iperf3Flow
 from testbed.errors import RunFailed
 from testbed.plan.model import CrossTraffic, Plan
+from testbed.points import append_points
 from testbed.runtime import iperf3
 from testbed.runtime.parts import AHEAD_REMOTE_S, Background
 from testbed.runtime.processes import Supervised
-from testbed.series.series import append_points
 
 if TYPE_CHECKING:
     from testbed.runtime.network import Program

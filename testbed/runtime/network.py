@@ -7,14 +7,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from testbed.judge.trust.machine import FABRIC
 from testbed.plan.model import Plan
+from testbed.plan.place import FABRIC
 from testbed.runtime.site import Site
 from topologies.commands import in_namespace, run
 from topologies.fabric import Fabric, namespace_of
 from topologies.middle import Middle, NetemMiddle, RelayMiddle
 
 log = logging.getLogger(__name__)
+
+SYSCTLS = (
+    "net.core.rmem_default",
+    "net.core.rmem_max",
+    "net.core.wmem_default",
+    "net.core.wmem_max",
+    "net.ipv4.tcp_congestion_control",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_wmem",
+    "net.ipv4.udp_mem",
+    "net.core.default_qdisc",
+)
 
 
 @dataclass(frozen=True)
@@ -102,6 +114,13 @@ class Network:
             for entry in json.loads(run(in_namespace(path, ["tc", "-s", "-j", "qdisc", "show"])))
             if entry.get("dev") != "lo"
         ]
+
+    def sysctls(self) -> dict[str, dict[str, str]]:
+        """The settings in force in each host's namespace; those that a kernel lacks there are left out."""
+        # -e: without those that are not there
+        namespaces = self.namespaces()
+        said = {host: run(in_namespace(path, ["sysctl", "-e", *SYSCTLS])) for host, path in namespaces.items()}
+        return {host: dict(line.split(" = ", 1) for line in text.splitlines()) for host, text in said.items()}
 
     def offloads(self) -> dict[str, list[str]]:
         """Offload features that are still on, per link interface (none is expected that matters)."""

@@ -7,9 +7,9 @@ from typing import Any
 
 from testbed.documents import write_json
 from testbed.plan.model import Plan, Role, Session
+from testbed.points import Point, append_points, point
 from testbed.runtime.agents import AgentPlace, agent_name
 from testbed.runtime.progress import Progress
-from testbed.series.series import Point, append_points, point
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from testbed.engines import Engine, Options, Programs, Run, provenance
 from testbed.engines.judging import write_broken
 from testbed.errors import BadInput, CannotRun, RunFailed, TestbedError, Unsupported
 from testbed.judge.status import Status
-from testbed.machine import Need
+from testbed.machine.need import Need
 from testbed.plan.duration import expected_transfer_s
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Middle, Plan, Runtime

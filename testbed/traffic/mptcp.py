@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import RunFailed
-from testbed.machine.check import Need
+from testbed.machine.need import Need
 from testbed.message import Message
 from testbed.plan.model import Connection, Plan, Role, Session
 from testbed.runtime import iperf3

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from testbed.errors import BadInput
-from testbed.machine.check import Need
+from testbed.machine.need import Need
 from testbed.message import Message
 from testbed.plan.model import Connection, Plan, Session
 from testbed.runtime.agents import Agent, AgentPlace

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from testbed.archive.kinds import verify_folders
+from testbed.emulation import calibration, timeline
 from testbed.engines import provenance
 from testbed.engines.judging import judge_from
-from testbed.engines.mininet import calibration, timeline
 from testbed.engines.sim.run import SimulatedRun, run_id, simulate
 from testbed.judge.checks.result import Trust
-from testbed.judge.trust import of_measurements
 from testbed.judge.trust.machine import HOST_LOAD, write_spans
+from testbed.judge.trust.reasons import of_measurements
 from testbed.machine import build
 from testbed.planning.resolve import Choices, new_run_id, resolve
 from testbed.results.report.render import write_report

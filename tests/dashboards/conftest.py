@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from line_protocol_parser import parse_line
 
+from testbed.emulation import calibration
+from testbed.emulation.calibration import LinkReading
 from testbed.engines.judging import judge_from, store_judged
-from testbed.engines.mininet import calibration
-from testbed.engines.mininet.calibration import LinkReading
 from testbed.judge.checks import Trust
 from testbed.judge.checks.derived import law_ahead
 from testbed.series.one_clock import RETENTION as ONE_CLOCK

@@ -8,12 +8,12 @@ import pytest
 from ruamel.yaml import YAML
 
 from dashboards.generate import FOLDER
-from testbed.engines.mininet import calibration
-from testbed.engines.mininet.calibration import LinkReading
+from testbed.emulation import calibration
+from testbed.emulation.calibration import LinkReading
 from testbed.judge.checks.derived import broken_lines, verdict_points
 from testbed.judge.checks.result import CheckResult, Trust, Verdict
 from testbed.judge.status import Status
-from testbed.series.series import line_protocol
+from testbed.points import line_protocol
 from testbed.services.influx.client import Client
 from tests.dashboards.conftest import Replayed
 from tests.dashboards.grafana import Span, Variables, interpolate

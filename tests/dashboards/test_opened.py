@@ -11,7 +11,7 @@ import pytest
 
 from dashboards.boards import DASHBOARDS
 from dashboards.generate import FOLDER
-from testbed.engines.mininet.live_database import LiveDatabase
+from testbed.engines.mininet.live_database import Follower
 from testbed.plan.duration import shown_s
 from testbed.series.one_clock import RETENTION as ONE_CLOCK
 from testbed.services.influx.client import Client
@@ -183,7 +183,7 @@ def test_a_run_that_is_on_grows_on_its_axis(empty, tmp_path):
     spool.parent.mkdir()
     half = [line for line in lines if int(line.rsplit(" ", 1)[1]) < start_ns + 10**9]
     spool.write_text("\n".join(half) + "\n" + lines[-1][:20])
-    follower = LiveDatabase(None, plan, tmp_path, lambda: start_ns)  # type: ignore[arg-type]
+    follower = Follower(None, plan, tmp_path, lambda: start_ns)  # type: ignore[arg-type]
     follower._follow(empty, start_ns, start_ns + 10**9)
     assert page(BOARDS["convergence"], empty, start_ns // 1_000_000)["Window shares and the law D"]
     assert _points(empty) == len(half)
@@ -196,7 +196,7 @@ def test_a_run_that_is_on_grows_on_its_axis(empty, tmp_path):
 def test_a_run_that_takes_longer_than_expected_gets_a_longer_axis(empty, tmp_path):
     document = recorded("nkp24")
     begin(empty, document, tmp_path)
-    follower = LiveDatabase(None, document["plan"], tmp_path, lambda: 0)  # type: ignore[arg-type]
+    follower = Follower(None, document["plan"], tmp_path, lambda: 0)  # type: ignore[arg-type]
     expected = shown_s(document["plan"])
     follower._follow(empty, 0, round((expected + 3) * 10**9))
     (part,) = empty.query("SELECT length_s FROM runs WHERE length_s > 0")

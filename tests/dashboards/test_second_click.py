@@ -20,7 +20,8 @@ import typer
 from testbed.cli.machine import clean
 from testbed.engines import virtual_run
 from testbed.engines.judging import Judged, judge_from, store_judged
-from testbed.engines.mininet.lifecycle import EmulatedRun
+from testbed.engines.mininet.live_database import LiveDatabase
+from testbed.engines.mininet.run import EmulatedRun
 from testbed.exit_codes import Exit
 from testbed.judge.checks.result import Trust
 from testbed.runtime import leftovers
@@ -182,11 +183,8 @@ def test_a_second_ctrl_c_does_not_keep_a_stopped_run_on(in_environment, monkeypa
     plan = recorded("nkp24")["plan"] | {"run": "twice", "scenario": "stopping-twice"}
     run_list.begin(in_environment, plan, tmp_path, time.time_ns())
     run = object.__new__(EmulatedRun)
-    run.plan, run.folder, run.endpoint = (
-        plan,
-        tmp_path,
-        Endpoint(in_environment._url, DATABASE, {"admin": Login("", "")}),
-    )
+    run.plan, run.folder = plan, tmp_path
+    run.database = LiveDatabase(Endpoint(in_environment._url, DATABASE, {"admin": Login("", "")}))
     monkeypatch.setattr(run, "_write_provenance", lambda: os.kill(os.getpid(), signal.SIGINT))
     with interruptible():
         run._broke_down(Interrupted("run.stopped", "stopped by SIGINT"))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from testbed import paths
-from testbed.engines.mininet.lifecycle import EmulatedRun
+from testbed.engines.mininet.run import EmulatedRun
 from testbed.engines.sim.run import SimulatedRun
 from testbed.engines.virtual_run import VirtualRun
 from testbed.engines.vkernel.run import GuestRun

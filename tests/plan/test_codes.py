@@ -8,7 +8,7 @@ import pytest
 from testbed.engines import named
 from testbed.errors import BadInput
 from testbed.judge.trust.windows import nkp24_bounds, previous_bounds
-from testbed.machine import Need
+from testbed.machine.need import Need
 from testbed.plan.codes import is_about, policies, rule_of
 from testbed.planning.resolve import Choices
 from testbed.planning.resolve import resolve as resolved

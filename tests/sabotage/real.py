@@ -14,9 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from testbed.engines.mininet.calibration import calibrate
+from testbed.emulation.calibration import calibrate
 from testbed.judge.checks.result import Trust
-from testbed.judge.trust import of_measurements, underlay
+from testbed.judge.trust import underlay
+from testbed.judge.trust.reasons import of_measurements
 from testbed.series import FromFile
 from tests import collected
 

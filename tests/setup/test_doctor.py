@@ -19,12 +19,12 @@ from ruamel.yaml import YAML
 from typer.testing import CliRunner
 
 from testbed import engines, paths
-from testbed import machine as this_machine
 from testbed.cli.machine import doctor
 from testbed.errors import CannotRun
 from testbed.exit_codes import Exit
 from testbed.machine import check, guest_kernel, kernel, machine, packages, provisioning
 from testbed.machine.finding import Finding, Probed
+from testbed.machine.need import Need
 from tests.raises import Containing, raises
 
 
@@ -60,7 +60,7 @@ def test_names_are_unique_and_all_that_is_required_says_why_and_how_to_get_it() 
 
 
 def test_every_probe_answers_with_a_detail() -> None:
-    findings = this_machine.probe_all()
+    findings = check.probe_all()
     assert [f.name for f in findings] == [r.name for r in check.REQUIREMENTS]
     assert all(f.detail for f in findings)
     assert not [f for f in findings if "the probe failed" in f.detail]
@@ -72,27 +72,27 @@ def test_a_probe_that_breaks_down_is_a_finding(monkeypatch: pytest.MonkeyPatch) 
         raise OSError("out of order")
 
     monkeypatch.setitem(check.BY_HAND, "x", "mend it")
-    finding = check.Requirement("x", "y", broken, check.Need.PYTHON).check()
+    finding = check.Requirement("x", "y", broken, Need.PYTHON).check()
     assert not finding.ok
     assert "OSError: out of order" in finding.detail
     assert finding.fix == "mend it"
 
 
 def test_only_runs_need_root_links_and_containers() -> None:
-    assert this_machine.needs("list") == {this_machine.Need.PYTHON}
-    assert this_machine.Need.EMULATION not in engines.named("sim").needs()
-    assert this_machine.Need.CONTAINERS in engines.named("mininet").needs("docker")
-    assert this_machine.Need.CONTAINERS not in engines.named("mininet").needs("process")
-    assert this_machine.needs("test") == set(this_machine.Need) - {this_machine.Need.GUEST, this_machine.Need.SITE}
+    assert check.needs("list") == {Need.PYTHON}
+    assert Need.EMULATION not in engines.named("sim").needs()
+    assert Need.CONTAINERS in engines.named("mininet").needs("docker")
+    assert Need.CONTAINERS not in engines.named("mininet").needs("process")
+    assert check.needs("test") == set(Need) - {Need.GUEST, Need.SITE}
 
 
 def test_missing_programs_are_named_with_their_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
-    lacking = {f.name: f for f in this_machine.missing(engines.named("mininet").needs())}
+    lacking = {f.name: f for f in check.missing(engines.named("mininet").needs())}
     assert {"iperf3", "ethtool", "tc", "ip", "nsenter", "socat", "mininet", "htb"} <= set(lacking)
     assert "system" in lacking["iperf3"].fix
     assert lacking["iperf3"].detail == "not in PATH"
-    assert this_machine.missing(this_machine.needs("list")) == []
+    assert check.missing(check.needs("list")) == []
 
 
 def test_without_leave_to_set_up_everything_missing_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +100,7 @@ def test_without_leave_to_set_up_everything_missing_is_told_at_once(monkeypatch:
     monkeypatch.setenv("NCP_TESTBED_NO_SETUP", "1")
     told = Told()
     with pytest.raises(CannotRun) as raised:
-        this_machine.make_ready(told, engines.named("mininet").needs())
+        provisioning.make_ready(told, engines.named("mininet").needs())
     assert raised.value.exit_code == Exit.CANNOT_RUN
     for name in ("iperf3", "ethtool", "socat"):
         assert f"  {name}: not in PATH" in raised.value.message
@@ -209,7 +209,7 @@ def test_a_feature_is_found_by_using_it_in_a_namespace_of_its_own() -> None:
 
 
 def test_kernel_facts_are_json_and_name_the_congestion_control_in_force() -> None:
-    facts = this_machine.kernel_facts()
+    facts = kernel.kernel_facts()
     assert json.loads(json.dumps(facts)) == facts
     in_force = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
     assert facts["congestion_control"] == facts["sysctls"]["net.ipv4.tcp_congestion_control"] == in_force
@@ -317,17 +317,17 @@ def test_a_playbook_with_a_mistake_is_told(tmp_path: Path, setup_log: Path) -> N
 
 def test_each_fix_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     told = {}
-    for need in (check.Need.TOOLS, check.Need.PEERS, check.Need.GUEST, check.Need.TESTS):
+    for need in (Need.TOOLS, Need.PEERS, Need.GUEST, Need.TESTS):
         requirement = check.Requirement("x", "y", lambda: Probed(False, "no"), need, tag="system")
         monkeypatch.setattr(os, "geteuid", lambda: 0)
         assert not requirement.check().fix.startswith("sudo")
         monkeypatch.setattr(os, "geteuid", lambda: 1000)
         told[need] = requirement.check().fix
     assert told == {
-        check.Need.TOOLS: "sudo ./run.sh doctor --fix (playbook tag system)",
-        check.Need.PEERS: "sudo ./run.sh interop (playbook tag system)",
-        check.Need.GUEST: "sudo ./run.sh doctor --build (playbook tag system)",
-        check.Need.TESTS: "sudo ./run.sh test (playbook tag system)",
+        Need.TOOLS: "sudo ./run.sh doctor --fix (playbook tag system)",
+        Need.PEERS: "sudo ./run.sh interop (playbook tag system)",
+        Need.GUEST: "sudo ./run.sh doctor --build (playbook tag system)",
+        Need.TESTS: "sudo ./run.sh test (playbook tag system)",
     }
 
 
@@ -336,7 +336,7 @@ def test_what_an_engine_lacks_is_what_its_runs_need() -> None:
         return Finding(name, ok, "", "", "required")
 
     found = [finding("root"), finding("guest kernel"), finding("go", ok=True), finding("test tools")]
-    lacks = {e.name: [f.name for f in this_machine.lacking(found, e.needs())] for e in engines.every()}
+    lacks = {e.name: [f.name for f in check.lacking(found, e.needs())] for e in engines.every()}
     assert lacks == {"mininet": ["root"], "sim": [], "vkernel": ["guest kernel"]}
 
 
@@ -346,9 +346,9 @@ def test_without_root_only_what_goes_into_the_checkout_is_installed(monkeypatch:
 
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr("shutil.which", lambda _program: None)  # no sudo
-    assert this_machine.installable([finding("go"), finding("python")])
-    assert not this_machine.installable([finding("go"), finding("system")])
-    assert not this_machine.installable([finding(None)])
+    assert provisioning.installable([finding("go"), finding("python")])
+    assert not provisioning.installable([finding("go"), finding("system")])
+    assert not provisioning.installable([finding(None)])
 
 
 def test_a_folder_that_cannot_be_written_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

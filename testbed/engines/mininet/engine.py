@@ -7,9 +7,9 @@ from typing import Literal
 
 from testbed import traffic
 from testbed.engines.engine import Engine, Options
-from testbed.engines.mininet.lifecycle import EmulatedRun
+from testbed.engines.mininet.run import EmulatedRun
 from testbed.errors import CannotRun
-from testbed.machine import Need
+from testbed.machine.need import Need
 from testbed.plan.model import Plan
 from testbed.plan.trigger import trigger
 from testbed.planning.resolve import Choices
@@ -92,7 +92,7 @@ class Mininet(Engine):
         run = super().ready_run(loaded, options, progress, results)
         assert isinstance(run, EmulatedRun)
         if options.machines is not None:
-            run.inventory = options.machines.hosts
+            run.emulation.inventory = options.machines.hosts
         return run
 
 

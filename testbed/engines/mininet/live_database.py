@@ -1,21 +1,26 @@
 """Shows a running transfer in the database: in the list of runs, with its law ahead, and its points as they come."""
 
+import shutil
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from testbed.engines.telemetry import GrowingFiles
+from testbed.emulation import calibration
+from testbed.emulation.calibration import LinkReading
+from testbed.emulation.telemetry import GrowingFiles, open_gateway
 from testbed.judge.checks.derived import law_ahead
 from testbed.plan.duration import shown_s
 from testbed.plan.model import Plan
-from testbed.runtime.parts import Background
+from testbed.points import line_protocol, point
+from testbed.runtime.parts import Background, Failure
+from testbed.runtime.processes import AGENT_UID
 from testbed.series import influxql, named
 from testbed.series.one_clock import RETENTION, shifted
-from testbed.series.series import line_protocol, point
 from testbed.services.influx import run_list
 from testbed.services.influx.client import Client, QueryFailed
 from testbed.services.influx.endpoint import Endpoint
+from topologies.fabric import Fabric
 
 INTERVAL_S = 1.0
 BEYOND = 1.25
@@ -30,7 +35,36 @@ def announce(endpoint: Endpoint, plan: Plan, folder: Path) -> None:
         writer.write(law_ahead(plan), RETENTION)
 
 
-class LiveDatabase(Background):
+class LiveDatabase:
+    """The database while a run on real packets is on."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+
+    def credentials(self, own: Path) -> Path:
+        """The agents' login, in a file in the folder ``own``."""
+        file = own / "agent-credentials.json"
+        self.endpoint.logins["agent"].write(file)
+        # The agents' group may read it; the folder above is root's.
+        shutil.chown(file, group=AGENT_UID)
+        file.chmod(0o440)
+        return file
+
+    def open_gateway(self, parts: ExitStack, fabric: Fabric, own: Path, logs: Path) -> list[Failure]:
+        """Let agents on the management network reach it."""
+        return open_gateway(parts, fabric, self.endpoint.url, own, logs)
+
+    def note_links(self, plan: Plan, readings: list[LinkReading]) -> None:
+        """Store the links' calibration; if the database refuses, the run goes on."""
+        with suppress(QueryFailed), Client(self.endpoint, "admin") as writer:
+            writer.write(calibration.lines(plan, readings, time.time_ns()))
+
+    def following(self, plan: Plan, spools: Path, started_unix_ns: Callable[[], int | None]) -> "Follower":
+        """Store the points of a transfer as they come."""
+        return Follower(self.endpoint, plan, spools, started_unix_ns)
+
+
+class Follower(Background):
     """Writes the points of a run's spools, aligned to the transfer's start, every second while the transfer is on, and
     every other second the measurement ``telemetry_lag``: the age of a sender's newest sample in the database.
 

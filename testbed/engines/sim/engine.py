@@ -3,7 +3,7 @@
 from testbed.engines.engine import Engine, Options, Programs
 from testbed.engines.sim.run import SOURCES, SimulatedRun, run_id
 from testbed.errors import CannotRun
-from testbed.machine import Need
+from testbed.machine.need import Need
 from testbed.plan.codes import has_npm
 from testbed.plan.model import Plan, Session
 from testbed.plan.traffic_types import TRAFFIC, sent_by

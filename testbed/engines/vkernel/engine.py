@@ -9,9 +9,10 @@ from testbed.engines.vkernel import checkout
 from testbed.engines.vkernel.build import ready_kernel
 from testbed.engines.vkernel.run import SOURCES, GuestRun, run_id
 from testbed.errors import CannotRun
-from testbed.machine import Need, machine
 from testbed.machine import guest_kernel as kernel
+from testbed.machine import machine
 from testbed.machine.guest_kernel import WHAT_STOCK_COSTS
+from testbed.machine.need import Need
 from testbed.message import Message
 from testbed.plan.engines import MODEL_OF_A_GUEST
 from testbed.plan.model import Plan

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from testbed import traffic
+from testbed.emulation.lifecycle import Measurements
 from testbed.engines import virtual_run
+from testbed.engines.measured import trust_in
 from testbed.engines.virtual_run import VirtualRun
 from testbed.engines.vkernel import checkout, guest
 from testbed.errors import RunFailed, Unsupported, Untrusted
@@ -30,7 +32,7 @@ LIMIT_S = 3600.0
 
 COMMAND = (
     f"{guest.ENVIRONMENT} PYTHONPYCACHEPREFIX={checkout.PYTHON_CACHE}"
-    + " /checkout/.venv/bin/python -m testbed.engines.vkernel.inside"
+    + " /checkout/.venv/bin/python -m testbed.emulation.inside"
 )
 
 
@@ -97,7 +99,7 @@ class GuestRun(VirtualRun):
             },
             "guest": {"kernel": account["kernel"], "seconds": account["seconds"], **account["provenance"]},
         }
-        return Trust(**account["trust"])
+        return trust_in(self.plan, self.folder, Measurements(**account["measured"]), self.provenance)
 
 
 def read_account(folder: Path, job: Path, code: int) -> dict[str, Any]:
@@ -118,7 +120,7 @@ def read_account(folder: Path, job: Path, code: int) -> dict[str, Any]:
         error = Untrusted.of(message, f"Its log: {job}")
         error.off = [Message(*reason) for reason in reasons]
         raise error
-    if not {"trust", "exit_code"} & document.keys():
+    if not {"measured", "exit_code"} & document.keys():
         raise RunFailed.of(message, f"Its log: {job}")
     return document
 

@@ -25,10 +25,10 @@ from testbed.judge.status import Status
 from testbed.plan.codes import is_about
 from testbed.plan.duration import shown_s
 from testbed.plan.model import Plan, Session
+from testbed.points import Point, line_protocol, point
 from testbed.series import Reader, named
 from testbed.series.one_clock import ZERO_NS
 from testbed.series.reader import end_of, group_order, start_of
-from testbed.series.series import Point, line_protocol, point
 
 _UNITS = {
     "follows_law": "of the window",

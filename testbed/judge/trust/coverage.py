@@ -13,13 +13,13 @@ import numpy as np
 
 from testbed.judge.checks.evidence import Evidence
 from testbed.judge.checks.planned import path_of
-from testbed.judge.trust.machine import FABRIC, Spans
+from testbed.judge.trust.machine import Spans
 from testbed.judge.trust.telemetry import CLOCK_S, MOST_GAP_INTERVALS, MOST_GAP_S
 from testbed.judge.trust.underlay import span_of
 from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.model import DIRECTIONS, ROLES, Plan
-from testbed.plan.place import HERE
+from testbed.plan.place import FABRIC, HERE
 from testbed.plan.traffic_types import sent_by
 from testbed.series import Samples
 from testbed.series.reader import NANOSECONDS

@@ -11,11 +11,10 @@ from testbed.documents import read_csv, write_csv
 from testbed.message import Message, Messages
 from testbed.plan.intervals import both_ways
 from testbed.plan.model import Plan
-from testbed.series.series import line_protocol, point
+from testbed.plan.place import FABRIC
+from testbed.points import line_protocol, point
 from topologies.impairments import keys_that
 
-FABRIC = "fabric"
-"""Name of the link emulators' namespace in :meth:`testbed.runtime.network.Network.qdiscs`."""
 DROPPING = keys_that("drops")
 """Properties that have the link emulator drop frames."""
 HOST_LOAD = "host_load.csv"

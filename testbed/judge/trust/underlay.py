@@ -1,12 +1,15 @@
 """The network between machines with hosts of a run, and their clocks: what samples say of it, and what that takes of
 the run's trust."""
 
+from __future__ import annotations
+
 import json
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
@@ -14,7 +17,9 @@ from testbed.documents import read_csv, write_csv
 from testbed.message import Message
 from testbed.plan.model import Limits, Plan
 from testbed.plan.place import HERE, Way, in_words, ways_below
-from testbed.series.reader import Event, start_of
+
+if TYPE_CHECKING:
+    from testbed.series.reader import Event
 
 FILE = "underlay.csv"
 """File in the result folder: a row for each packet."""
@@ -107,6 +112,8 @@ def ways_of(plan: Plan) -> dict[Way, bool]:
 
 def span_of(events: Sequence[Event]) -> tuple[int, int] | None:
     """The time of the transfer, in Unix nanoseconds; None without telemetry of it."""
+    from testbed.series.reader import start_of  # not where samples are taken
+
     start, ends = start_of(events), [one.t_ns for one in events if one.kind == "transfer_end"]
     return None if start is None or not ends else (start, max(ends))
 

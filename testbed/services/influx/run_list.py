@@ -13,8 +13,8 @@ from testbed import paths
 from testbed.judge.status import Status
 from testbed.plan.duration import shown_s
 from testbed.plan.model import Plan
+from testbed.points import line_protocol, point
 from testbed.series import influxql
-from testbed.series.series import line_protocol, point
 from testbed.series.tables import LATEST, MEASUREMENT, dashboards_of
 from testbed.services.influx.client import Client
 

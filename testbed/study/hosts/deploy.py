@@ -16,10 +16,10 @@ from typing import Any
 from testbed import paths
 from testbed.errors import CannotRun
 from testbed.judge.history import git
-from testbed.machine import guest_kernel, make_ready, packages
+from testbed.machine import guest_kernel, packages
 from testbed.machine import inventory as inventories
 from testbed.machine.build import build_programs
-from testbed.machine.provisioning import LOG, play
+from testbed.machine.provisioning import LOG, make_ready, play
 from testbed.message import Lines
 from testbed.runtime.progress import Progress
 from testbed.study.hosts import cluster as clusters

@@ -23,8 +23,9 @@ from testbed.engines import Options, provenance
 from testbed.errors import BadInput, TestbedError
 from testbed.judge.verify import differences
 from testbed.lab.host_links import LIMITS, HostLinks
-from testbed.machine import guest_kernel, missing, packages
+from testbed.machine import guest_kernel, packages
 from testbed.machine.build import PROGRAMS
+from testbed.machine.check import missing
 from testbed.message import Message
 from testbed.runtime.progress import QuietProgress
 from testbed.scenario.load import load

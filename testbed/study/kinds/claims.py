@@ -21,7 +21,7 @@ from testbed.judge.checks.result import Verdict
 from testbed.judge.expected_failures import ExpectedFailure
 from testbed.judge.status import Status
 from testbed.judge.verify import read_verdict
-from testbed.machine import Need
+from testbed.machine.need import Need
 from testbed.plan.engines import DEFAULT, SWEEP
 from testbed.planning.traffic import runtime_of
 from testbed.runtime.interrupts import Interrupted

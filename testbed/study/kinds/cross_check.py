@@ -15,7 +15,7 @@ from testbed.judge.checks.evidence import Evidence
 from testbed.judge.judge import status_of_cell, status_of_run
 from testbed.judge.status import Status, each_of, verdict_of, worst
 from testbed.judge.verify import read_verdict
-from testbed.machine import Need
+from testbed.machine.need import Need
 from testbed.message import Message, Messages
 from testbed.plan.engines import ENGINES, engine_of
 from testbed.plan.model import Plan

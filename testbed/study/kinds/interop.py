@@ -14,11 +14,11 @@ from typing_extensions import TypedDict
 from testbed import engines, paths
 from testbed.documents import entry_of, read_json, write_json
 from testbed.engines import Options, Programs, provenance
-from testbed.engines.mininet.lifecycle import EmulatedRun
+from testbed.engines.mininet.run import EmulatedRun
 from testbed.judge.checks.result import Trust
 from testbed.judge.status import Status, verdict_of
-from testbed.machine import Need
 from testbed.machine.machine import program
+from testbed.machine.need import Need
 from testbed.message import Message
 from testbed.plan.engines import DEFAULT
 from testbed.planning.resolve import Choices
@@ -106,10 +106,10 @@ class NetworkCell(ScenarioCell):
         """Build, measure, run the pairings, take down."""
         plan = self.engine.plan(self.loaded, self.programs, self.choices)
         network = EmulatedRun(plan, self.loaded, self.programs.binaries, progress, study / self.folder)
-        network.traffic = Pairings(network.traffic.site, self.pairings, study)
+        network.emulation.traffic = Pairings(network.emulation.site, self.pairings, study)
         waiting, trust = Step("waiting"), None
         try:
-            trust = when_free(network.measure, lambda name: progress.update(waiting, name))
+            trust = when_free(network.measured, lambda name: progress.update(waiting, name))
         finally:  # also of a network that broke down
             (study / self.folder).mkdir(exist_ok=True)
             document = {"trust": trust and trust.model_dump(), "noted": network.provenance}

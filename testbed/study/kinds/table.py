@@ -19,7 +19,7 @@ from testbed.judge.checks.result import Verdict
 from testbed.judge.figures import GOODPUT, unit_of
 from testbed.judge.status import Status, current_table
 from testbed.judge.verify import Difference, differences, read_verdict, unlisted
-from testbed.machine import Need
+from testbed.machine.need import Need
 from testbed.message import Messages
 from testbed.plan.codes import CODES, OURS
 from testbed.plan.duration import expected_transfer_s

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from influxdb.line_protocol import make_lines
-
 from testbed.judge.figures import with_unit
 from testbed.plan.model import Variant
+from testbed.points import line_protocol
 from testbed.services.influx.client import Client, QueryFailed
 from testbed.services.influx.endpoint import Endpoint
 from testbed.study.kinds.table_result import summaries_of
@@ -43,4 +42,4 @@ def table_lines(document: Mapping[str, Any], variant: Variant, at_ns: int) -> li
                 at = {**tags, "row": row.name, "column": column, "figure": figure}
                 values = fields | {"position": position, "title": with_unit(figure)} | bound
                 points.append({"measurement": "table_cell", "tags": at, "fields": values, "time": at_ns + position})
-    return str(make_lines({"points": points})).splitlines() if points else []
+    return line_protocol(points).splitlines()

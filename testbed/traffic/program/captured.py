@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from testbed.plan.intervals import both_ways
 from testbed.plan.model import Connection, Plan, Role, Session
+from testbed.points import Point, point
 from testbed.runtime.processes import Supervised
-from testbed.series.series import Point, point
 from testbed.traffic.pcap import HEAD_BYTES, frames, packets, payload_bytes
 from testbed.traffic.traffic import address_of
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from testbed.documents import explain
 from testbed.errors import RunFailed
 from testbed.plan.model import Plan
-from testbed.series.series import Point, point
+from testbed.points import Point, point
 from testbed.traffic.program.end import RESULT, TELEMETRY
 
 MOST_RESULT_BYTES = 1 << 20

@@ -14,6 +14,7 @@ from testbed.exit_codes import Exit
 from testbed.message import Message
 from testbed.plan import model
 from testbed.plan.model import ROLES, Role, host_of
+from testbed.points import Point
 from testbed.runtime import live
 from testbed.runtime.agents import Agent
 from testbed.runtime.host_settings import prepare_host
@@ -23,7 +24,6 @@ from testbed.runtime.parts import Failure, needed
 from testbed.runtime.processes import Supervised
 from testbed.runtime.progress import Step
 from testbed.runtime.socket_samples import assert_sent_with, congestion_controls
-from testbed.series.series import Point
 from testbed.traffic.tcp.captured.capture import HEADER_BYTES
 from testbed.traffic.traffic import Traffic, address_of
 

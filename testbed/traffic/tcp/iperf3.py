@@ -11,12 +11,12 @@ import numpy as np
 
 from collectors.iperf3 import Iperf3Flow
 from testbed.errors import RunFailed
+from testbed.points import Point
 from testbed.runtime import iperf3
 from testbed.runtime.agents import Agent
 from testbed.runtime.iperf3 import CLIENT_PORT, PORT, read_result
 from testbed.runtime.processes import Supervised
 from testbed.runtime.socket_samples import SPOOL, read_samples
-from testbed.series.series import Point
 from testbed.traffic.tcp import Measured, Tcp
 from testbed.traffic.tcp.captured.capture import Connection, Segment, read_connections
 

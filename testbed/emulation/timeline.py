@@ -14,10 +14,10 @@ from testbed import documents
 from testbed.errors import RunFailed
 from testbed.message import Message
 from testbed.plan.model import Action, Plan
+from testbed.points import append_points, point
 from testbed.runtime.agents import Agent, control
 from testbed.runtime.network import Network
 from testbed.runtime.parts import AHEAD_REMOTE_S, Background
-from testbed.series.series import append_points, point
 from topologies import shaper
 from topologies.link import Link, LinkEnd, burst_bytes_at, shaped_at_hosts
 from topologies.live_change import wait_until

@@ -14,7 +14,7 @@ from testbed.documents import write_json
 from testbed.errors import RunFailed, Untrusted
 from testbed.message import Lines, Message
 from testbed.plan.model import Limits, Plan
-from testbed.series.series import line_protocol, point
+from testbed.points import line_protocol, point
 from topologies.commands import dies_with_us
 from topologies.link import Link
 from topologies.units import whole_bps

@@ -1,30 +1,25 @@
-"""The lifecycle of an emulated run: lock, build, network, calibrate, agents, transfer, drain, judge, tear down.
+"""A plan carried out on a kernel's network, this machine's or a guest's: build, calibrate, agents, transfer, drain,
+tear down. Nothing here judges, and a database is another's.
 
 Whatever fails, all parts of the run are removed in reverse order and the data gathered so far is kept.
 """
 
+from __future__ import annotations
+
 import json
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import asdict
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from collectors.host_load import clock_step_s
 from testbed import traffic
-from testbed.engines import provenance, telemetry
-from testbed.engines.mininet import calibration, timeline
-from testbed.engines.mininet.live_database import LiveDatabase, announce
-from testbed.engines.mininet.timeline import LiveTarget, Timeline
-from testbed.engines.run import Run
-from testbed.errors import BadInput, CannotRun, RunFailed, Untrusted
-from testbed.judge.checks.result import Trust, Verdict
-from testbed.judge.trust import of_measurements
-from testbed.judge.trust.machine import HOST_LOAD, write_spans
-from testbed.machine import build
+from testbed.documents import write_json
+from testbed.emulation import calibration, telemetry, timeline
+from testbed.emulation.timeline import LiveTarget, Timeline
+from testbed.errors import BadInput, RunFailed, Untrusted
 from testbed.message import unknown
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
@@ -32,66 +27,84 @@ from testbed.remote.hosts import InventoryHosts
 from testbed.runtime import agents, live
 from testbed.runtime.collectors import Collectors
 from testbed.runtime.cross_traffic import Iperf3
-from testbed.runtime.interrupts import Interrupted, interruptible, left_to_children, uninterruptible
+from testbed.runtime.interrupts import interruptible, left_to_children, uninterruptible
 from testbed.runtime.network import Network
 from testbed.runtime.parts import Failure, end_together, needed
-from testbed.runtime.processes import AGENT_UID
 from testbed.runtime.progress import Progress
 from testbed.runtime.site import Site
 from testbed.runtime.transfer import await_ready
-from testbed.scenario.kept import Kept
-from testbed.series import FromFile
-from testbed.services.influx import server
-from testbed.services.influx.client import Client, NoAnswer, QueryFailed
-from testbed.services.influx.endpoint import Endpoint
-from testbed.services.influx.reader import FromInflux
 from topologies.commands import in_namespace
 from topologies.fabric import Fabric
 from topologies.middle import Middle
 
-Measured = tuple[Trust, int, int | None]
-"""Whether a run can be trusted, and its points of telemetry, in the file and in the database (None: there is none)."""
+if TYPE_CHECKING:
+    from testbed.emulation.calibration import LinkReading
 
 
-class EmulatedRun(Run):
-    """One run of a plan on this machine."""
+class Database(Protocol):
+    """The database that a run's telemetry goes to while it is on."""
 
-    repeatable = False
+    def credentials(self, own: Path) -> Path:
+        """A file in the folder ``own`` with the agents' login."""
+        ...
+
+    def open_gateway(self, parts: ExitStack, fabric: Fabric, own: Path, logs: Path) -> list[Failure]:
+        """Let agents reach it until ``parts`` end; gives what to ask for failures."""
+        ...
+
+    def note_links(self, plan: Plan, readings: list[LinkReading]) -> None:
+        """Store the links' calibration."""
+
+    def following(
+        self, plan: Plan, spools: Path, started_unix_ns: Callable[[], int | None]
+    ) -> AbstractContextManager[object]:
+        """Store the points of a transfer as they come."""
+        ...
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """The measurements of links and machine during a run, from which :func:`testbed.engines.measured.trust_in` follows;
+    JSON types only."""
+
+    relay: dict[str, Any] | None
+    """The relay's own result; None with netem."""
+    qdiscs: list[dict[str, Any]]
+    host_load: Sequence[tuple[float, float]]
+    clocks: Sequence[float]
+    """As in :class:`collectors.host_load.HostLoad`."""
+    underlay_samples: Sequence[Any] | None
+    """Those of what is between machines; None where all hosts are on one."""
+    points: int
+    """The number of points in ``telemetry.lp``."""
+
+
+class Emulation:
+    """One plan on this machine's kernel."""
 
     def __init__(
-        self, plan: Plan, loaded: Kept, binaries: dict[str, Path], progress: Progress, results: Path | None = None
+        self, plan: Plan, folder: Path, binaries: dict[str, Path], progress: Progress, provenance: dict[str, Any]
     ) -> None:
-        super().__init__(plan, loaded, binaries, progress, results)
+        """``folder`` gets results, ``provenance`` facts."""
+        self.plan, self.folder, self.binaries, self.progress = plan, folder, binaries, progress
+        self.provenance = provenance
         self.places: list[agents.AgentPlace] = []
-        self.endpoint: Endpoint | None = None
-        self.credentials: Path | None = None
-        """File with the agents' login for the database; None: telemetry stays in files."""
+        self.database: Database | None = None
+        """None: telemetry stays in files."""
         self.inventory: Mapping[str, Mapping[str, Any]] = {}
         """The variables of the machines that have hosts, by name."""
-        self.site = Site(plan, self.folder, binaries, progress, self.provenance)
+        self.site = Site(plan, folder, binaries, progress, provenance)
         self.traffic = traffic.of(plan)(self.site)
 
-    def without_database(self, database_points: int | None) -> Verdict:
-        """Refuse: no run on real packets is like another."""
-        raise CannotRun("run.not-repeatable", "a run on real packets can't be repeated: it would be another run")
-
-    def _broke_down(self, error: Exception) -> None:
-        from testbed.engines.judging import write_broken
-
-        endpoint = None if isinstance(error, NoAnswer) else self.endpoint
-        # Whoever stops a run does not wait for plots, and may press Ctrl-C twice.
-        report = not isinstance(error, Interrupted)
-        with uninterruptible():
-            self._write_provenance()
-            write_broken(self.plan, self.folder, endpoint, error, getattr(error, "reasons", []), report=report)
-
-    def measure(self) -> Trust:
-        """Run without a database and without a verdict: telemetry and results are left in the folder.
-
-        Raises :class:`TestbedError` where the run could not be carried out.
-        """
-        with self._own_folder() as own:
-            return self._on_the_network(own)[0]
+    @contextmanager
+    def own_folder(self) -> Iterator[Path]:
+        """Hold the machine, with a result folder; yields the live run's folder of credentials and control sockets."""
+        only_run = live.only_run(self.plan["run"], self.plan["scenario"], self.plan["namespace"])
+        with only_run as own, interruptible():
+            for folder in (self.site.logs, self.site.spools, self.folder / "agents"):
+                folder.mkdir(parents=True)
+            write_json(self.folder / "plan.json", self.plan)
+            yield own
 
     def shell(
         self,
@@ -104,7 +117,7 @@ class EmulatedRun(Run):
         hosts = [each["name"] for each in self.plan["hosts"]]
         if (name := host or self.site.session["sender_host"]) not in hosts:
             raise BadInput.of(unknown("shell.no-such-host", "host", host, hosts))
-        with self._own_folder(), ExitStack() as parts:
+        with self.own_folder(), ExitStack() as parts:
             try:
                 with self.progress.step("network"):
                     network, _ = self._build_network(parts, InventoryHosts(self.site, {}, self.folder))
@@ -122,41 +135,9 @@ class EmulatedRun(Run):
                 with self.progress.step("tear down"), uninterruptible():
                     parts.close()
 
-    @contextmanager
-    def _own_folder(self) -> Iterator[Path]:
-        """Hold the machine, with a result folder; yields the live run's folder of credentials and control sockets."""
-        only_run = live.only_run(self.plan["run"], self.plan["scenario"], self.plan["namespace"])
-        with only_run as own, interruptible():
-            for folder in (self.site.logs, self.site.spools, self.folder / "agents"):
-                folder.mkdir(parents=True)
-            self._keep_plan_and_scenario()
-            yield own
-
-    def _run(self, own: Path) -> Verdict:
-        with self.progress.step("database") as step:
-            endpoint = self.endpoint = server.ensure()
-            announce(endpoint, self.plan, self.folder)
-            step.note = f"InfluxDB at {endpoint.url}{server.started_elsewhere()}"
-        measured = self._on_the_network(own)
-        with self.progress.step("judge and report") as step:
-            from testbed.engines.judging import judge_and_report
-
-            self._write_provenance()
-            verdict = judge_and_report(self.plan, self.folder, endpoint, *measured)
-            step.note = verdict.summary
-        return verdict
-
-    def _on_the_network(self, own: Path) -> Measured:
-        """Carry out the part that needs the network, which is gone when this returns or raises.
-
-        Without an endpoint telemetry stays in files, and no point of the database is counted.
-        """
-        if self.endpoint is not None:
-            credentials = self.credentials = own / "agent-credentials.json"
-            self.endpoint.logins["agent"].write(credentials)
-            # The agents' group may read it; the folder above is root's.
-            shutil.chown(credentials, group=AGENT_UID)
-            credentials.chmod(0o440)
+    def measure(self, own: Path) -> Measurements:
+        """Carry out the part that needs the network, which is gone when this returns or raises; ``own`` is that of
+        :meth:`own_folder`. Raises :class:`TestbedError` where it could not be carried out."""
         with ExitStack() as parts:
             try:
                 return self._measure_and_transfer(parts, own)
@@ -164,9 +145,10 @@ class EmulatedRun(Run):
                 with self.progress.step("tear down"), uninterruptible():
                     self._tear_down(parts)
 
-    def _measure_and_transfer(self, parts: ExitStack, own: Path) -> Measured:
-        sent, spools, endpoint = self.traffic, self.site.spools, self.endpoint
-        places = self.places = sent.places(own, self.credentials)
+    def _measure_and_transfer(self, parts: ExitStack, own: Path) -> Measurements:
+        sent, spools, database = self.traffic, self.site.spools, self.database
+        credentials = database.credentials(own) if database else None
+        places = self.places = sent.places(own, credentials)
         remote = InventoryHosts(self.site, self.inventory, own)
         if remote.names:
             with self.progress.step("machines") as step:
@@ -174,13 +156,13 @@ class EmulatedRun(Run):
                 self.provenance["machines"] = remote.facts()
                 step.note = remote.summary()
         with self.progress.step("network") as step:
-            network, started = self._build_network(parts, remote)
+            network, started = self._build_network(parts, remote, credentials)
             step.note = (
                 f"{len(network.links)} links, emulated by {network.emulator.name}, namespace {network.fabric.name}"
             )
         evidence: list[Failure] = [network.emulator.failed]
-        if endpoint is not None:
-            evidence += telemetry.open_gateway(parts, network.fabric, endpoint.url, own, self.site.logs)
+        if database is not None:
+            evidence += database.open_gateway(parts, network.fabric, own, self.site.logs)
         # Agents and relays push their last points in parallel, and while the gateway is still there.
         parts.callback(lambda: end_together([*started, *remote.relays.values()]))
         with self.progress.step("calibrate links") as step:
@@ -202,7 +184,7 @@ class EmulatedRun(Run):
         sockets = list(sent.sockets(self.plan))
         further = [place.directory / "telemetry.lp" for place in places if place.by_node]
         further += remote.pushed_spools(places)
-        collectors = Collectors(parts, self.site, network, sockets, further, self.credentials)
+        collectors = Collectors(parts, self.site, network, sockets, further, credentials)
         remote.start_watching(parts, places, sockets)
         captures = None
         if self.plan.get("traces", {}).get("pcap"):
@@ -215,7 +197,7 @@ class EmulatedRun(Run):
         with self.progress.step("transfer") as step:
             complete = needed(*evidence, collectors.failure)
             failures = [complete, events.failure, *(flow.failure for flow in flows), remote.failure]
-            following = LiveDatabase(endpoint, self.plan, spools, started_unix_ns) if endpoint else nullcontext()
+            following = database.following(self.plan, spools, started_unix_ns) if database else nullcontext()
             with self.progress.watching(self.plan, spools), following:
                 sent.transfer(network, started, failures, step)
             for flow in flows:
@@ -225,14 +207,12 @@ class EmulatedRun(Run):
                 self.provenance.setdefault("frames_not_captured", {}).update(captures.end())
             events.stop()
         with self.progress.step("drain") as step:
-            trust, in_file, in_database = self._drain(network, collectors, remote)
-            step.note = f"{in_file} points in the file"
-            if in_database is not None:
-                step.note += f", {in_database} in the database"
-        return trust, in_file, in_database
+            measured = self._drain(network, collectors, remote)
+            step.note = f"{measured.points} points in the file"
+        return measured
 
-    def _drain(self, network: Network, collectors: Collectors, remote: InventoryHosts) -> Measured:
-        """Stop sampling, merge all telemetry and say whether the run can be trusted."""
+    def _drain(self, network: Network, collectors: Collectors, remote: InventoryHosts) -> Measurements:
+        """Stop sampling and merge all telemetry."""
         qdiscs = self.provenance["qdiscs_after"] = network.qdiscs() + remote.qdiscs()
         collectors.stop_sampling()
         network.emulator.stop()
@@ -242,30 +222,24 @@ class EmulatedRun(Run):
         collectors.stop_pushing()
         self.provenance["collectors"] = collectors.cost() | remote_cost
         load = collectors.host_load
-        write_spans(load.spans, self.folder / HOST_LOAD)
-        if step_s := clock_step_s(load.clocks):
-            self.provenance["clock_step_s"] = step_s
-        points = self._merge_spools()
-        trust = of_measurements(
-            self.plan,
-            links=self.folder / "links.csv",
-            relay=self._relay_result(),
-            qdiscs=qdiscs,
-            host_load=load.spans,
-            clock_step_s=step_s,
-            underlay_samples=remote.samples if remote.names else None,
-            events=FromFile(self.folder / "telemetry.lp", {"event"}).events(),
+        return Measurements(
+            self._relay_result(),
+            qdiscs,
+            load.spans,
+            load.clocks,
+            remote.samples if remote.names else None,
+            self._merge_spools(),
         )
-        if self.endpoint is None:
-            return trust, points, None
-        with Client(self.endpoint, "reader") as reader:
-            return trust, points, FromInflux(reader, self.plan["run"]).count_points()
 
-    def _build_network(self, parts: ExitStack, remote: InventoryHosts) -> tuple[Network, list[agents.Agent]]:
+    def _build_network(
+        self, parts: ExitStack, remote: InventoryHosts, credentials: Path | None = None
+    ) -> tuple[Network, list[agents.Agent]]:
         started: list[agents.Agent] = []
         pids: dict[str, int] = {}
         if self.plan["runtime"] == "docker":
             import docker
+
+            from testbed.machine import build
 
             client = docker.from_env()
             parts.callback(client.close)
@@ -285,7 +259,7 @@ class EmulatedRun(Run):
         if self.plan["middle"] == "relay":
             own = self.site.spools / "relay"
             own.mkdir()
-            relay = remote.emulator(own, self.credentials)
+            relay = remote.emulator(own, credentials)
         tcp = self.traffic.hosts_tcp(self.plan)
         fabric = Fabric(self.plan["namespace"], tcp.congestion_control, tcp.sysctls, remote.tunnels, remote.absent)
         network = Network(self.plan, fabric, relay, remote.names)
@@ -296,7 +270,7 @@ class EmulatedRun(Run):
         network.build(pids)
         remote.build(tcp)
         self.provenance |= {
-            "sysctls": provenance.sysctls(network.namespaces()),
+            "sysctls": network.sysctls(),
             "middle": network.emulator.facts(),
             "qdiscs_before": network.qdiscs() + remote.qdiscs(),
             "offloads_on": network.offloads(),
@@ -309,9 +283,8 @@ class EmulatedRun(Run):
         probed = self.plan, self.folder, self.binaries["ncp-link"], network.namespaces(), options
         worst = ""
         for attempt, readings in enumerate(calibration.calibrate(*probed), start=1):
-            if self.endpoint is not None:  # links.csv has them all
-                with suppress(QueryFailed), Client(self.endpoint, "admin") as writer:
-                    writer.write(calibration.lines(self.plan, readings, time.time_ns()))
+            if self.database is not None:  # links.csv has them all
+                self.database.note_links(self.plan, readings)
             self.provenance["calibration"] = [asdict(reading) for reading in readings]
             self.provenance["calibration_attempts"] = attempt
             worst = calibration.summary(readings)

@@ -1,6 +1,6 @@
 """Carries out a run in the guest, without a database and without the verdict, which is left to the host.
 
-``python -m testbed.engines.vkernel.inside``, as root, in the guest; ``/out`` has the plan and gets the results.
+``python -m testbed.emulation.inside``, as root, in the guest; ``/out`` has the plan and gets the results.
 """
 
 import ctypes
@@ -11,12 +11,12 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
-from typing import NamedTuple
 
 from testbed import paths
 from testbed.documents import read_json, write_json
-from testbed.engines.mininet.lifecycle import EmulatedRun
+from testbed.emulation.lifecycle import Emulation
 from testbed.errors import TestbedError, Unsupported
 from testbed.machine import build
 from testbed.machine.kernel import kernel_facts
@@ -44,19 +44,11 @@ START_S = 10
 """The run's start, in seconds of the guest's uptime: late enough that the time of loading its programs doesn't show."""
 
 
-class Text(NamedTuple):
-    """The scenario file as it is kept with the results; the plan is carried out."""
-
-    text: str
-    program: None = None
-
-
 def main() -> int:
     """Run the plan; its outcome is in ``guest.json``. Returns the exit code."""
     plan: Plan = read_json(OUT / "plan.json")  # type: ignore[assignment]
     binaries = {name: paths.BINARIES / name for name in build.PROGRAMS}
-    text = "" if PROGRAM.exists() else (OUT / "scenario.yaml").read_text()
-    run = EmulatedRun(plan, Text(text), binaries, Progress(), results=RESULTS)
+    run = Emulation(plan, RESULTS / plan["run"], binaries, Progress(), {})
     document: dict[str, object] = {}
     preload(modules_of(plan))
     _sleep_until(START_S)
@@ -64,7 +56,8 @@ def main() -> int:
         if PROGRAM.exists():
             document |= _program(run)
         else:
-            document["trust"] = run.measure().model_dump()
+            with run.own_folder() as own:
+                document["measured"] = asdict(run.measure(own))
     except Exception as error:
         if not isinstance(error, TestbedError):
             document["error"] = f"{type(error).__name__}: {error}"
@@ -78,7 +71,7 @@ def main() -> int:
     return 0
 
 
-def _program(run: EmulatedRun) -> dict[str, object]:
+def _program(run: Emulation) -> dict[str, object]:
     """Run the user's program on a host once the links are measured; returns its exit code and seconds. Of the run's
     folder what the links did stays."""
     request = read_json(PROGRAM)
