@@ -79,7 +79,11 @@ def guest(
 def _background(text: str) -> tuple[str, str]:
     host, found, command = text.partition("=")
     if not found or not command.strip():
-        raise BadInput("guest.bad-background", f"--background {text!r}: that is no host and command", "h2='iperf3 -s'")
+        raise BadInput(
+            "guest.bad-background",
+            f"--background {text!r}: that is no host and command",
+            "For example: --background h2=my-server",
+        )
     return host, command
 
 

@@ -39,7 +39,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "shell": ("sudo ./run.sh shell startup", "sudo ./run.sh shell startup h2 -c 'ip link'"),
     "guest": (
         "./run.sh guest -- ping -c 3 127.0.0.1",
-        "./run.sh guest --scenario startup --background 'h2=iperf3 -s' -- iperf3 -c h2",
+        "./run.sh guest --scenario startup --background h2=my-server -- my-client h2",
         "./run.sh guest --repeat 100 -- ./mine.test",
     ),
     "selftest": ("./run.sh selftest mptcp", "./run.sh selftest mptcp mptcp_connect --repeat 20"),

@@ -72,9 +72,9 @@ class Measurements:
     qdiscs: list[dict[str, Any]]
     host_load: Sequence[tuple[float, float]]
     clocks: Sequence[float]
-    """As in :class:`collectors.host_load.HostLoad`."""
+    """The readings of :class:`collectors.host_load.HostLoad`."""
     underlay_samples: Sequence[Any] | None
-    """Those of what is between machines; None where all hosts are on one."""
+    """Samples of the network between machines; None where all hosts are on one."""
     points: int
     """The number of points in ``telemetry.lp``."""
 

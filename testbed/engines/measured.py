@@ -1,4 +1,4 @@
-"""What follows from a run's measurements: whether it can be trusted, and the file of the machine's load."""
+"""Derives a run's trust from its measurements, and keeps those of the machine's load."""
 
 from pathlib import Path
 from typing import Any

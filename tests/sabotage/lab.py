@@ -72,7 +72,7 @@ class Lab:
         patch.setenv("NCP_TESTBED_STATE", str(self.place / "state"))  # no database is up there
         patch.setenv("NCP_TESTBED_INFLUX_PORT", "18087")
         simulator = simulator_of(tuple(entry.swaps), self.place.parent)
-        patch.setattr("testbed.machine.make_ready", lambda *_, **__: None)
+        patch.setattr("testbed.engines.engine.make_ready", lambda *_, **__: None)
         patch.setattr(build, "build_programs", lambda *_, **__: {"ncp-sim": simulator, "ncp-agent": simulator})
         patch.setattr(build, "policy_facts", _policies)
         patch.setattr(provenance, "of_machine_and_code", _provenance)

@@ -76,10 +76,12 @@ start=$SECONDS
 inside ./run.sh list >/dev/null
 echo "Python environment: $((SECONDS - start)) s"
 inside .venv/bin/python -c '
-from testbed import machine
+from testbed.machine.check import probe_all
+from testbed.machine.need import Need
+from testbed.machine.provisioning import make_ready
 from testbed.runtime.progress import Progress
-machine.make_ready(Progress(), frozenset(machine.Need))
-for finding in machine.probe_all():
+make_ready(Progress(), frozenset(Need))
+for finding in probe_all():
     print("ok" if finding.ok else "no", finding.level, finding.name, finding.detail, sep="\t")
 '
 echo "whole set-up: $((SECONDS - start)) s"

@@ -133,18 +133,19 @@ def test_the_speed_of_this_machine_that_leaks_in_is_named(guest: Guest, tmp_path
     assert "not exact   1 runs: a program computed for a second without a system call" in done.stdout
 
 
-def test_who_traces_a_program_takes_no_time(guest: Guest, latest: Path) -> None:
+def test_tracing_a_program_takes_little_virtual_time(guest: Guest) -> None:
     if shutil.which("strace") is None:
         pytest.skip("no strace")
     reads = "[open('/etc/passwd').read() for _ in range(20)]"
     measured = f"from time import monotonic as now; a = now(); {reads}; print(now() - a)"
     alone = float(guest("--", "python3", "-c", measured).stdout)
     traced = float(guest("--", "strace", "-f", "-o", "/tmp/calls", "python3", "-c", measured).stdout)
-    assert traced == pytest.approx(alone, rel=0.05)
+    calls = 20 * 8
+    assert traced - alone < calls * 12e-6, "that of some stops; a tracer's own calls have no price"
 
 
 def test_behind_links_hosts_have_names_and_a_failed_seed_its_capture(guest: Guest, latest: Path) -> None:
-    ask = "getent hosts h2-slow && ip netns exec h2 true && echo hi | socat -u - TCP:h2-fast:7000; exit 5"
+    ask = "getent hosts h2-slow && ip netns exec h2 true && echo hi | socat -u - TCP:h2-fast:7000; sleep 1; exit 5"
     done = guest(
         "--scenario", "startup", "--background", "h2=socat -u TCP-LISTEN:7000 -", "--repeat", "2", "--", "sh", "-c", ask
     )
@@ -166,7 +167,7 @@ def test_behind_links_hosts_have_names_and_a_failed_seed_its_capture(guest: Gues
 def test_bad_input_is_refused_before_anything_boots(guest: Guest, tmp_path: Path) -> None:
     for arguments, said in (
         (("--scenario", "startup", "--on", "h9", "--", "true"), "h9"),
-        (("--scenario", "startup", "--background", "iperf3 -s", "--", "true"), "h2='iperf3 -s'"),
+        (("--scenario", "startup", "--background", "iperf3 -s", "--", "true"), "--background h2=my-server"),
         (("--on", "h2", "--", "true"), "--scenario"),
         (("--repeat", "3"), "a command is missing"),
         (("--timeout", "soon", "--", "true"), "soon"),

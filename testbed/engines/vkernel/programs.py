@@ -33,7 +33,7 @@ HEADER = Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h")
 
 @dataclass(frozen=True)
 class Program:
-    """What runs in each guest."""
+    """The user's program, and its place in a network."""
 
     command: Sequence[str]
     folder: Path
@@ -87,7 +87,7 @@ class Job:
 
     @property
     def stderr(self) -> Path:
-        """Its other output, behind the lines of the network's set-up."""
+        """The program's other output, behind the lines of the network's set-up."""
         return self.log / "stderr"
 
     @property

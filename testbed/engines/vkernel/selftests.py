@@ -25,7 +25,7 @@ class Case(NamedTuple):
     name: str
     passed: bool
     time_ms: int | None
-    """Its duration, where it says so."""
+    """The duration; None where the test says none."""
     limit_ms: int | None
     """The limit of the duration."""
 
