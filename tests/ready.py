@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from testbed import engines
-from testbed.engines import Options
+from testbed.engines.engine import Options
 from testbed.engines.sim.run import SimulatedRun
 from testbed.engines.vkernel.run import GuestRun
 from testbed.plan.model import Traces

@@ -13,7 +13,8 @@ from typing import Any
 
 from testbed import confine, engines, paths, traffic
 from testbed.documents import read_json
-from testbed.engines import Engine, Programs, provenance, virtual_run
+from testbed.engines import provenance, virtual_run
+from testbed.engines.engine import Engine, Programs
 from testbed.errors import BadInput, TestbedError
 from testbed.judge import changes
 from testbed.judge.history import answer, commit_of, here, provenance_of

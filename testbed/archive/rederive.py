@@ -10,8 +10,10 @@ from typing import Any, cast
 from testbed import engines
 from testbed.archive import origin, page, provenance_check
 from testbed.documents import read_json
-from testbed.emulation import calibration, timeline
-from testbed.engines import Engine, Programs, Run, provenance
+from testbed.engines import provenance
+from testbed.engines.emulation import calibration, timeline
+from testbed.engines.engine import Engine, Programs
+from testbed.engines.run import Run
 from testbed.errors import BadInput, CannotRun, RunFailed, TestbedError
 from testbed.judge.checks.derived import derived_lines, history_lines, write_windows_csv
 from testbed.judge.checks.evidence import agent_results

@@ -15,7 +15,7 @@ from testbed import confine, paths
 from testbed.cli import completion, options
 from testbed.cli.outcome import shown
 from testbed.cli.where import ClusterOption, runs_made
-from testbed.engines import Options
+from testbed.engines.engine import Options
 from testbed.errors import BadInput
 from testbed.exit_codes import OF_VERDICT
 from testbed.judge.status import Status, verdict_of, worst

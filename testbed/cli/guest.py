@@ -91,7 +91,8 @@ def _prepared(
     scenario: str, assignments: list[str], progress: Progress
 ) -> "tuple[Kernel, Callable[[int], Plan] | None]":
     """The kernel, and the plan of the links by seed; raises :class:`CannotRun` where there is none."""
-    from testbed.engines import Options, named
+    from testbed.engines import named
+    from testbed.engines.engine import Options
     from testbed.engines.vkernel.build import ready_kernel
     from testbed.scenario.load import load
 

@@ -6,7 +6,7 @@ import typer
 
 from testbed.cli.options import LinkOption, ResumeOption, SeedOption, SetOption
 from testbed.cli.outcome import ended_early, shown
-from testbed.engines import Options
+from testbed.engines.engine import Options
 from testbed.errors import CannotRun
 from testbed.exit_codes import OF_VERDICT
 

@@ -194,7 +194,8 @@ def shell(
 
 
 def _shell_behind(name: str, host: str, assignments: list[str], command: list[str]) -> int:
-    from testbed.engines import Options, named
+    from testbed.engines import named
+    from testbed.engines.engine import Options
     from testbed.scenario.load import load
 
     engine, loaded, progress = named("mininet"), load(name, assignments), Progress()

@@ -15,7 +15,7 @@ from testbed.errors import BadInput, CannotRun
 from testbed.exit_codes import Exit
 
 if TYPE_CHECKING:
-    from testbed.engines import Engine, Options
+    from testbed.engines.engine import Engine, Options
     from testbed.plan.model import Plan, Traces
     from testbed.runtime.progress import Progress
     from testbed.scenario.load import LoadedScenario
@@ -43,7 +43,7 @@ def run(
     """Run a scenario and judge it; a table or sweep as `table` and `sweep` do. The last line is PASS, FAIL
     or UNTRUSTED; results/ has the rest."""
     from testbed import engines
-    from testbed.engines import Options
+    from testbed.engines.engine import Options
     from testbed.scenario.load import load
 
     events.refuse_with(as_json, dry_run)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from collectors.host_load import clock_step_s
-from testbed.emulation.lifecycle import Measurements
+from testbed.engines.emulation.lifecycle import Measurements
 from testbed.judge.checks.result import Trust
 from testbed.judge.trust.machine import HOST_LOAD, write_spans
 from testbed.judge.trust.reasons import of_measurements

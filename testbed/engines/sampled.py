@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from line_protocol_parser import LineFormatError, parse_line
 
-from testbed.emulation.telemetry import GrowingFiles
+from testbed.engines.emulation.telemetry import GrowingFiles
 from testbed.judge.checks.derived import SharesAhead
 from testbed.plan.duration import expected_transfer_s
 from testbed.plan.model import Plan

@@ -12,7 +12,7 @@ import psutil
 
 from testbed import paths
 from testbed.documents import write_json
-from testbed.engines import Engine, Programs
+from testbed.engines.engine import Engine, Programs
 from testbed.lab import table
 from testbed.lab.instrument import HostLoad
 from testbed.lab.table import Section

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed.documents import read_json
-from testbed.engines import Options
+from testbed.engines.engine import Options
 from testbed.engines.sim.engine import ENGINE
 from testbed.lab.benchmark import Benchmark, Measurement
 from testbed.lab.table import Section, Spread

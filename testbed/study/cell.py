@@ -13,8 +13,10 @@ from typing_extensions import Self
 
 from testbed import engines, traffic
 from testbed.documents import read_json, write_json
-from testbed.engines import Engine, Options, Programs, Run, provenance
+from testbed.engines import provenance
+from testbed.engines.engine import Engine, Options, Programs
 from testbed.engines.judging import write_broken
+from testbed.engines.run import Run
 from testbed.errors import BadInput, CannotRun, RunFailed, TestbedError, Unsupported
 from testbed.judge.status import Status
 from testbed.machine.need import Need

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 
-from testbed.engines import Engine
+from testbed.engines.engine import Engine
 from testbed.runtime.progress import Progress, QuietProgress
 from testbed.study.cell import Cell, Job
 from testbed.study.pool import Pool

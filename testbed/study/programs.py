@@ -10,7 +10,7 @@ from pathlib import Path
 
 from testbed import paths
 from testbed.documents import whole
-from testbed.engines import Engine, Programs
+from testbed.engines.engine import Engine, Programs
 from testbed.engines.virtual_run import is_source
 from testbed.errors import BadInput, CannotRun
 from testbed.judge import changes

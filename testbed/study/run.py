@@ -8,7 +8,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from testbed.engines import Engine
+from testbed.engines.engine import Engine
 from testbed.judge.checks.result import Verdict
 from testbed.judge.status import Status
 from testbed.runtime.interrupts import interruptible

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from testbed.documents import read_json
-from testbed.engines import Engine, Programs
+from testbed.engines.engine import Engine, Programs
 from testbed.judge.checks.result import Verdict
 from testbed.judge.verify import differences, text_differences
 from testbed.message import Message, Messages

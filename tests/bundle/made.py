@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from testbed.archive.kinds import verify_folders
-from testbed.emulation import calibration, timeline
 from testbed.engines import provenance
+from testbed.engines.emulation import calibration, timeline
 from testbed.engines.judging import judge_from
 from testbed.engines.sim.run import SimulatedRun, run_id, simulate
 from testbed.judge.checks.result import Trust

@@ -21,7 +21,7 @@ from testbed import paths
 from testbed.archive.pack import pack
 from testbed.archive.signature import MANIFEST
 from testbed.archive.verify import unpacked, verify_bundle
-from testbed.emulation import timeline
+from testbed.engines.emulation import timeline
 from testbed.engines.judging import judge_from
 from testbed.errors import BadInput
 from testbed.judge.checks.result import Trust

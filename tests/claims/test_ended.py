@@ -10,7 +10,7 @@ import pytest
 
 from testbed import engines
 from testbed.documents import read_json
-from testbed.engines import Engine
+from testbed.engines.engine import Engine
 from testbed.errors import CannotRun
 from testbed.exit_codes import Exit
 from testbed.runtime import lock

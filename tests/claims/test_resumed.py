@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from testbed import engines
-from testbed.engines import Engine
+from testbed.engines.engine import Engine
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.judge.status import Status
 from testbed.runtime.progress import Progress

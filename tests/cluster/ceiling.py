@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from testbed import engines
-from testbed.engines import Engine
+from testbed.engines.engine import Engine
 from testbed.judge.status import Status
 from testbed.runtime.progress import Progress
 from testbed.study.cell import Cell

@@ -8,7 +8,8 @@ import pytest
 
 from testbed import engines, paths
 from testbed.cli.app import main
-from testbed.engines import Programs, Run
+from testbed.engines.engine import Programs
+from testbed.engines.run import Run
 from testbed.errors import BadInput
 from testbed.judge.status import Status
 from testbed.judge.verify import read_verdict

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from testbed.cli.app import main
-from testbed.engines import Options
+from testbed.engines.engine import Options
 from testbed.judge.status import Status
 from testbed.scenario.load import load
 from testbed.study.cell import ScenarioCell

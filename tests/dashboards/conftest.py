@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from line_protocol_parser import parse_line
 
-from testbed.emulation import calibration
-from testbed.emulation.calibration import LinkReading
+from testbed.engines.emulation import calibration
+from testbed.engines.emulation.calibration import LinkReading
 from testbed.engines.judging import judge_from, store_judged
 from testbed.judge.checks import Trust
 from testbed.judge.checks.derived import law_ahead

@@ -8,8 +8,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from dashboards.generate import FOLDER
-from testbed.emulation import calibration
-from testbed.emulation.calibration import LinkReading
+from testbed.engines.emulation import calibration
+from testbed.engines.emulation.calibration import LinkReading
 from testbed.judge.checks.derived import broken_lines, verdict_points
 from testbed.judge.checks.result import CheckResult, Trust, Verdict
 from testbed.judge.status import Status

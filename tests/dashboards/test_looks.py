@@ -8,7 +8,7 @@ import pytest
 
 from dashboards import panels
 from testbed import engines
-from testbed.engines import Options
+from testbed.engines.engine import Options
 from testbed.judge.checks.derived import law_ahead
 from testbed.runtime.progress import QuietProgress
 from testbed.scenario.load import load

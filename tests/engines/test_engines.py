@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from testbed import engines
-from testbed.engines import Engine, Options, Programs
+from testbed.engines.engine import Engine, Options, Programs
 from testbed.errors import BadInput, CannotRun
 from testbed.machine import build
 from testbed.machine.guest_kernel import Kernel

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from testbed import engines
-from testbed.engines import Options
+from testbed.engines.engine import Options
 from testbed.errors import CannotRun
 from testbed.machine import guest_kernel
 from testbed.runtime.progress import Progress

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from testbed import engines
-from testbed.engines import Options
+from testbed.engines.engine import Engine, Options
 from testbed.plan import engines as facts
 from testbed.runtime.progress import QuietProgress
 from testbed.scenario.load import load
@@ -13,7 +13,7 @@ from tests.worked_example import code, section
 
 
 @pytest.fixture
-def lossless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> engines.Engine:
+def lossless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
     file, line = code(section("architecture.md", "Add an engine"), "python")
     (tmp_path / "lossless").mkdir()
     (tmp_path / "lossless" / "engine.py").write_text(file)
@@ -26,7 +26,7 @@ def lossless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> engines.Engine:
     return engines.named("lossless")
 
 
-def test_it_runs_to_a_verdict(lossless: engines.Engine, tmp_path: Path) -> None:
+def test_it_runs_to_a_verdict(lossless: Engine, tmp_path: Path) -> None:
     loaded = load("startup", ["links.fast.loss=5%", "ncp.transfer=4MiB"], quick=True)
     run = lossless.ready_run(loaded, Options(quick=True), QuietProgress())
     assert run.plan["engine"] == "lossless"
@@ -38,7 +38,7 @@ def test_it_runs_to_a_verdict(lossless: engines.Engine, tmp_path: Path) -> None:
     assert '"error": ""' in receiver
 
 
-def test_it_is_one_of_them(lossless: engines.Engine) -> None:
+def test_it_is_one_of_them(lossless: Engine) -> None:
     assert lossless in engines.every()
     assert lossless.deterministic()
     assert facts.engine_of({"engine": "lossless"}).virtual_time

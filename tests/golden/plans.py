@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed import engines, paths
-from testbed.engines import Options, Programs
+from testbed.engines.engine import Options, Programs
 from testbed.plan.model import Plan
 from testbed.planning.resolve import resolve
 from testbed.scenario import files

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from testbed import engines
-from testbed.engines import Programs
+from testbed.engines.engine import Programs
 from testbed.plan.duration import expected_transfer_s
 from testbed.plan.engines import DEFAULT
 from testbed.planning.resolve import Choices, resolve

@@ -12,7 +12,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from testbed import paths
-from testbed.emulation import calibration, timeline
+from testbed.engines.emulation import calibration, timeline
 from testbed.judge.checks import derived
 from testbed.judge.status import Status
 from testbed.judge.trust import machine, underlay

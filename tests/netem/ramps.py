@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from testbed import paths
-from testbed.emulation.timeline import HostRates
+from testbed.engines.emulation.timeline import HostRates
 from testbed.lab.ends import Between, End, hosts
 from testbed.lab.instrument import ncp_link
 from topologies.link import Link, rate_pps, resolve_link

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from line_protocol_parser import parse_line
 
-from testbed.emulation.calibration import LinkReading, lines
+from testbed.engines.emulation.calibration import LinkReading, lines
 
 PLAN: Any = {
     "run": "20261121-035200-3f9a",

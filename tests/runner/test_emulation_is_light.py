@@ -5,7 +5,7 @@ import sys
 
 LOADED = """
 import sys
-from testbed.emulation import inside
+from testbed.engines.emulation import inside
 inside.preload((*inside.NETWORK, "testbed.traffic.ncp"))
 print(*sys.modules)
 """
@@ -18,5 +18,7 @@ def test_a_run_of_ncp_loads_neither_judges_nor_databases() -> None:
     loaded = set(done.stdout.split())
     assert "mininet.net" in loaded
     assert not loaded & set(ELSEWHERE)
-    own = {name.removeprefix("testbed.").split(".")[0] for name in loaded if name.startswith("testbed.")}
-    assert own.isdisjoint({"archive", "cli", "engines", "lab", "planning", "results", "series", "services", "study"})
+    own = {name.removeprefix("testbed.") for name in loaded if name.startswith("testbed.")}
+    packages = {name.split(".")[0] for name in own}
+    assert packages.isdisjoint({"archive", "cli", "lab", "planning", "results", "series", "services", "study"})
+    assert {name.split(".")[1] for name in own if name.startswith("engines.")} == {"emulation"}

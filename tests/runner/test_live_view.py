@@ -11,8 +11,8 @@ from jsonschema import Draft202012Validator
 from rich.console import Console
 
 from testbed import paths
-from testbed.emulation.telemetry import GrowingFiles
 from testbed.engines import events, live_view
+from testbed.engines.emulation.telemetry import GrowingFiles
 from testbed.engines.events import EventProgress
 from testbed.engines.live_view import LiveProgress, picture, sparkline
 from testbed.engines.sampled import Sampled

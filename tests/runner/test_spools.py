@@ -5,7 +5,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.emulation.telemetry import merge_spools
+from testbed.engines.emulation.telemetry import merge_spools
 
 
 @given(st.lists(st.lists(st.integers(min_value=0, max_value=10**18), max_size=30), max_size=4))

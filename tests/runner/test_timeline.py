@@ -8,7 +8,7 @@ from typing import Any
 
 from line_protocol_parser import parse_line
 
-from testbed.emulation.timeline import LiveTarget, Timeline, write_csv
+from testbed.engines.emulation.timeline import LiveTarget, Timeline, write_csv
 from tests.said import has
 from topologies.live_change import wait_until
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.host_load import BUSY, STEP_SAMPLES, HostLoad, clock_step_s, idle_shares, longest_busy_s
-from testbed.emulation.calibration import LinkReading, off_limits
+from testbed.engines.emulation.calibration import LinkReading, off_limits
 from testbed.judge.checks.result import Trust
 from testbed.judge.trust.machine import lossy_interfaces, violations
 from tests.said import Saying, codes

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from testbed.emulation.calibration import calibrate
+from testbed.engines.emulation.calibration import calibrate
 from testbed.judge.checks.result import Trust
 from testbed.judge.trust import underlay
 from testbed.judge.trust.reasons import of_measurements

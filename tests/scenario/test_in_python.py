@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from testbed import engines, paths
-from testbed.engines import Options
+from testbed.engines.engine import Options
 from testbed.errors import BadInput
 from testbed.runtime.progress import QuietProgress
 from testbed.scenario import bounded, in_python

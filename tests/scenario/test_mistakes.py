@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from testbed import engines, paths
-from testbed.engines import Options, Programs
+from testbed.engines.engine import Options, Programs
 from testbed.errors import BadInput
 from testbed.scenario.load import load
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from testbed import engines
-from testbed.engines import Options
+from testbed.engines.engine import Options
 from testbed.errors import BadInput
 from testbed.machine import build
 from testbed.runtime.progress import QuietProgress

@@ -2,7 +2,7 @@
 
 import pytest
 
-from testbed.engines import Programs
+from testbed.engines.engine import Programs
 from testbed.errors import BadInput
 from testbed.plan.traffic_types import sent_by
 from testbed.planning.resolve import Choices

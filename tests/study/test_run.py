@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from testbed import engines
-from testbed.engines import Engine
+from testbed.engines.engine import Engine
 from testbed.errors import BadInput, CannotRun
 from testbed.judge.status import Status
 from testbed.runtime import lock

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from testbed.cli import app
-from testbed.engines import Options
+from testbed.engines.engine import Options
 from testbed.errors import BadInput
 from tests.raises import raises
 from tests.worked_example import code, section

@@ -8,7 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from testbed.documents import write_csv
-from testbed.engines import Engine
+from testbed.engines.engine import Engine
 from testbed.judge.ncp_figures import rules
 from testbed.judge.status import Status
 from testbed.machine import build

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testbed.engines import Programs
+from testbed.engines.engine import Programs
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.study.cell import ScenarioCell
 from testbed.study.kinds.table import Selection, TableRequest, select

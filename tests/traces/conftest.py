@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from testbed import engines, paths
-from testbed.engines import Options
+from testbed.engines.engine import Options
 from testbed.plan.model import Traces
 from testbed.runtime.progress import QuietProgress
 from testbed.scenario.load import load

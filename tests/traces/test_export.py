@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from testbed import engines, paths
 from testbed.cli.app import command_line
 from testbed.documents import read_json
-from testbed.engines import Options
+from testbed.engines.engine import Options
 from testbed.errors import BadInput, CannotRun, TestbedError
 from testbed.interchange.traces import agree, parquet, pcapng, qvis, reading, xplot
 from testbed.plan.model import Traces

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from testbed import traffic
-from testbed.emulation import telemetry
+from testbed.engines.emulation import telemetry
 from testbed.judge.checks.result import Trust, Verdict
 from testbed.judge.judge import judge
 from testbed.planning.resolve import Choices, resolve

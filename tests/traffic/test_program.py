@@ -12,7 +12,7 @@ import pytest
 
 from testbed import engines, paths, traffic
 from testbed.archive.provenance_check import plan_again
-from testbed.engines import Programs
+from testbed.engines.engine import Programs
 from testbed.errors import BadInput, CannotRun, RunFailed, TestbedError, Unsupported
 from testbed.planning import program as program_plan
 from testbed.planning.resolve import Choices

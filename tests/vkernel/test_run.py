@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from testbed import paths
-from testbed.engines import Options
+from testbed.engines.engine import Options
 from testbed.engines.vkernel.engine import ENGINE
 from testbed.engines.vkernel.run import GuestRun, run_id
 from testbed.errors import CannotRun

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from testbed.emulation import calibration
-from testbed.emulation.calibration import LinkReading
-from testbed.emulation.telemetry import GrowingFiles, open_gateway
+from testbed.engines.emulation import calibration
+from testbed.engines.emulation.calibration import LinkReading
+from testbed.engines.emulation.telemetry import GrowingFiles, open_gateway
 from testbed.judge.checks.derived import law_ahead
 from testbed.plan.duration import shown_s
 from testbed.plan.model import Plan

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from testbed.emulation.lifecycle import Emulation
+from testbed.engines.emulation.lifecycle import Emulation
 from testbed.engines.measured import trust_in
 from testbed.engines.mininet.live_database import LiveDatabase, announce
 from testbed.engines.run import Run

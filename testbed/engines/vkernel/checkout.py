@@ -66,7 +66,7 @@ def _compile(chosen: Kernel, out: Path) -> None:
     job.mkdir()
     command = (
         f"{guest.ENVIRONMENT} PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=/out "
-        "/checkout/.venv/bin/python -c 'from testbed.emulation import inside; inside.preload()'"
+        "/checkout/.venv/bin/python -c 'from testbed.engines.emulation import inside; inside.preload()'"
     )
     ended = guest.boot(chosen, job, command, out=out, seed=1, limit_s=COMPILED_S, checkout=mounts())
     if ended.code:

@@ -15,7 +15,7 @@ from typing import NamedTuple, TextIO
 import psutil
 
 from testbed import paths
-from testbed.emulation.telemetry import GrowingFiles
+from testbed.engines.emulation.telemetry import GrowingFiles
 from testbed.errors import BadInput, RunFailed
 from testbed.machine.guest_kernel import Kernel
 from testbed.runtime.lock import try_take

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from testbed import traffic
-from testbed.emulation.lifecycle import Measurements
 from testbed.engines import virtual_run
+from testbed.engines.emulation.lifecycle import Measurements
 from testbed.engines.measured import trust_in
 from testbed.engines.virtual_run import VirtualRun
 from testbed.engines.vkernel import checkout, guest
@@ -32,7 +32,7 @@ LIMIT_S = 3600.0
 
 COMMAND = (
     f"{guest.ENVIRONMENT} PYTHONPYCACHEPREFIX={checkout.PYTHON_CACHE}"
-    + " /checkout/.venv/bin/python -m testbed.emulation.inside"
+    + " /checkout/.venv/bin/python -m testbed.engines.emulation.inside"
 )
 
 

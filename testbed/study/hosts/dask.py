@@ -21,7 +21,7 @@ from typing import Any, Generic, TypeVar
 from distributed import CancelledError, Client, Future, KilledWorker, Security
 
 from testbed import engines, paths
-from testbed.engines import Engine
+from testbed.engines.engine import Engine
 from testbed.errors import CannotRun, RunFailed
 from testbed.lab.host_links import HostLinks
 from testbed.plan.model import Middle

@@ -19,7 +19,8 @@ from pydantic import Field, ValidationError
 
 from testbed import engines, paths
 from testbed.documents import explain, write_json
-from testbed.engines import Options, provenance
+from testbed.engines import provenance
+from testbed.engines.engine import Options
 from testbed.errors import BadInput, TestbedError
 from testbed.judge.verify import differences
 from testbed.lab.host_links import LIMITS, HostLinks

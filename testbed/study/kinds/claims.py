@@ -14,7 +14,8 @@ from typing_extensions import NotRequired, TypedDict
 
 from testbed import confine, engines, paths
 from testbed.documents import entry_of, read_json, write_json
-from testbed.engines import Options, Programs, provenance
+from testbed.engines import provenance
+from testbed.engines.engine import Options, Programs
 from testbed.errors import BadInput, TestbedError
 from testbed.exit_codes import OF_VERDICT, Exit
 from testbed.judge.checks.result import Verdict

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from testbed import confine, engines, paths
 from testbed.documents import read_json
-from testbed.engines import Programs, provenance
+from testbed.engines import provenance
+from testbed.engines.engine import Programs
 from testbed.errors import BadInput
 from testbed.judge import power
 from testbed.judge.checks.evidence import CannotJudge

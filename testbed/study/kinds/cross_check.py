@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from testbed import confine, engines
 from testbed.documents import read_json, write_json
-from testbed.engines import Programs
+from testbed.engines.engine import Programs
 from testbed.errors import BadInput, CannotRun
 from testbed.judge.checks.evidence import Evidence
 from testbed.judge.judge import status_of_cell, status_of_run

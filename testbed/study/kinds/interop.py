@@ -13,7 +13,8 @@ from typing_extensions import TypedDict
 
 from testbed import engines, paths
 from testbed.documents import entry_of, read_json, write_json
-from testbed.engines import Options, Programs, provenance
+from testbed.engines import provenance
+from testbed.engines.engine import Options, Programs
 from testbed.engines.mininet.run import EmulatedRun
 from testbed.judge.checks.result import Trust
 from testbed.judge.status import Status, verdict_of

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from testbed import engines
 from testbed.documents import write_json
-from testbed.engines import Options
+from testbed.engines.engine import Options
 from testbed.errors import BadInput, CannotRun, RunFailed
 from testbed.judge.status import Status, verdict_of
 from testbed.message import Messages

@@ -13,7 +13,8 @@ from typing import Any
 
 from testbed import engines, paths
 from testbed.documents import write_json
-from testbed.engines import Engine, Programs, provenance
+from testbed.engines import provenance
+from testbed.engines.engine import Engine, Programs
 from testbed.errors import BadInput
 from testbed.judge import status
 from testbed.judge.checks import planned

@@ -18,7 +18,8 @@ import pyarrow.parquet
 
 from testbed import confine, engines, paths
 from testbed.documents import read_csv, write_csv, write_json
-from testbed.engines import Engine, Options, Programs, provenance
+from testbed.engines import provenance
+from testbed.engines.engine import Engine, Options, Programs
 from testbed.engines.sim.run import simulate
 from testbed.errors import BadInput, RunFailed, TestbedError
 from testbed.judge.checks.evidence import CannotJudge

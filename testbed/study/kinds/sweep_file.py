@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from testbed import engines
-from testbed.engines import Options, Programs
+from testbed.engines.engine import Options, Programs
 from testbed.errors import BadInput
 from testbed.judge.checks.planned import bound_bps
 from testbed.judge.history import commit_of, provenance_of

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from testbed import engines, paths, traffic
 from testbed.documents import entry_of, read_json, write_json
-from testbed.engines import Engine, Options, Programs
+from testbed.engines.engine import Engine, Options, Programs
 from testbed.errors import BadInput, TestbedError, refuse_unknown
 from testbed.judge import expected_failures
 from testbed.judge.checks import planned

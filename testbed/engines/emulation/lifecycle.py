@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from testbed import traffic
 from testbed.documents import write_json
-from testbed.emulation import calibration, telemetry, timeline
-from testbed.emulation.timeline import LiveTarget, Timeline
+from testbed.engines.emulation import calibration, telemetry, timeline
+from testbed.engines.emulation.timeline import LiveTarget, Timeline
 from testbed.errors import BadInput, RunFailed, Untrusted
 from testbed.message import unknown
 from testbed.plan.engines import engine_of
@@ -38,7 +38,7 @@ from topologies.fabric import Fabric
 from topologies.middle import Middle
 
 if TYPE_CHECKING:
-    from testbed.emulation.calibration import LinkReading
+    from testbed.engines.emulation.calibration import LinkReading
 
 
 class Database(Protocol):

@@ -1,6 +1,6 @@
 """Carries out a run in the guest, without a database and without the verdict, which is left to the host.
 
-``python -m testbed.emulation.inside``, as root, in the guest; ``/out`` has the plan and gets the results.
+``python -m testbed.engines.emulation.inside``, as root, in the guest; ``/out`` has the plan and gets the results.
 """
 
 import ctypes
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from testbed import paths
 from testbed.documents import read_json, write_json
-from testbed.emulation.lifecycle import Emulation
+from testbed.engines.emulation.lifecycle import Emulation
 from testbed.errors import TestbedError, Unsupported
 from testbed.machine import build
 from testbed.machine.kernel import kernel_facts
