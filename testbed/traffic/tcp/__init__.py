@@ -60,7 +60,7 @@ class Tcp(Traffic):
     namespaces: Mapping[Role, str]
     """Paths of the hosts', once there is a network."""
 
-    def set_hosts(self, network: Network) -> None:
+    def set_hosts(self, network: Network, parts: ExitStack) -> None:
         """Settings of the scenario's section, which provenance has."""
         requested, session = self.requested, self.site.session
         for role, peer in zip(reversed(ROLES), ROLES, strict=True):
