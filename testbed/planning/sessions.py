@@ -117,7 +117,7 @@ def _offers(loaded: LoadedScenario, ncp: NcpSession) -> dict[Role, model.Offer]:
             raise BadInput(
                 "ncp.offers-agree-on-another",
                 f"{loaded.place_of('ncp', 'offers')}: the ends would agree on the smaller {name} of both, {least} B, "
-                f"and ncp.{name} is {value} B; set that to {least}B, or leave one end out",
+                f"and ncp.{name} is {value} B; make that the smaller offer",
                 field="ncp.offers",
             )
     return cast(dict[Role, model.Offer], found)

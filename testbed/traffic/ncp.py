@@ -114,7 +114,7 @@ class Ncp(Traffic):
         for session in self.site.plan["sessions"]:
             ends = {role: agent_name(session["name"], role) for role in ROLES}
             command = [str(self.site.binaries["ncp-trace"]), "--session", session["name"]]
-            command += ["--plan", str(self.site.folder / "plan.json")]
+            command += ["--plan", str(self.site.plan_file)]
             command += [text for role in ROLES for text in (f"--{role}-capture", str(self._capture(ends[role])))]
             done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
             if done.returncode:
