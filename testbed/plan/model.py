@@ -140,7 +140,7 @@ class SysctlsOfHosts(TypedDict):
 
 
 class Offer(TypedDict):
-    """What an end offers in its handshake; the smaller of both is agreed."""
+    """An end's offer in its handshake; the smaller of both is agreed."""
 
     send_window_bytes: int
     mtu_bytes: int

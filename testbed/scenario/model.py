@@ -48,7 +48,7 @@ class Codes(Section):
 
 
 class Offer(Section):
-    """What an end offers in its handshake; what is left out is what is agreed."""
+    """An end's offer in its handshake; what is left out is what is agreed."""
 
     send_window_bytes: SizeBytes | None = Field(None, alias="send_window", le=MOST_WINDOW)
     """The session's window."""
@@ -93,7 +93,7 @@ class NcpSession(Section):
     mtu_bytes: MtuBytes = Field(1024, alias="mtu")
     """Bytes of payload in a full packet."""
     offers: Offers = Field(default_factory=Offers)
-    """What an end offers in place of ``send_window`` and ``mtu``, which both agree on: the smaller of the offers."""
+    """Offers in place of ``send_window`` and ``mtu``, which both ends agree on: the smaller of each."""
     ack_interval_ms: DelayMilliseconds = Field(50.0, alias="ack_interval", ge=0.1, le=60_000)
     """Interval of the receiver's acknowledgements; default 50 ms."""
     max_ack_ranges: int = Field(32, ge=1, le=4096)

@@ -68,7 +68,7 @@ class Ncp(Traffic):
         ]
 
     def set_hosts(self, network: Network, parts: ExitStack) -> None:
-        """Where a check is about packets, captures at both ends of each session, from before its connections open."""
+        """Capture each session at both ends before its connections open, if a check is about packets."""
         plan, namespaces = self.site.plan, network.namespaces()
         if packet_checks(plan):
             self.captures = Captures(
@@ -109,8 +109,8 @@ class Ncp(Traffic):
         """Find the facts of each session's packets, for its ends' results; raises :class:`Untrusted` where they are not
         whole."""
         self.site.provenance["frames_not_captured"] = lost
-        if any(lost.values()):
-            raise Untrusted("capture.frames-lost", f"frames that captures missed, by end: {lost}; nothing is proven")
+        if missed := ", ".join(name for name, frames in lost.items() if frames):
+            raise Untrusted("capture.frames-lost", f"captures of {missed} missed frames, so that they prove nothing")
         for session in self.site.plan["sessions"]:
             ends = {role: agent_name(session["name"], role) for role in ROLES}
             command = [str(self.site.binaries["ncp-trace"]), "--session", session["name"]]

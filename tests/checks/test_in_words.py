@@ -170,8 +170,8 @@ def test_a_plan_has_seconds_as_numbers_and_a_scenario_with_their_unit() -> None:
         parameters_in_plan([FAIR])
 
 
-def test_facts_are_the_four_that_no_interval_overrules() -> None:
-    assert {"payload_intact", "payload_captured", "points_stored", "mptcp_carried"} == FACTS
+def test_facts_are_the_five_that_no_interval_overrules() -> None:
+    assert {"payload_intact", "payload_captured", "points_stored", "protocol_kept", "mptcp_carried"} == FACTS
 
 
 def run(*statuses: tuple[str, Any], broken: str | None = None, trusted: bool = True) -> Verdict:
