@@ -65,7 +65,7 @@ def errors(path: Path) -> Iterator[str]:
         yield f"{error.json_path}: {error.message[:200]}"
 
 
-@pytest.mark.parametrize("file", (file for file in files() if file.stem != "interop"), ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", [file for file in files() if file.stem != "interop"], ids=lambda file: file.stem)
 def test_old_results_keep_to_them(file: Path) -> None:
     with opened(file) as place:
         names, told = wrong(place)
