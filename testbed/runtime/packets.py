@@ -84,7 +84,8 @@ class Captures:
 
     def end(self) -> dict[str, int]:
         """Wait until the last frames are in the files, and end; returns the frames that each capture missed."""
-        time.sleep(SETTLE_S)
+        if self._captures:
+            time.sleep(SETTLE_S)
         for capture in self._captures.values():
             capture.stop_if_it_runs()
         return {name: capture.lost() for name, capture in self._captures.items()}

@@ -16,7 +16,7 @@ from testbed.runtime.agents import Agent, AgentPlace, agent_name
 from testbed.runtime.host_settings import DEFAULTS
 from testbed.runtime.network import HostsTcp, Network
 from testbed.runtime.packets import Capture, Captures
-from testbed.runtime.parts import Failure
+from testbed.runtime.parts import Failure, needed
 from testbed.runtime.progress import Step
 from testbed.runtime.site import Site
 from testbed.runtime.socket_samples import assert_sent_with, congestion_controls
@@ -91,7 +91,7 @@ class Ncp(Traffic):
 
     def transfer(self, network: Network, started: Sequence[Agent], failures: Sequence[Failure], step: Step) -> None:
         """The time from the start of the first session to the end of the last."""
-        watched = [*failures, *([self.captures.failure] if self.captures else [])]
+        watched = [*failures, needed(self.captures.failure)] if self.captures else failures
         watch_transfer(self.site.plan, started, watched, self.site.progress, step)
         if self.captures:
             self._trace(self.captures.end())
