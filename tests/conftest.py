@@ -38,7 +38,7 @@ GUEST_LIMIT_S = 1200
 
 
 PURE = {
-    *("checks", "claims", "cli", "docs", "elsewhere", "graph", "interop", "judge", "mutants", "plan"),
+    *("checks", "claims", "cli", "docs", "elsewhere", "graph", "judge", "mutants", "plan"),
     *("report", "scenario", "study", "sweep", "tables", "words"),
 }
 """Folders whose tests are quick, but for those that are marked otherwise."""

@@ -56,7 +56,6 @@ def _of_results() -> dict[str, dict[str, Any]]:
     from testbed.judge.checks.result import Verdict
     from testbed.study.checks import agrees, better
     from testbed.study.kinds import claims as all_run
-    from testbed.study.kinds import interop
     from testbed.study.kinds import table as table_run
     from testbed.study.kinds.same_bytes import Repetition
 
@@ -65,7 +64,6 @@ def _of_results() -> dict[str, dict[str, Any]]:
         "claims": all_run.Document,
         "compare": better.Comparison,
         "hashes": list[Repetition],
-        "interop": interop.Document,
         "provenance": Provenance,
         "table": table_run.Document,
         "verdict": Verdict,

@@ -74,6 +74,14 @@ type Session struct {
 	TimeoutCheckMS  float64      `json:"timeout_check_ms"`
 	LingerMS        float64      `json:"linger_ms"`
 	Connections     []Connection `json:"connections"`
+
+	Offers map[string]Offer `json:"offers"` // of the ends that offer something else than what is agreed, by role
+}
+
+// Offer is what an end proposes in its handshake in place of the session's own.
+type Offer struct {
+	SendWindowBytes uint32 `json:"send_window_bytes"`
+	MTUBytes        uint32 `json:"mtu_bytes"`
 }
 
 // PolicyFacts are a policy's, of which npm's packages have one by another name.

@@ -94,7 +94,7 @@ func transfer(ctx context.Context, o Options, links []string, control *control, 
 		}
 		endpoints = append(endpoints, e)
 	}
-	cfg := o.Plan.Session.Config()
+	cfg := o.Plan.Session.Config(o.Role)
 	if o.Plan.Traces.QLog {
 		names := qlog.Names{Scenario: o.Plan.Scenario, Session: o.Plan.Session.Name, Role: o.Role, Dials: o.Role == Sender}
 		trace, err := qlog.Create(filepath.Join(o.Dir, "trace.sqlog"), names)

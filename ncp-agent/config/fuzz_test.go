@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ncp-testbed/internal/plan"
+	"ncp-testbed/ncp-agent/metrics"
 )
 
 // Whatever a plan says, it is refused with the file's name, or gives a configuration that a session takes.
@@ -30,7 +31,7 @@ func FuzzSessions(f *testing.F) {
 			return
 		}
 		for _, p := range plans {
-			if cfg := p.Session.Config(); len(cfg.ClientIDs) == 0 || cfg.AckInterval <= 0 || cfg.TimeoutCheckInterval <= 0 || cfg.MTUBytes == 0 {
+			if cfg := p.Session.Config(metrics.Sender); len(cfg.ClientIDs) == 0 || cfg.AckInterval <= 0 || cfg.TimeoutCheckInterval <= 0 || cfg.MTUBytes == 0 {
 				t.Errorf("taken: %+v", cfg)
 			}
 		}

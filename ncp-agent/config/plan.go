@@ -73,8 +73,8 @@ func ofSession(p *plan.Plan, i int) (*Plan, error) {
 	return &Plan{p, s}, nil
 }
 
-// Config returns the session's configuration at either end.
-func (s *Session) Config() session.Config {
+// Config returns the session's configuration at an end, by its role.
+func (s *Session) Config(role string) session.Config {
 	ids := make([]string, len(s.Connections))
 	for i, c := range s.Connections {
 		ids[i] = c.Link
@@ -84,6 +84,9 @@ func (s *Session) Config() session.Config {
 	cfg.InitialWindows = s.InitialWindows
 	cfg.WindowBytes = s.SendWindowBytes
 	cfg.MTUBytes = s.MTUBytes
+	if offer, ok := s.Offers[role]; ok {
+		cfg.WindowBytes, cfg.MTUBytes = offer.SendWindowBytes, offer.MTUBytes
+	}
 	cfg.MaxAckRanges = s.MaxAckRanges
 	cfg.AckRepeats = s.AckRepeats
 	cfg.AckInterval = timing.Milliseconds(s.AckIntervalMS)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ncp-testbed/ncp-agent/metrics"
 )
 
 func good() map[string]any {
@@ -45,13 +47,30 @@ func TestRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := p.Session.Config()
+	cfg := p.Session.Config(metrics.Sender)
 	if p.Seed != 7 || p.Telemetry.Database != "d" || p.Session.TransferBytes != 1000 {
 		t.Errorf("read %+v", p)
 	}
 	if !slices.Equal(cfg.ClientIDs, []string{"fast", "slow"}) || !slices.Equal(cfg.InitialWindows, []float64{2048, 2048}) ||
 		cfg.TimeoutCheckInterval != 40*time.Millisecond || cfg.AckInterval != 12500*time.Microsecond || cfg.Linger != time.Second || cfg.WindowBytes != 4<<20 {
 		t.Errorf("configuration %+v", cfg)
+	}
+}
+
+// An end has what it offers in place of what is agreed, and the other one that.
+func TestOffers(t *testing.T) {
+	document := good()
+	session := document["sessions"].([]any)[0].(map[string]any)
+	session["offers"] = map[string]any{"sender": map[string]any{"send_window_bytes": 5 << 20, "mtu_bytes": 1100}}
+	p, err := Read(write(t, document), "s1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg := p.Session.Config(metrics.Sender); cfg.WindowBytes != 5<<20 || cfg.MTUBytes != 1100 {
+		t.Errorf("the sender offers %d B, MTU %d B", cfg.WindowBytes, cfg.MTUBytes)
+	}
+	if cfg := p.Session.Config(metrics.Receiver); cfg.WindowBytes != 4<<20 || cfg.MTUBytes != 1024 {
+		t.Errorf("the receiver offers %d B, MTU %d B", cfg.WindowBytes, cfg.MTUBytes)
 	}
 }
 
@@ -76,6 +95,8 @@ func TestFaults(t *testing.T) {
 		{"ack_interval_ms", 0, "sessions[0].ack_interval_ms: 0, want 0.1 to 60000"},
 		{"initial_windows", []any{1}, "sessions[0].initial_windows: 1 of them, want one for each of the 2"},
 		{"initial_windows", []any{0.5, 1}, "sessions[0].initial_windows[0]: 0.5 packets, want at least 1"},
+		{"offers", map[string]any{"sender": map[string]any{"mtu_bytes": 1000}}, "sessions[0].offers.sender.mtu_bytes: 1000, want 1024 to 60000"},
+		{"offers", map[string]any{"receiver": map[string]any{"mtu_bytes": 1024}}, "sessions[0].offers.receiver.send_window_bytes: 0, want 4194304 to"},
 		{"connections", []any{}, "sessions[0].connections: 0 of them, want 1 to 64"},
 		{"connections", []any{map[string]any{"index": 1, "sender": "198.18.1.1:0", "receiver": "198.18.1.2:1"}}, "sessions[0].initial_windows: 2"},
 		{"name", "s2", `none is named "s1", there are: s2`},

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ncp-testbed/ncp-agent/metrics"
 	"ncp-testbed/ncp-agent/policy"
 	"ncp-testbed/ncp-agent/session"
 )
@@ -42,7 +43,27 @@ func (s *Session) validate() error {
 	if s.Transport != UDP && s.Transport != TCP {
 		return fmt.Errorf("transport: %q, want %s or %s", s.Transport, UDP, TCP)
 	}
+	if err := s.validateOffers(); err != nil {
+		return err
+	}
 	return s.validateConnections()
+}
+
+// validateOffers checks that what an end offers in place of what is agreed is no less.
+func (s *Session) validateOffers() error {
+	for _, role := range []string{metrics.Sender, metrics.Receiver} {
+		offer, ok := s.Offers[role]
+		if !ok {
+			continue
+		}
+		if offer.MTUBytes < s.MTUBytes || offer.MTUBytes > maxMTUBytes {
+			return fmt.Errorf("offers.%s.mtu_bytes: %d, want %d to %d", role, offer.MTUBytes, s.MTUBytes, maxMTUBytes)
+		}
+		if offer.SendWindowBytes < s.SendWindowBytes || offer.SendWindowBytes > maxWindowBytes {
+			return fmt.Errorf("offers.%s.send_window_bytes: %d, want %d to %d", role, offer.SendWindowBytes, s.SendWindowBytes, maxWindowBytes)
+		}
+	}
+	return nil
 }
 
 func (s *Session) validateConnections() error {

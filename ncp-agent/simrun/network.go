@@ -8,6 +8,7 @@ import (
 	"ncp-testbed/internal/plan"
 	"ncp-testbed/internal/timing"
 	"ncp-testbed/ncp-agent/config"
+	"ncp-testbed/ncp-agent/metrics"
 	"ncp-testbed/ncp-agent/sim"
 )
 
@@ -55,7 +56,7 @@ func transfers(all []*config.Plan) []sim.Transfer {
 	for _, p := range all {
 		s := &p.Session
 		t := sim.Transfer{
-			Name: s.Name, Sender: s.Config(), Receiver: s.Config(), Bytes: s.TransferBytes,
+			Name: s.Name, Sender: s.Config(metrics.Sender), Receiver: s.Config(metrics.Receiver), Bytes: s.TransferBytes,
 			Start: timing.Seconds(s.StartS), ReceiveBufferPackets: config.PausedReaderPackets,
 		}
 		if s.Transport == config.TCP {

@@ -30,6 +30,8 @@ type capture struct {
 	flows map[flow]*stream
 	made  map[flow]map[uint32]bool // answers to a SYN, by their sequence
 	err   error
+
+	dialled map[flow]func() // begins a stream with the last SYN, by the answer's flow
 }
 
 // stream is one direction of a connection, put together again.
@@ -50,7 +52,7 @@ func Read(file io.Reader, connections []Addresses, limit int, view *View) error 
 	if err != nil {
 		return err
 	}
-	c := &capture{view: view, flows: map[flow]*stream{}, made: map[flow]map[uint32]bool{}}
+	c := &capture{view: view, flows: map[flow]*stream{}, made: map[flow]map[uint32]bool{}, dialled: map[flow]func(){}}
 	for i, a := range connections {
 		c.flows[flow{a.Sender, a.Receiver}] = &stream{capture: c, conn: i, from: Sender, in: wire.NewFrameReader(limit)}
 		c.flows[flow{a.Receiver, a.Sender}] = &stream{capture: c, conn: i, from: Receiver, in: wire.NewFrameReader(limit)}
@@ -90,14 +92,26 @@ func (c *capture) segment(assembler *tcpassembly.Assembler, p gopacket.Packet, a
 		c.start = at
 	}
 	c.at = at.Sub(c.start)
-	if tcp.SYN && tcp.ACK {
+	opened := &c.view.facts.Connections[s.conn].Opened
+	switch {
+	case tcp.SYN && !tcp.ACK: // the stream begins with the one that is taken, after those that nobody listened to
+		c.dialled[flow{key.to, key.from}] = func() {
+			assembler.AssembleWithTimestamp(network.NetworkFlow(), &tcp, at)
+		}
+		return
+	case tcp.SYN:
 		if c.made[key] == nil {
 			c.made[key] = map[uint32]bool{}
 		}
 		if !c.made[key][tcp.Seq] {
 			c.made[key][tcp.Seq] = true
-			c.view.facts.Connections[s.conn].Opened++
+			*opened++
+			if begin := c.dialled[key]; begin != nil {
+				begin()
+			}
 		}
+	case *opened == 0 && len(tcp.Payload) == 0:
+		return // a refusal
 	}
 	if n := len(tcp.Payload); n > 0 {
 		d := c.view.direction(s.conn, s.from)

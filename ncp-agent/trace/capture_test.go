@@ -174,6 +174,22 @@ func TestReadTellsWhatIsSentAgainByTCP(t *testing.T) {
 	}
 }
 
+// A sender dials until its receiver listens, from one port with another sequence each time.
+func TestReadOfADialThatWasRefused(t *testing.T) {
+	x, r := small(), newRecorder()
+	there, back := flowFrom(0, Sender), flowFrom(0, Receiver)
+	for initial := range uint32(2) {
+		r.record(segment(there, layers.TCP{SYN: true, Seq: 1000 * initial}, nil))
+		r.record(segment(back, layers.TCP{RST: true, ACK: true, Ack: 1000*initial + 1}, nil))
+	}
+	r.open(0, 70000)
+	r.play(x.events...)
+	f, err := r.read(x)
+	if err != nil || len(f.Violations) > 0 || f.PayloadBytes != 4 || f.Connections[0].Opened != 1 {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
 func TestReadOfWhatIsWrong(t *testing.T) {
 	stranger := flow{netip.MustParseAddrPort("198.18.9.1:5"), netip.MustParseAddrPort("198.18.9.2:6")}
 	for name, c := range map[string]struct {

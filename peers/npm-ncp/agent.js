@@ -49,8 +49,9 @@ class End {
     const links = planned.connections.map((c) => c.link);
     const ids = links.map((link, i) => (links.indexOf(link) === i ? link : `${link}#${i + 1}`));
     this.carriers = new Map(planned.connections.map((c, i) => [ids[i], new Carrier({ ...c, link: ids[i] }, receive, planned)]));
+    const { send_window_bytes, mtu_bytes } = (planned.offers || {})[role] || planned;
     const config = {
-      sessionWindowSize: planned.send_window_bytes, mtu: planned.mtu_bytes, linger: planned.linger_ms,
+      sessionWindowSize: send_window_bytes, mtu: mtu_bytes, linger: planned.linger_ms,
       maxAckSeqListSize: planned.max_ack_ranges, sendAckInterval: planned.ack_interval_ms,
       checkTimeoutInterval: planned.timeout_check_ms,
     };

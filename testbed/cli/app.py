@@ -53,7 +53,7 @@ def _give(path: str | Path, owner: os.stat_result, folder: int | None = None) ->
 
 GROUPS = {
     "Every day": {"run": "run", "list": "list_scenarios", "show": "scenario", "compare": "compare", "verify": "verify"},
-    "Many runs": {"table": "table", "sweep": "table", "all": "all_claims", "interop": "interop", "bench": "bench"},
+    "Many runs": {"table": "table", "sweep": "table", "all": "all_claims", "bench": "bench"},
     "Results": {"report": "report", "export": "export", "bundle": "bundle", "reference": "all_claims"},
     "This machine": {
         "doctor": "machine",

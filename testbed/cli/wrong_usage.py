@@ -26,7 +26,6 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "table": ("./run.sh table speed-table --engine sim", "./run.sh speed-table --rows 1 --dry-run"),
     "sweep": ("./run.sh sweep window-rtt", "./run.sh window-rtt --quick --dry-run"),
     "all": ("./run.sh all --quick --engine sim", "./run.sh all --engine mininet,vkernel"),
-    "interop": ("./run.sh interop --quick", "./run.sh interop --connections 1,4 --loss 0%,1%"),
     "bench": ("./run.sh bench sim --quick", "./run.sh bench links --only rate,rtt"),
     "report": ("./run.sh report results/startup/latest", "./run.sh report --pdf results/startup/latest"),
     "export": ("./run.sh export results/startup/latest", "./run.sh export --parquet results/startup/latest"),

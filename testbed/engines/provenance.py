@@ -65,8 +65,7 @@ class OfPlan(TypedDict):
 class Provenance(OfMachineAndCode, total=False):
     """``provenance.json``: further parts depend on a run's engine and traffic, and are as the machine reported them."""
 
-    run: OfPlan | str
-    """Only its name for the interop matrix."""
+    run: OfPlan
     seconds: dict[str, float]
     of_commit: bool
     """Whether its end points were built from ``commit``, which is another one than the checkout's."""
@@ -95,9 +94,6 @@ class Provenance(OfMachineAndCode, total=False):
     mptcp: dict[str, Any]
     program: dict[str, Any]
     removed_of_the_programs: dict[str, Any]
-    # the interop matrix
-    networks: dict[str, Any]
-    versions: dict[str, Any]
 
 
 def of_machine_and_code() -> OfMachineAndCode:

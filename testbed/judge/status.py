@@ -64,7 +64,7 @@ EARLIER: Mapping[str, Status] = {
     "broke down": Status.ERROR,
     # of a table's row and column
     "ok": Status.PASS,
-    # of a pairing of the interop matrix
+    # of a pairing of the interop matrix, which earlier versions had
     "unjudged": Status.UNTRUSTED,
     # of a claim
     "holds": Status.PASS,

@@ -116,7 +116,6 @@ OF_VERBS = {
     "test": frozenset(Need) - {Need.GUEST, Need.SITE},
     "up": frozenset({PYTHON, Need.DATABASE}),
     "show": frozenset({PYTHON, BUILD}),
-    "interop": frozenset({PYTHON, BUILD, EMULATION, TOOLS, Need.PEERS}),
     "cluster": frozenset({PYTHON, Need.CLUSTER}),
     "docs": frozenset({PYTHON, Need.SITE}),
 }

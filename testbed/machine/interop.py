@@ -4,7 +4,7 @@ import json
 import re
 import shutil
 import subprocess
-from functools import partial
+from functools import cache, partial
 
 from testbed import paths
 from testbed.machine.finding import Probed
@@ -19,10 +19,15 @@ def node(oldest: int = OLDEST_NODE) -> Probed:
     """Node, new enough for the peer program of NCP, or as new as another program wants it."""
     if shutil.which("node") is None:
         return Probed(False, "not installed")
-    said = subprocess.run(["node", "--version"], capture_output=True, text=True, timeout=10).stdout.strip()
+    said = _node_version()
     version = re.match(r"v(\d+)\.", said)
     ok = version is not None and int(version.group(1)) >= oldest
     return Probed(ok, said if ok else f"{said or 'no version'}, older than {oldest}")
+
+
+@cache
+def _node_version() -> str:
+    return subprocess.run(["node", "--version"], capture_output=True, text=True, timeout=10).stdout.strip()
 
 
 def packages(folder: str = NCP_PEERS) -> Probed:

@@ -11,6 +11,7 @@ from testbed.plan.model import Plan, Policy, Session
 Code = Literal["ours", "npm-1.0.9", "npm-1.1.2"]
 OURS = "ours"
 CODES: tuple[str, ...] = get_args(Code)
+NPM = tuple(code for code in CODES if code != OURS)
 PEER = "peers/npm-ncp"
 FOLDER = paths.CHECKOUT / PEER
 """The packages, as its lock file pins them, and ``agent.js``, which runs them in place of ``ncp-agent``."""

@@ -139,6 +139,13 @@ class SysctlsOfHosts(TypedDict):
     receiver: dict[str, str]
 
 
+class Offer(TypedDict):
+    """An end's offer in its handshake; the smaller of both is agreed."""
+
+    send_window_bytes: int
+    mtu_bytes: int
+
+
 class Session(TypedDict):
     """A transfer from one host to another; NCP's keys are absent with other traffic."""
 
@@ -151,6 +158,8 @@ class Session(TypedDict):
     policy_facts: Policy
     code: NotRequired[dict[Role, str]]
     """The implementation at each end that is not ours, of :data:`testbed.plan.codes.CODES`."""
+    offers: NotRequired[dict[Role, Offer]]
+    """The handshake of each end that offers more than what is agreed, ``send_window_bytes`` and ``mtu_bytes``."""
     transport: Literal["udp", "tcp"]
     connections: list[Connection]
     transfer_bytes: NotRequired[int]
@@ -379,6 +388,11 @@ class Plan(Sections):
     checks: list[dict[str, Any]]
     """Each check's parameters as :mod:`testbed.judge.checks` has them; ``judge`` names the check's function."""
     limits: Limits
+
+
+def packet_checks(plan: Plan) -> list[str]:
+    """The names of checks that are about whole packets, for which sessions are captured at both hosts."""
+    return [str(check["name"]) for check in plan["checks"] if check["judge"] == "protocol_kept"]
 
 
 def host_of(session: Session, role: Role) -> str:

@@ -10,7 +10,7 @@ from typing import cast
 from testbed import confine
 from testbed.errors import BadInput, refuse_unknown
 from testbed.plan import model
-from testbed.plan.codes import CODES, has_npm
+from testbed.plan.codes import NPM, has_npm
 from testbed.plan.duration import at_full_rate_s
 from testbed.plan.engines import DEFAULT
 from testbed.plan.intervals import link_intervals
@@ -84,7 +84,7 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
     _refuse_unfit_files(loaded, topology.links)
     sessions = traffic.plan_sessions(loaded, topology, policies, seed)
     names = {"session": [s["name"] for s in sessions], "link": [link["name"] for link in topology.links]}
-    _refuse_checks_of_nothing(loaded, {**names, "policy": sorted({*policies, *CODES[1:]})})
+    _refuse_checks_of_nothing(loaded, {**names, "policy": sorted({*policies, *NPM})})
     timeline = _timeline(loaded, topology, len(sessions[0]["connections"]))
     limit_s = transfer_limit_s(scenario, sessions, topology.links, timeline)
     _refuse_events_after(limit_s, loaded)

@@ -5,9 +5,8 @@ from typing import Literal, cast
 
 from testbed.errors import BadInput, refuse_unknown
 from testbed.plan import model
-from testbed.plan.codes import OURS
 from testbed.plan.codes import policies as policies_of_npm
-from testbed.plan.model import Connection, Policy
+from testbed.plan.model import ROLES, Connection, Policy, Role
 from testbed.planning.resolved import Topology
 from testbed.scenario.load import LoadedScenario
 from testbed.scenario.model import NcpSession, Scenario
@@ -38,8 +37,7 @@ def sessions_of(loaded: LoadedScenario, topology: Topology, policies: PolicyFact
         own = {key: value for key in OWN if (value := getattr(entry, key)) is not None}
         ncp = requested.model_copy(update=own)
         own = {key: getattr(ncp, key) for key in PARAMETERS if key != "congestion_control" or ncp.transport == "tcp"}
-        if codes := {role: code for role, code in requested.code if code != OURS}:
-            own["code"] = codes
+        own |= {key: value for key, value in (("code", ncp.code.npm), ("offers", _offers(loaded, ncp))) if value}
         # Not another session's bytes, which could be taken for its own.
         own["payload_seed"] = (seed + place) % 2**63
         session = session_over(topology, entry, paths, facts, ncp.transport, connections_of(topology, paths, port))
@@ -106,6 +104,23 @@ def _policy(loaded: LoadedScenario, entry: Session, ncp: NcpSession, policies: P
             field="ncp.policy",
         )
     return facts
+
+
+def _offers(loaded: LoadedScenario, ncp: NcpSession) -> dict[Role, model.Offer]:
+    """The offers of ends that have one of their own; raises :class:`BadInput` where the smaller of both is not what
+    the session has."""
+    agreed = {key: getattr(ncp, key) for key in model.Offer.__annotations__}
+    found = {role: agreed | offer.model_dump(exclude_none=True) for role, offer in ncp.offers if offer}
+    for key, value in agreed.items():
+        if (least := min(found.get(role, agreed)[key] for role in ROLES)) != value:
+            name = key.removesuffix("_bytes")
+            raise BadInput(
+                "ncp.offers-agree-on-another",
+                f"{loaded.place_of('ncp', 'offers')}: the ends would agree on the smaller {name} of both, {least} B, "
+                f"and ncp.{name} is {value} B; make that the smaller offer",
+                field="ncp.offers",
+            )
+    return cast(dict[Role, model.Offer], found)
 
 
 def connections_of(topology: Topology, paths: Sequence[Path], first_port: int) -> list[Connection]:

@@ -90,5 +90,9 @@ def _session(plan: Plan, session: Session) -> str:
         + f"policy {session['policy']} over {session['transport'].upper()}{by}, "
         + f"{session['transfer_bytes'] / 2**20:g} MiB, MTU {session['mtu_bytes']} B, "
         f"send window {planned.session_window_packets(session):.10g} packets, windows start at {windows}"
+        + "".join(
+            f", the {role} offers {offer['send_window_bytes']} B and MTU {offer['mtu_bytes']} B"
+            for role, offer in session.get("offers", {}).items()
+        )
         + (f", connections: {len(session['connections'])}" if several else "")
     )

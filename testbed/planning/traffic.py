@@ -2,7 +2,6 @@
 
 from testbed.machine.need import Need
 from testbed.plan import model
-from testbed.plan.codes import OURS
 from testbed.plan.model import Runtime, Sections
 from testbed.planning import ndn as ndn_plan
 from testbed.planning import program as program_plan
@@ -22,8 +21,7 @@ def frame_bytes(scenario: Scenario) -> int:
 
 def needs_of(scenario: Scenario) -> frozenset[Need]:
     """Needs that the traffic has of the machine beside those of its engine."""
-    by_npm = scenario.ncp is not None and any(code != OURS for _, code in scenario.ncp.code)
-    return frozenset({Need.PEERS} if by_npm else ())
+    return frozenset({Need.PEERS} if scenario.ncp is not None and scenario.ncp.code.npm else ())
 
 
 def runtime_of(scenario: Scenario, requested: Runtime) -> Runtime:

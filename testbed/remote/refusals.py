@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from testbed.judge.trust.underlay import Underlay
-from testbed.plan.model import Plan
+from testbed.plan.model import Plan, packet_checks
 from testbed.plan.place import HERE, Way, in_words, ways_below
 from testbed.plan.traffic_types import sent_by
 
@@ -17,6 +17,7 @@ def refusals(plan: Plan) -> list[str]:
         f"--hosts: remote agents are containers, and --runtime {plan['runtime']} has none": plan["runtime"] != "docker",
         "--hosts: the relay emulates links to other machines; give --link relay": plan["middle"] != "relay",
         "--hosts: --pcap captures at hosts of this machine only": bool(plan.get("traces", {}).get("pcap")),
+        "--hosts: protocol_kept is about packets at hosts of this machine only": bool(packet_checks(plan)),
     }
     return [line for line, refused in found.items() if refused]
 

@@ -69,15 +69,36 @@ def dropped(said: str) -> int:
     return counts["dropped by kernel"]
 
 
-class LinkCaptures:
-    """Captures links at both ends, as the plan requests (``traces.pcap``): ``traces/<link>-<host>.pcap``. In a host's
-    own namespace a frame that it sends is seen as it leaves the queue there, and one that it gets as it arrives."""
+class Captures:
+    """Several captures by their names, with the log of each."""
 
-    def __init__(self, parts: ExitStack, site: Site, namespaces: Mapping[str, str]) -> None:
-        """Start them all, until ``parts`` end at the latest; raises :class:`RunFailed` where one does not start."""
-        folder = site.folder / "traces"
-        folder.mkdir(exist_ok=True)
-        self._captures = {
+    def __init__(self, captures: Mapping[str, Capture]) -> None:
+        """Wait until all are on; raises :class:`RunFailed` where one does not start."""
+        self._captures = captures
+        for capture in self._captures.values():
+            capture.await_frames()
+
+    def failure(self) -> Message | None:
+        """The end of a capture that nobody ended, or None."""
+        return next((said for capture in self._captures.values() if (said := capture.failure())), None)
+
+    def end(self) -> dict[str, int]:
+        """Wait until the last frames are in the files, and end; returns the frames that each capture missed."""
+        if self._captures:
+            time.sleep(SETTLE_S)
+        for capture in self._captures.values():
+            capture.stop_if_it_runs()
+        return {name: capture.lost() for name, capture in self._captures.items()}
+
+
+def captured_links(parts: ExitStack, site: Site, namespaces: Mapping[str, str]) -> Captures:
+    """Capture links at both ends, as the plan requests (``traces.pcap``), until ``parts`` end at the latest:
+    ``traces/<link>-<host>.pcap``. In a host's own namespace a frame that it sends is seen as it leaves the queue there,
+    and one that it gets as it arrives."""
+    folder = site.folder / "traces"
+    folder.mkdir(exist_ok=True)
+    return Captures(
+        {
             (name := f"{link['name']}-{end['host']}"): Capture(
                 parts,
                 name,
@@ -91,16 +112,4 @@ class LinkCaptures:
             if link["name"] in site.plan["traces"]["pcap"]
             for end in (link["a"], link["b"])
         }
-        for capture in self._captures.values():
-            capture.await_frames()
-
-    def failure(self) -> Message | None:
-        """The end of a capture that nobody ended, or None."""
-        return next((said for capture in self._captures.values() if (said := capture.failure())), None)
-
-    def end(self) -> dict[str, int]:
-        """Wait until the last frames are in the files, and end; returns the frames that each capture missed."""
-        time.sleep(SETTLE_S)
-        for capture in self._captures.values():
-            capture.stop_if_it_runs()
-        return {name: capture.lost() for name, capture in self._captures.items()}
+    )

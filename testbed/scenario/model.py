@@ -10,7 +10,8 @@ from pydantic_core import CoreSchema
 
 from testbed.judge.checks import Check
 from testbed.message import InvalidValue, unknown
-from testbed.plan.codes import CODES, OURS, Code
+from testbed.plan.codes import CODES, NPM, Code
+from testbed.plan.model import ROLES, Role
 from testbed.scenario.links import Link
 from testbed.scenario.ndn import Ndn
 from testbed.scenario.program import Program
@@ -29,6 +30,7 @@ MOST_ACTIONS = 20_000
 
 Traffic = Literal["ncp", "tcp", "ndn", "program"]
 TRAFFIC: tuple[Traffic, ...] = get_args(Traffic)
+MtuBytes = Annotated[int, Field(ge=64, le=1400)]
 
 
 class Codes(Section):
@@ -38,6 +40,29 @@ class Codes(Section):
     """Implementation at the sender, whose windows the policy has to be like."""
     receiver: Code = "ours"
     """Implementation at the receiver."""
+
+    @property
+    def npm(self) -> dict[Role, str]:
+        """npm's, by their ends."""
+        return {role: code for role in ROLES if (code := getattr(self, role)) in NPM}
+
+
+class Offer(Section):
+    """An end's offer in its handshake; what is left out is what is agreed."""
+
+    send_window_bytes: SizeBytes | None = Field(None, alias="send_window", le=MOST_WINDOW)
+    """The session's window."""
+    mtu_bytes: MtuBytes | None = Field(None, alias="mtu")
+    """Bytes of payload in a full packet."""
+
+
+class Offers(Section):
+    """The offers of ends that have one of their own."""
+
+    sender: Offer | None = None
+    """The sender's."""
+    receiver: Offer | None = None
+    """The receiver's."""
 
 
 def _at_both_ends(value: Any) -> Any:
@@ -65,8 +90,10 @@ class NcpSession(Section):
     """Packets, one per link, in the links' order; without it the policy's own start (nkp24: W/n)."""
     send_window_bytes: SizeBytes = Field(4 << 20, alias="send_window", le=MOST_WINDOW)
     """Bytes that may be written and not yet read by the peer; default 4 MiB."""
-    mtu_bytes: Annotated[int, Field(ge=64, le=1400)] = Field(1024, alias="mtu")
+    mtu_bytes: MtuBytes = Field(1024, alias="mtu")
     """Bytes of payload in a full packet."""
+    offers: Offers = Field(default_factory=Offers)
+    """Offers in place of ``send_window`` and ``mtu``, which both ends agree on: the smaller of each."""
     ack_interval_ms: DelayMilliseconds = Field(50.0, alias="ack_interval", ge=0.1, le=60_000)
     """Interval of the receiver's acknowledgements; default 50 ms."""
     max_ack_ranges: int = Field(32, ge=1, le=4096)
@@ -85,7 +112,7 @@ class NcpSession(Section):
                 "ncp.send-window-too-small",
                 f"send_window ({self.send_window_bytes} B) is smaller than one packet (mtu {self.mtu_bytes} B)",
             )
-        if self.ack_repeats and self.code.receiver != OURS:
+        if self.ack_repeats and "receiver" in self.code.npm:
             raise InvalidValue(
                 "ncp.repeats-by-another-code", f"{self.code.receiver} never repeats; leave ack_repeats out"
             )

@@ -59,8 +59,6 @@ class Cell(ABC):
 
     at: Mapping[str, str]
     """Axis → point. No two cells of a study have the same points."""
-    movable = True
-    """Whether another machine can make its runs."""
     expected_s = USUAL_S
     """Expected seconds, in relation to other cells of its study."""
     unsupported = ""

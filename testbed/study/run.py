@@ -118,7 +118,7 @@ def run_cells(
 
     An error that is no result, and Ctrl-C, end all and are raised.
     """
-    executor = chosen() if all(cell.movable for cell in cells) else Executor()
+    executor = chosen()
     executor.progress = progress
     with interruptible():
         study = _Study(cells, folder, Ledger(ledger or folder / LEDGER), executor, describe, each)

@@ -1,25 +1,38 @@
 """NCP: an agent at each end of each session."""
 
+import json
 import shutil
+import subprocess
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
+from testbed.documents import read_json, write_json
+from testbed.errors import Untrusted
 from testbed.plan.codes import FOLDER
-from testbed.plan.model import ROLES, Connection, Plan, Session, host_of
-from testbed.runtime.agents import Agent, AgentPlace
+from testbed.plan.model import ROLES, Connection, Plan, Session, host_of, packet_checks
+from testbed.runtime.agents import Agent, AgentPlace, agent_name
 from testbed.runtime.host_settings import DEFAULTS
 from testbed.runtime.network import HostsTcp, Network
-from testbed.runtime.parts import Failure
+from testbed.runtime.packets import Capture, Captures
+from testbed.runtime.parts import Failure, needed
 from testbed.runtime.progress import Step
+from testbed.runtime.site import Site
 from testbed.runtime.socket_samples import assert_sent_with, congestion_controls
 from testbed.runtime.transfer import start_of_transfer, watch_transfer
-from testbed.traffic.traffic import Traffic, from_any_port
+from testbed.traffic.traffic import Traffic, address_of, from_any_port
 
 
 class Ncp(Traffic):
     """Sessions with windows, over UDP or over the kernel's TCP."""
 
     program = "ncp-agent"
+    captures: Captures | None = None
+
+    def __init__(self, site: Site) -> None:
+        super().__init__(site)
+        self._captured: dict[str, dict[str, Any]] = {}
 
     @classmethod
     def ends_of(cls, session: Session, connection: Connection) -> tuple[str, str]:
@@ -54,12 +67,34 @@ class Ncp(Traffic):
             for role in ROLES
         ]
 
+    def set_hosts(self, network: Network, parts: ExitStack) -> None:
+        """Capture each session at both ends before its connections open, if a check is about packets."""
+        plan, namespaces = self.site.plan, network.namespaces()
+        if packet_checks(plan):
+            self.captures = Captures(
+                {
+                    (name := agent_name(session["name"], role)): Capture(
+                        parts,
+                        name,
+                        namespaces[host_of(session, role)],
+                        self._capture(name),
+                        self.site.logs / f"capture-{name}.log",
+                        expression=_between(session),
+                    )
+                    for session in plan["sessions"]
+                    for role in ROLES
+                }
+            )
+
     def started_unix_ns(self, started: Sequence[Agent]) -> int | None:
         return start_of_transfer(started)
 
     def transfer(self, network: Network, started: Sequence[Agent], failures: Sequence[Failure], step: Step) -> None:
         """The time from the start of the first session to the end of the last."""
-        watch_transfer(self.site.plan, started, failures, self.site.progress, step)
+        watched = [*failures, needed(self.captures.failure)] if self.captures else failures
+        watch_transfer(self.site.plan, started, watched, self.site.progress, step)
+        if self.captures:
+            self._trace(self.captures.end())
         for session in self.site.plan["sessions"]:
             if _over_tcp(session):
                 seen = congestion_controls(self.site.spools, session["name"])
@@ -67,17 +102,45 @@ class Ncp(Traffic):
                 noted[session["name"]] = sorted(seen)
                 assert_sent_with(str(session["congestion_control"]), seen)
 
+    def _capture(self, name: str) -> Path:
+        return self.site.folder / f"capture-{name}.pcap"
+
+    def _trace(self, lost: dict[str, int]) -> None:
+        """Find the facts of each session's packets, for its ends' results; raises :class:`Untrusted` where they are not
+        whole."""
+        self.site.provenance["frames_not_captured"] = lost
+        if missed := ", ".join(name for name, frames in lost.items() if frames):
+            raise Untrusted("capture.frames-lost", f"captures of {missed} missed frames, so that they prove nothing")
+        for session in self.site.plan["sessions"]:
+            ends = {role: agent_name(session["name"], role) for role in ROLES}
+            command = [str(self.site.binaries["ncp-trace"]), "--session", session["name"]]
+            command += ["--plan", str(self.site.plan_file)]
+            command += [text for role in ROLES for text in (f"--{role}-capture", str(self._capture(ends[role])))]
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise Untrusted("capture.not-whole", f"packets of session {session['name']}: {done.stderr.strip()}")
+            facts = json.loads(done.stdout)
+            self._captured |= {ends[role]: facts[f"{role}_end"] for role in ROLES}
+
     def keep_results(self, places: Sequence[AgentPlace]) -> None:
-        """Results as the agents left them."""
+        """Results as the agents left them, with the facts of packets that were captured at their hosts."""
         for place in places:
-            result = place.directory / "result.json"
+            result, kept = place.directory / "result.json", self.site.folder / "agents" / f"{place.name}.json"
             if result.exists():
-                shutil.copyfile(result, self.site.folder / "agents" / f"{place.name}.json")
+                shutil.copyfile(result, kept)
+                if captured := self._captured.get(place.name):
+                    write_json(kept, {**read_json(kept), "captured": captured})
             trace = place.directory / "trace.sqlog"
             if trace.exists():
                 traces = self.site.folder / "traces"
                 traces.mkdir(exist_ok=True)
                 shutil.copyfile(trace, traces / f"{place.name}.sqlog")
+
+
+def _between(session: Session) -> str:
+    """tcpdump's filter: TCP between a session's ends."""
+    ends = [f"(host {address_of(c['sender'])} and host {address_of(c['receiver'])})" for c in session["connections"]]
+    return f"tcp and ({' or '.join(ends)})"
 
 
 def _over_tcp(session: Session) -> bool:

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ class Ndn(Traffic):
         hosts = [node["host"] for node in reversed(self.site.plan["ndn"]["nodes"])]
         return [self.site.place(host, host, session, own, credentials, part=("run", "--node", host)) for host in hosts]
 
-    def set_hosts(self, network: Network) -> None:
+    def set_hosts(self, network: Network, parts: ExitStack) -> None:
         """TCP's settings, where faces are TCP's."""
         requested = _congestion_control(self.site.plan)
         for node in self.site.plan["ndn"]["nodes"] if requested else ():

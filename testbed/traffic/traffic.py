@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from testbed.errors import BadInput
@@ -79,8 +80,8 @@ class Traffic(ABC):
         sockets."""
         return []
 
-    def set_hosts(self, network: Network) -> None:  # noqa: B027 (most leave hosts as they are)
-        """Set up what it needs on the hosts of a network that is built."""
+    def set_hosts(self, network: Network, parts: ExitStack) -> None:  # noqa: B027 (most leave hosts as they are)
+        """Set up what it needs on the hosts of a network that is built; it ends with ``parts``."""
 
     @abstractmethod
     def started_unix_ns(self, started: Sequence[Agent]) -> int | None:

@@ -92,6 +92,11 @@ EDGES = {"judge": "window_edges", "count": 3}
             "that it had not read, and the sender counts no fewer.",
         ),
         ({"judge": "points_stored"}, "InfluxDB holds as many of the run's points as the result folder's telemetry.lp."),
+        (
+            {"judge": "protocol_kept"},
+            "Whole packets captured at both hosts break no rule of the protocol and carry the payload that both ends "
+            "report, and neither end warns of anything.",
+        ),
         (EDGES, "The sender waits at 3 right edges of the receiver's window, each 1 to 100 times the one before."),
         (
             EDGES | {"count": 2},
@@ -127,6 +132,12 @@ def section(kind: str | None, capture: str = "both") -> Any:
             "needs the receiver's packets; use tcp.capture: receiver, or leave capture out",
         ),
         ({"judge": "payload_captured"}, section("download"), "is about iperf3, not download; that has payload_intact"),
+        ({"judge": "protocol_kept"}, SimpleNamespace(transport="tcp"), None),
+        (
+            {"judge": "protocol_kept"},
+            SimpleNamespace(transport="udp"),
+            "is about sessions over TCP, whose streams captures hold whole; set ncp.transport to tcp",
+        ),
         (EDGES, section("download"), None),
         (EDGES, section("iperf3"), "is about a download, not iperf3"),
         (GOODPUT, section("anything"), None),
@@ -170,8 +181,8 @@ def test_a_plan_has_seconds_as_numbers_and_a_scenario_with_their_unit() -> None:
         parameters_in_plan([FAIR])
 
 
-def test_facts_are_the_four_that_no_interval_overrules() -> None:
-    assert {"payload_intact", "payload_captured", "points_stored", "mptcp_carried"} == FACTS
+def test_facts_are_the_five_that_no_interval_overrules() -> None:
+    assert {"payload_intact", "payload_captured", "points_stored", "protocol_kept", "mptcp_carried"} == FACTS
 
 
 def run(*statuses: tuple[str, Any], broken: str | None = None, trusted: bool = True) -> Verdict:

@@ -184,15 +184,6 @@ def suite_cell(row: str, column: str, figure: str) -> str:
     return shown if held else f"**{shown}**"
 
 
-def interop() -> dict[str, list[str]]:
-    """The cells of the matrix with npm's NCP by sender and receiver: whether each passed, and its goodput."""
-    found: dict[str, list[str]] = {}
-    for one in rows("reference/interop-2026-11-21/measured.csv"):
-        mark = "✓" if one["verdict"] == "pass" else "✗"
-        found.setdefault(f"{one['sender']} → {one['receiver']}", []).append(f"{mark} {one['goodput_mib_s']}")
-    return found
-
-
 def carried() -> dict[str, float]:
     """The part of what their links carry that other people's transports reached."""
     return {one["program"]: float(one["of_bound"]) for one in rows("reference/peers-guest-2026-11-23/measured.csv")}
@@ -322,7 +313,6 @@ def environment() -> Environment:
         swept,
         suite,
         suite_cell,
-        interop,
         carried,
         published,
         totals,

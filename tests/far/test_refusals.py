@@ -19,6 +19,7 @@ def plan(**changes: Any) -> Any:
         "runtime": "docker",
         "middle": "relay",
         "cross_traffic": [],
+        "checks": [],
         "timeline": [],
         "links": [link],
         **changes,
@@ -28,6 +29,10 @@ def plan(**changes: Any) -> Any:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
+        (
+            {"checks": [{"name": "c", "judge": "protocol_kept"}]},
+            "protocol_kept is about packets at hosts of this machine",
+        ),
         ({"traffic": "tcp"}, "tcp is sent between hosts of this machine only"),
         ({"sessions": [{"carrier": "mptcp"}]}, "between hosts of this machine only"),
         ({"runtime": "process"}, "--runtime process has none"),

@@ -11,22 +11,19 @@ from jsonschema import Draft202012Validator
 
 from testbed import paths
 from testbed.archive.pack import pack
-from testbed.judge.checks.result import Trust
 from testbed.judge.status import Status, current, current_comparison
 from testbed.runtime.progress import Progress
 from testbed.scenario.load import load
 from testbed.study.checks import better
 from testbed.study.checks.agrees import Agreement, Deviation
 from testbed.study.kinds import claims as all_run
-from testbed.study.kinds import interop, same_bytes
+from testbed.study.kinds import same_bytes
 from testbed.study.kinds import table as table_run
 from testbed.study.kinds import table_file as tables
 from testbed.study.kinds.claims_file import load as load_claims
 from testbed.study.kinds.compare import read_run
 from testbed.study.kinds.same_bytes import digests
 from testbed.study.report import page
-from testbed.traffic.interop.pairings import Pairing
-from testbed.traffic.interop.transfer import PairingResult
 from tests.bundle.old_bundles import files, opened
 from tests.ready import simulated as prepare
 from tools.schemas import FOLDER
@@ -56,7 +53,7 @@ def wrong(folder: Path) -> tuple[set[str], list[str]]:
 
 def as_read(name: str, document: Any) -> Any:
     """A document of an earlier schema as today's code reads it: with today's statuses."""
-    if name not in ("verdict.json", "table.json", "claims.json", "interop.json", "compare.json"):
+    if name not in ("verdict.json", "table.json", "claims.json", "compare.json"):
         return document
     read = current_comparison if name == "compare.json" else current
     return read(document, SCHEMAS[name].schema["properties"]["schema"]["const"])
@@ -68,11 +65,11 @@ def errors(path: Path) -> Iterator[str]:
         yield f"{error.json_path}: {error.message[:200]}"
 
 
-@pytest.mark.parametrize("file", files(), ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", [file for file in files() if file.stem != "interop"], ids=lambda file: file.stem)
 def test_old_results_keep_to_them(file: Path) -> None:
     with opened(file) as place:
         names, told = wrong(place)
-    assert names >= ({"provenance.json", "interop.json"} if file.stem == "interop" else {"bundle.json", "verdict.json"})
+    assert names >= {"bundle.json", "verdict.json"}
     assert [text for text in told if text not in BEFORE.get(file.stem, ())] == []
 
 
@@ -112,14 +109,6 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "hashes.json").write_text(json.dumps([asdict(repeated)]))
     (place / "all").mkdir()
     all_run.write(load_claims(), all_run.Request("sim", quick=True), place / "all", {}, complete=True)
-    (place / "interop").mkdir()
-    pairing = Pairing(1, "ours", "1.1.2", 1, 0.0)
-    ends: Any = {"sender": {}, "receiver": None}
-    made = PairingResult(
-        "ours", "1.1.2", 1, 0.0, Status.UNTRUSTED, ["a hole"], None, 1, "cells/ours-to-1.1.2/run", ends, None
-    )
-    trust = Trust(trusted=False, reasons=["busy"])
-    interop.write(place / "interop", interop.document_of("run", {pairing: made}, trust, ""))
     return place
 
 

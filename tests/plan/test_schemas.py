@@ -20,11 +20,7 @@ from tests.plan.test_resolve import POLICIES
 from tools.schemas import FOLDER
 
 SHIPPED = {
-    "scenario": [
-        *paths.SCENARIOS.glob("*.yaml"),
-        *paths.SCENARIOS.glob("links/*.yaml"),
-        paths.CHECKOUT / "peers" / "npm-ncp" / "network.yaml",
-    ],
+    "scenario": [*paths.SCENARIOS.glob("*.yaml"), *paths.SCENARIOS.glob("links/*.yaml")],
     "table": list(paths.SCENARIOS.glob("tables/*.yaml")),
     "sweep": list(paths.SCENARIOS.glob("sweeps/*.yaml")),
     "claims": [paths.CHECKOUT / "data" / "published" / "claims.yaml"],

@@ -9,7 +9,6 @@ from testbed import confine, paths
 from testbed.errors import BadInput
 from testbed.scenario.load import load
 from testbed.study.kinds import sweep_file, table_file
-from testbed.traffic.interop.pairings import losses_of
 from tests.raises import Containing, raises
 
 POLICIES: Any = {name: {"name": name} for name in ("previous", "nkp24", "delivery-rate")}
@@ -85,8 +84,6 @@ def test_tables_sweeps_and_pairings_say_percent(file: Path) -> None:
     file.write_text(sweep.replace("links.fast.loss: 3%", "links.fast.loss: 0.03"))
     with raises(BadInput, "quantity.bare-fraction", place=Containing("parameters.loss: '3%'")):
         list(sweep_file.planned(sweep_file.load(str(file)), POLICIES))
-    with raises(BadInput, "interop.bad-loss"):
-        losses_of("0,0.01")
 
 
 def test_what_a_result_keeps_is_read_as_it_was_meant(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def carry_out(cabled: Callable[[Any], Cables], live_runs: Path, tmp_path: Path) 
         sent = traffic.of(plan)(traffic.Site(plan, folder, {}, QuietProgress(), provenance))
         step = Step("transfer")
         try:
-            sent.set_hosts(network)
+            sent.set_hosts(network, ExitStack())
             sent.transfer(network, [], [], step)
         finally:
             del os.environ["NCP_TESTBED_PROCESS_OF"]

@@ -20,7 +20,7 @@ def test_each_has_a_file_of_its_name() -> None:
         assert found.__module__ == f"testbed.traffic.{name}"
         assert issubclass(found, traffic.Traffic)
     others = {"__init__", "__pycache__", "traffic"}
-    others |= {"pcap", "interop"}  # what several of them capture; other people's transports, of which networks are made
+    others |= {"pcap"}  # what several of them capture
     assert {path.stem for path in Path(traffic.__file__).parent.iterdir()} - others == set(TRAFFIC)
 
 

@@ -5,6 +5,8 @@ import json
 import re
 from collections.abc import Callable
 
+import pytest
+
 from testbed.engines.vkernel.run import GuestRun
 from testbed.judge.checks.evidence import Evidence, agent_results
 from testbed.judge.trust.telemetry import violations
@@ -59,3 +61,22 @@ def test_a_package_is_judged_as_the_agent_is(guest_run: Callable[..., GuestRun])
     assert codes_of(first, late) == {"code.event-loop-late"}
     silent = re.sub(r"^event_loop,[^\n]*role=sender[^\n]*\n", "", telemetry, flags=re.M)
     assert codes_of(first, silent) == {"code.event-loop-unknown"}
+
+
+OVER_TCP = ("ncp.transport=tcp", "ncp.transfer=1MiB", "ncp.send_window=768KiB", "ncp.mtu=1000", "initial_windows=null")
+CHECKS = "checks=[{name: payload, judge: payload_intact}, {name: protocol, judge: protocol_kept}]"
+
+
+@pytest.mark.parametrize("codes", ["{sender: npm-1.1.2}", "{receiver: npm-1.1.2}"])
+def test_ends_of_both_kinds_agree_on_the_smaller_offer(guest_run: Callable[..., GuestRun], codes: str) -> None:
+    offers = "ncp.offers={sender: {send_window: 1MiB, mtu: 1024}}"
+    run = guest_run("startup", *OVER_TCP, f"ncp.code={codes}", offers, CHECKS)
+    verdict = json.loads((run.folder / "verdict.json").read_text())
+    assert verdict["verdict"] == "pass", verdict
+    for end in agent_results(run.folder / "agents"):
+        packets = end["captured"]
+        assert (packets["sender"]["window_bytes"], packets["sender"]["mtu_bytes"]) == (1 << 20, 1024)
+        assert (packets["receiver"]["window_bytes"], packets["receiver"]["mtu_bytes"]) == (768 << 10, 1000)
+        assert (packets["window_bytes"], packets["mtu_bytes"]) == (768 << 10, 1000)
+        assert packets["max_outstanding_bytes"] <= 768 << 10 < packets["payload_bytes"] == 1 << 20
+        assert (run.folder / f"capture-s1-{end['role']}.pcap").stat().st_size > 1 << 20

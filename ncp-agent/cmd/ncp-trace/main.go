@@ -11,12 +11,12 @@ import (
 
 	"ncp-testbed/internal/cli"
 	"ncp-testbed/ncp-agent/config"
+	"ncp-testbed/ncp-agent/metrics"
 	"ncp-testbed/ncp-agent/trace"
 	"ncp-testbed/ncp-agent/wire"
 )
 
-const usage = `usage: ncp-trace --session NAME --sender-plan FILE --receiver-plan FILE
-                 --sender-capture FILE --receiver-capture FILE`
+const usage = `usage: ncp-trace --session NAME --plan FILE --sender-capture FILE --receiver-capture FILE`
 
 // answer is what is printed: the session as it looks at each end.
 type answer struct {
@@ -29,28 +29,24 @@ func main() { os.Exit(run(os.Args[1:])) }
 func run(args []string) int {
 	flags := cli.NewFlags(usage)
 	name := flags.String("session", "", "name of the session in the plans")
-	plans, captures := [2]string{}, [2]string{}
-	for i, end := range []string{"sender", "receiver"} {
-		flags.StringVar(&plans[i], end+"-plan", "", "plan of the "+end)
+	plan := flags.String("plan", "", "plan of the run")
+	captures := [2]string{}
+	for i, end := range []string{metrics.Sender, metrics.Receiver} {
 		flags.StringVar(&captures[i], end+"-capture", "", "capture (pcap) in the namespace of the "+end)
 	}
-	if code, ok := flags.Parse(args, "session", "sender-plan", "receiver-plan", "sender-capture", "receiver-capture"); !ok {
+	if code, ok := flags.Parse(args, "session", "plan", "sender-capture", "receiver-capture"); !ok {
 		return code
 	}
-	var sessions [2]config.Session
-	for i, file := range plans {
-		read, err := config.Read(file, *name)
-		if err != nil {
-			return cli.BadInput(err)
-		}
-		if sessions[i] = read.Session; sessions[i].Transport != config.TCP {
-			return cli.BadInput(fmt.Errorf("%s: transport: %q, want %q", file, sessions[i].Transport, config.TCP))
-		}
+	read, err := config.Read(*plan, *name)
+	if err != nil {
+		return cli.BadInput(err)
+	}
+	if read.Session.Transport != config.TCP {
+		return cli.BadInput(fmt.Errorf("%s: transport: %q, want %q", *plan, read.Session.Transport, config.TCP))
 	}
 	var views [2]trace.Facts
 	for i, file := range captures {
-		var err error
-		if views[i], err = view(file, &sessions[0], &sessions[1]); err != nil {
+		if views[i], err = view(file, &read.Session); err != nil {
 			return cli.Failed(fmt.Errorf("%s: %w", file, err))
 		}
 	}
@@ -63,17 +59,18 @@ func run(args []string) int {
 }
 
 // view reads one capture.
-func view(file string, sender, receiver *config.Session) (trace.Facts, error) {
+func view(file string, s *config.Session) (trace.Facts, error) {
 	opened, err := os.Open(file)
 	if err != nil {
 		return trace.Facts{}, err
 	}
 	defer opened.Close()
 	var addresses []trace.Addresses
-	for _, c := range sender.Connections {
+	for _, c := range s.Connections {
 		addresses = append(addresses, trace.Addresses{Sender: c.Sender, Receiver: c.Receiver})
 	}
-	v := trace.NewView(offer(sender), offer(receiver))
+	sender, receiver := offer(s, metrics.Sender), offer(s, metrics.Receiver)
+	v := trace.NewView(sender, receiver)
 	largest := int(max(sender.MTUBytes, receiver.MTUBytes)) + wire.FrameSlack
 	if err := trace.Read(bufio.NewReader(opened), addresses, largest, v); err != nil {
 		return trace.Facts{}, err
@@ -81,7 +78,7 @@ func view(file string, sender, receiver *config.Session) (trace.Facts, error) {
 	return v.Facts(), nil
 }
 
-func offer(s *config.Session) trace.Offer {
-	cfg := s.Config()
+func offer(s *config.Session, role string) trace.Offer {
+	cfg := s.Config(role)
 	return trace.Offer{ClientIDs: cfg.ClientIDs, WindowBytes: cfg.WindowBytes, MTUBytes: cfg.MTUBytes}
 }

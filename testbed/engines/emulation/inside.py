@@ -83,9 +83,9 @@ def _program(run: Emulation) -> dict[str, object]:
         nonlocal begun_s
         _name_hosts(network)
         if run.plan.get("traces", {}).get("pcap"):
-            from testbed.runtime.packets import LinkCaptures
+            from testbed.runtime.packets import captured_links
 
-            parts.callback(LinkCaptures(parts, run.site, network.namespaces()).end)
+            parts.callback(captured_links(parts, run.site, network.namespaces()).end)
         for host, command in request["background"].items():
             log = parts.enter_context((FILES / f"{host}.log").open("wb"))
             here = in_namespace(network.namespaces()[host], command)

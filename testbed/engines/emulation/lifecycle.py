@@ -188,9 +188,9 @@ class Emulation:
         remote.start_watching(parts, places, sockets)
         captures = None
         if self.plan.get("traces", {}).get("pcap"):
-            from testbed.runtime.packets import LinkCaptures  # its load time would show in a guest
+            from testbed.runtime.packets import captured_links  # its load time would show in a guest
 
-            captures = LinkCaptures(parts, self.site, network.namespaces())
+            captures = captured_links(parts, self.site, network.namespaces())
             evidence.append(captures.failure)
         target = LiveTarget(network, started, remote)
         events = parts.enter_context(Timeline(self.plan, target, started_unix_ns, spools / "events.lp"))
@@ -275,7 +275,7 @@ class Emulation:
             "qdiscs_before": network.qdiscs() + remote.qdiscs(),
             "offloads_on": network.offloads(),
         }
-        self.traffic.set_hosts(network)
+        self.traffic.set_hosts(network, parts)
         return network, started
 
     def _calibrate(self, network: Network, options: Sequence[str]) -> str:

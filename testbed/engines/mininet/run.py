@@ -9,7 +9,7 @@ from testbed.engines.measured import trust_in
 from testbed.engines.mininet.live_database import LiveDatabase, announce
 from testbed.engines.run import Run
 from testbed.errors import CannotRun
-from testbed.judge.checks.result import Trust, Verdict
+from testbed.judge.checks.result import Verdict
 from testbed.plan.model import Plan
 from testbed.runtime.interrupts import Interrupted, uninterruptible
 from testbed.runtime.progress import Progress
@@ -44,11 +44,6 @@ class EmulatedRun(Run):
         with uninterruptible():
             self._write_provenance()
             write_broken(self.plan, self.folder, endpoint, error, getattr(error, "reasons", []), report=report)
-
-    def measured(self) -> Trust:
-        """Run without a database and without a verdict: telemetry and results are left in the folder."""
-        with self._own_folder() as own:
-            return trust_in(self.plan, self.folder, self.emulation.measure(own), self.provenance)
 
     def shell(self, host: str, command: Sequence[str]) -> int:
         """Run a command on a host behind the scenario's measured links; returns its exit code."""

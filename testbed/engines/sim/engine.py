@@ -5,7 +5,7 @@ from testbed.engines.sim.run import SOURCES, SimulatedRun, run_id
 from testbed.errors import CannotRun
 from testbed.machine.need import Need
 from testbed.plan.codes import has_npm
-from testbed.plan.model import Plan, Session
+from testbed.plan.model import Plan, Session, packet_checks
 from testbed.plan.traffic_types import TRAFFIC, sent_by
 from testbed.scenario.load import LoadedScenario
 from topologies.impairments import keys_that
@@ -64,11 +64,11 @@ class Simulator(Engine):
             return [*found, f"{sent.name}: it needs a kernel's {sent.of_a_kernel}, which the simulator doesn't have"]
         if has_npm(plan):
             found.append("ncp.code: the simulator runs our own code alone")
-        captured = plan["traces"]["pcap"] if "traces" in plan else []
+        captured = [f"--pcap {link}" for link in plan.get("traces", {}).get("pcap", ())[:1]]
+        captured += [f"checks.{name}" for name in packet_checks(plan)]
         for session in (session for session in plan["sessions"] if session["transport"] == "tcp"):
             name = session["name"]
-            if captured:
-                found.append(f"--pcap {captured[0]}: session {name} is over TCP, whose segments the simulator has not")
+            found += [f"{what}: session {name} is over TCP, whose segments the simulator has not" for what in captured]
             if why := _tcp_repairs(plan, session):
                 found.append(
                     f"sessions.{name}: transport tcp needs a kernel's TCP where {why}; "

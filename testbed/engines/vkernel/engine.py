@@ -15,7 +15,7 @@ from testbed.machine.guest_kernel import WHAT_STOCK_COSTS
 from testbed.machine.need import Need
 from testbed.message import Message
 from testbed.plan.engines import MODEL_OF_A_GUEST
-from testbed.plan.model import Plan
+from testbed.plan.model import Plan, packet_checks
 from testbed.runtime.progress import Progress
 
 OF_THE_CPU = ("host_cpu",)
@@ -85,6 +85,11 @@ class GuestKernel(Engine):
             for link in plan["links"]
             if not link["rate_bps"] and not link.get("trace_file")
         ]
+        if not machine.program("tcpdump")().ok:
+            found += [
+                f"checks.{name}: the guest has this machine's programs, and tcpdump is not in PATH"
+                for name in packet_checks(plan)
+            ]
         return found + [
             f"checks.{check['name']}: series {check['series']}, and the CPU is free in the guest"
             for check in plan["checks"]

@@ -40,6 +40,7 @@ _UNITS = {
     "payload_intact": "bytes",
     "payload_captured": "bytes",
     "points_stored": "points",
+    "protocol_kept": "problems",
     "window_edges": "edges",
 }
 """Units by the check's function; a check of a series has the series' own unit."""

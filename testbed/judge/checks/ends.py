@@ -12,7 +12,7 @@ from testbed.judge.checks.result import CheckResult
 from testbed.judge.status import Status
 from testbed.message import Listed, Message, Messages
 from testbed.plan.engines import engine_of
-from testbed.plan.model import Session
+from testbed.plan.model import ROLES, Session
 
 
 class PayloadIntact(OfSession):
@@ -62,6 +62,64 @@ class PayloadIntact(OfSession):
         each = {f"{verb}_{key}": end[key] for key in ("bytes", "sha256") for verb, end in ends.items()}
         figures = {"session": session["name"], **each}
         return self.conclude(not problems, said, measured=got, expected=wanted, tolerance=0.0, **figures)
+
+
+class ProtocolKept(OfSession):
+    """Both ends keep NCP's rules in every packet that was captured at either host (``ncp-trace``), and the payload in
+    these packets is the one that the ends tell of."""
+
+    fact = True
+
+    judge: Literal["protocol_kept"]
+
+    def in_words(self) -> str:
+        """The check in words."""
+        return (
+            "Whole packets captured at both hosts break no rule of the protocol and carry the payload that both ends "
+            "report, and neither end warns of anything."
+        )
+
+    def unfit(self, section: Any) -> str | None:
+        if section.transport != "tcp":
+            return "is about sessions over TCP, whose streams captures hold whole; set ncp.transport to tcp"
+        return None
+
+    def result_of(self, evidence: Evidence, session: Session) -> CheckResult:
+        """Compares each end's result with the facts of the packets at its host, and these with each other."""
+        wanted, problems = session["transfer_bytes"], Messages()
+        results = {role: evidence.needed_result(session["name"], role) for role in reversed(ROLES)}
+        for role, result in results.items():
+            if "captured" not in result:
+                raise CannotJudge("protocol.nothing-captured", f"the {role}'s result has no captured packets")
+            packets = result["captured"]
+            for warning in result["warnings"]:
+                problems.add_message("protocol.warning", f"the {role} warns: {warning}")
+            for violation in packets["violations"]:
+                problems.add_message("protocol.violation", f"at the {role}: {violation}")
+            if (carried := packets["payload_bytes"]) != wanted:
+                problems.add_message(
+                    "protocol.payload-bytes", f"packets at the {role} carried {carried:,} of {wanted:,} bytes"
+                )
+            if (sha := packets["payload_sha256"]) != result["sha256"]:
+                problems.add_message(
+                    "protocol.payload-sha256",
+                    f"the {role} tells the SHA-256 {result['sha256']:.12}…, packets there carried {sha:.12}…",
+                )
+        sent, arrived = (result["captured"] for result in results.values())
+        if sent["payload_sha256"] != arrived["payload_sha256"]:
+            problems.add_message(
+                "protocol.payload-changed", "the payload that left the sender is not the one that reached the receiver"
+            )
+        said = Message(
+            "protocol.kept",
+            f"{sent['sequences']:,} packets of data kept the protocol, {sent['resent_packets']:,} were sent again.",
+        )
+        if problems:
+            said = Message("protocol.broken", f"Not kept: {Listed(problems)}.", problems=Listed(problems))
+        figures = {key: value for key, value in sent.items() if isinstance(value, (int, float))}
+        return self.conclude(
+            not problems, said, measured=len(problems), expected=0.0, session=session["name"], **figures
+        )
 
 
 def _finished(evidence: Evidence, session: str, role: str) -> Mapping[str, Any]:

@@ -25,6 +25,7 @@ CLASSES = (
     "ends:PayloadCaptured",
     "ends:PayloadIntact",
     "ends:PointsStored",
+    "ends:ProtocolKept",
     "in_range:RoundTrip",
     "ends:WindowEdges",
 )

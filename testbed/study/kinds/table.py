@@ -21,7 +21,7 @@ from testbed.judge.status import Status, current_table
 from testbed.judge.verify import Difference, differences, read_verdict, unlisted
 from testbed.machine.need import Need
 from testbed.message import Messages
-from testbed.plan.codes import CODES, OURS
+from testbed.plan.codes import NPM
 from testbed.plan.duration import expected_transfer_s
 from testbed.plan.engines import DEFAULT, SWEEP, engine_of
 from testbed.plan.model import Plan, Variant
@@ -258,7 +258,7 @@ def begin(loaded: LoadedTable, request: TableRequest, programs: Programs, result
 def further_needs(loaded: LoadedTable, engine: Engine) -> frozenset[Need]:
     """Needs of columns of a machine whose own kernel carries the runs, and of the packages that the table names."""
     carriers = [] if engine.facts.virtual_time else [one.carrier for one in loaded.table.columns if one.carrier]
-    by_npm = engine.facts.kernel and any(code in str(loaded.document) for code in CODES if code != OURS)
+    by_npm = engine.facts.kernel and any(code in str(loaded.document) for code in NPM)
     return frozenset(
         {need for one in carriers for need in traffic.named(one).needs} | ({Need.PEERS} if by_npm else set())
     )

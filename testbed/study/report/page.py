@@ -32,7 +32,6 @@ from testbed.study.kinds.sweep_file import LoadedSweep
 from testbed.study.kinds.table_result import RowSummary, Spread, read_table, summaries_of
 from testbed.study.record import CellResult, by_setting, observations
 from testbed.study.report import plots, text
-from testbed.traffic.interop.pairings import Pairing, loss_words
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -367,27 +366,4 @@ def write_cross_check(folder: Path, found: Sequence[Agreement], refused: Mapping
         compared=found,
         refused=refused,
         on_page=on_page,
-    )
-
-
-def write_interop(folder: Path, document: Mapping[str, Any], pairings: Sequence[Pairing], legend: str) -> Path:
-    """``interop.html`` from ``interop.json``, of whose cells these are the ``pairings``; returns its path."""
-    links = {(f"{p.sender} → {p.receiver}", f"{p.connections}, {loss_words(p.loss)}"): p.folder for p in pairings}
-    across = document["columns"][1:]
-    return _write(
-        folder,
-        "interop",
-        [],
-        page="interop.html",
-        title=f"interop {document['run']}",
-        word=document["verdict"],
-        heading="Does the agent understand npm's @nkn/ncp, and they it?",
-        lead=[f"{document['summary']}."],
-        outcome=document,
-        matrix=[
-            (head, [(text, links.get((head, column), "")) for column, text in zip(across, row, strict=True)])
-            for head, *row in document["rows"]
-        ],
-        cells=[(entry, pairing.title) for entry, pairing in zip(document["cells"], pairings, strict=True)],
-        legend=legend,
     )

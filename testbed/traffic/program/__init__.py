@@ -79,7 +79,7 @@ class Program(Traffic):
     def folders(cls, plan: Plan) -> list[Path]:
         return [unpacked(plan) if "image" in plan["program"] else Path(plan["program"]["folder"])]
 
-    def set_hosts(self, network: Network) -> None:
+    def set_hosts(self, network: Network, parts: ExitStack) -> None:
         """Nothing of them; but an image's files are to be there before any time counts."""
         self.folders(self.site.plan)
 

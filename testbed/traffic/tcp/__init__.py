@@ -19,7 +19,7 @@ from testbed.runtime import live
 from testbed.runtime.agents import Agent
 from testbed.runtime.host_settings import prepare_host
 from testbed.runtime.network import Network
-from testbed.runtime.packets import SETTLE_S, Capture
+from testbed.runtime.packets import Capture, Captures
 from testbed.runtime.parts import Failure, needed
 from testbed.runtime.processes import Supervised
 from testbed.runtime.progress import Step
@@ -60,7 +60,7 @@ class Tcp(Traffic):
     namespaces: Mapping[Role, str]
     """Paths of the hosts', once there is a network."""
 
-    def set_hosts(self, network: Network) -> None:
+    def set_hosts(self, network: Network, parts: ExitStack) -> None:
         """Settings of the scenario's section, which provenance has."""
         requested, session = self.requested, self.site.session
         for role, peer in zip(reversed(ROLES), ROLES, strict=True):
@@ -86,30 +86,28 @@ class Tcp(Traffic):
                 self.client_started_unix_ns = time.time_ns()
                 client = self.start_client()
                 ends.callback(client.end)
-                watched_parts = [*failures, needed(*(capture.failure for capture in captures.values()))]
-                self._watch(client, server, watched_parts, step)
+                self._watch(client, server, [*failures, needed(captures.failure)], step)
                 self.end_server(server)
-            if captures:
-                time.sleep(SETTLE_S)
-        self.site.provenance["frames_not_captured"] = {role: c.lost() for role, c in captures.items()}
+            self.site.provenance["frames_not_captured"] = captures.end()
         measured = self.measured()
         self._assert_congestion_control(measured)
         self._write(measured)
         reported = ", ".join(f"{name} {value:.6g}" for name, value in measured.figures.items())
         step.note = f"{measured.bytes / 2**20:.3g} MiB in {measured.duration_s:.3g} s; {reported}"
 
-    def _start_captures(self, watched: ExitStack) -> dict[Role, Capture]:
-        found: dict[Role, Capture] = {}
-        for role in ROLES:
-            if self.requested["capture"] in (role, "both"):
-                namespace, file, log = self.namespaces[role], self.capture(role), self.site.logs / f"capture-{role}.log"
-                interface = self.interface(role)
-                found[role] = Capture(
-                    watched, role, namespace, file, log, interface=interface, frame_bytes=HEADER_BYTES
+    def _start_captures(self, watched: ExitStack) -> Captures:
+        return Captures(
+            {
+                role: Capture(
+                    *(watched, role, self.namespaces[role], self.capture(role)),
+                    self.site.logs / f"capture-{role}.log",
+                    interface=self.interface(role),
+                    frame_bytes=HEADER_BYTES,
                 )
-        for capture in found.values():
-            capture.await_frames()
-        return found
+                for role in ROLES
+                if self.requested["capture"] in (role, "both")
+            }
+        )
 
     def _watch(self, client: Supervised, server: Supervised, failures: Sequence[Failure], step: Step) -> None:
         """Wait until the client has ended well."""
