@@ -5,7 +5,7 @@ from typing import Literal, cast
 
 from testbed.errors import BadInput, refuse_unknown
 from testbed.plan import model
-from testbed.plan.codes import OURS
+from testbed.plan.codes import OURS, is_own
 from testbed.plan.codes import policies as policies_of_npm
 from testbed.plan.model import Connection, Policy
 from testbed.planning.resolved import Topology
@@ -93,9 +93,12 @@ def cross_traffic_of(scenario: Scenario, topology: Topology) -> list[model.Cross
 
 
 def _policy(loaded: LoadedScenario, entry: Session, ncp: NcpSession, policies: PolicyFacts) -> Policy:
-    """The facts of a session's policy, or those of npm's package that sends, if the policy is what that is like."""
+    """The facts of a session's policy, or those of npm's package that sends, if the policy is what that is like. A
+    user's own code at both ends may have a policy of its own."""
     name = entry.policy or ncp.policy
     where = loaded.place_of(*(("sessions", entry.name) if entry.policy else ("ncp",)), "policy")
+    if all(is_own(code) for _, code in ncp.code):
+        return policies.get(name, {"name": name, "rule": "its own code's"})
     refuse_unknown("scenario.no-such-policy", "policy", name, sorted(policies), where)
     facts = policies_of_npm().get(ncp.code.sender, policies[name])
     if (like := facts.get("like", name)) != name:

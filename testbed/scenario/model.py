@@ -9,8 +9,8 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from testbed.judge.checks import Check
-from testbed.message import InvalidValue, unknown
-from testbed.plan.codes import CODES, OURS, Code
+from testbed.message import InvalidValue
+from testbed.plan.codes import OURS, Code, known
 from testbed.scenario.links import Link
 from testbed.scenario.ndn import Ndn
 from testbed.scenario.program import Program
@@ -32,7 +32,7 @@ TRAFFIC: tuple[Traffic, ...] = get_args(Traffic)
 
 
 class Codes(Section):
-    """Implementations of NCP: ours, or npm's @nkn/ncp in a version."""
+    """Implementations of NCP: ours, npm's @nkn/ncp in a version, or the path of a user's own."""
 
     sender: Code = "ours"
     """Implementation at the sender, whose windows the policy has to be like."""
@@ -41,11 +41,7 @@ class Codes(Section):
 
 
 def _at_both_ends(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    if value not in CODES:
-        raise InvalidValue.of(unknown("ncp.no-such-code", "code", value, CODES))
-    return dict.fromkeys(Codes.model_fields, value)
+    return dict.fromkeys(Codes.model_fields, known(value)) if isinstance(value, str) else value
 
 
 class NcpSession(Section):
@@ -54,7 +50,7 @@ class NcpSession(Section):
     policy: Name
     """The rule by which windows grow and shrink (``ncp-agent policies``)."""
     code: Annotated[Codes, BeforeValidator(_at_both_ends, Code | Codes)] = Field(default_factory=Codes)
-    """The implementation under test, of both ends or of each; default: ours."""
+    """The implementation under test, of both ends or of each: ours, npm's, or a path; default: ours."""
     transport: Literal["udp", "tcp"] = "udp"
     """A datagram for each packet, or a TCP connection for each NCP connection, with each packet after its length."""
     congestion_control: CongestionControl = "cubic"

@@ -1,10 +1,12 @@
 """NCP: an agent at each end of each session."""
 
+import itertools
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed.plan.codes import FOLDER
+from testbed.errors import RunFailed
+from testbed.plan.codes import OURS, files_of, is_own
 from testbed.plan.model import ROLES, Connection, Plan, Session, host_of
 from testbed.runtime.agents import Agent, AgentPlace
 from testbed.runtime.host_settings import DEFAULTS
@@ -14,6 +16,9 @@ from testbed.runtime.progress import Step
 from testbed.runtime.socket_samples import assert_sent_with, congestion_controls
 from testbed.runtime.transfer import start_of_transfer, watch_transfer
 from testbed.traffic.traffic import Traffic, from_any_port
+
+OF_A_RESULT = ("role", "session", "bytes", "sha256", "started_unix_ns", "finished_unix_ns", "connections")
+"""Keys of ``result.json`` that a run is judged by."""
 
 
 class Ncp(Traffic):
@@ -44,15 +49,13 @@ class Ncp(Traffic):
         return HostsTcp(str(over_tcp[0]["congestion_control"]), DEFAULTS | buffers)
 
     def places(self, own: Path, credentials: Path | None) -> list[AgentPlace]:
-        return [
-            self.site.place(
-                *(host_of(session, role), role, session["name"], own, credentials),
-                start_s=session["start_s"],
-                by_node=FOLDER if role in session.get("code", ()) else None,
-            )
-            for session in self.site.plan["sessions"]
-            for role in ROLES
-        ]
+        found = []
+        for session, role in itertools.product(self.site.plan["sessions"], ROLES):
+            code = session.get("code", {}).get(role, OURS)
+            where = host_of(session, role), role, session["name"], own, None if is_own(code) else credentials
+            by_node, program = files_of(code)
+            found.append(self.site.place(*where, start_s=session["start_s"], by_node=by_node, code=program))
+        return found
 
     def started_unix_ns(self, started: Sequence[Agent]) -> int | None:
         return start_of_transfer(started)
@@ -60,6 +63,8 @@ class Ncp(Traffic):
     def transfer(self, network: Network, started: Sequence[Agent], failures: Sequence[Failure], step: Step) -> None:
         """The time from the start of the first session to the end of the last."""
         watch_transfer(self.site.plan, started, failures, self.site.progress, step)
+        for place in (agent.place for agent in started if agent.place.code):
+            _refuse_unkept(place)
         for session in self.site.plan["sessions"]:
             if _over_tcp(session):
                 seen = congestion_controls(self.site.spools, session["name"])
@@ -78,6 +83,19 @@ class Ncp(Traffic):
                 traces = self.site.folder / "traces"
                 traces.mkdir(exist_ok=True)
                 shutil.copyfile(trace, traces / f"{place.name}.sqlog")
+
+
+def _refuse_unkept(place: AgentPlace) -> None:
+    """Raise :class:`RunFailed` where a user's own code ended well, and left less than its contract has."""
+    spool = place.directory / "telemetry.lp"
+    lacks = [key for key in OF_A_RESULT if key not in (place.result() or {})]
+    lacks += [] if spool.is_file() and b"ncp_session," in spool.read_bytes() else ["ncp_session (telemetry.lp)"]
+    if lacks:
+        raise RunFailed(
+            "agent.contract-not-kept",
+            f"agent {place.name} on {place.host} ended with 0 and left nothing of {', '.join(lacks)}; is it of another "
+            "version of the contract? docs/program.md has it",
+        )
 
 
 def _over_tcp(session: Session) -> bool:
