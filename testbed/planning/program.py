@@ -104,7 +104,8 @@ def not_built(plan: Plan) -> str:
     codes = others(plan)
     lacking = missing(frozenset({Need.PEERS})) if any(files_of(code)[0] for code in codes) else []
     found = [f"{one.name}: {one.detail} ({one.fix})" for one in lacking if codes & {*CODES} or one.name == "node"]
-    found += [f"{code} is not kept here; give its path" for code in sorted(codes - {*CODES}) if not is_kept(code)]
+    own = sorted(code for code in codes - {*CODES} if not is_kept(code))
+    found += [f"{code} is not kept here; any --code PATH of that build keeps it" for code in own]
     if found:
         return "; ".join(found)
     section = plan.get("program")
