@@ -1,6 +1,7 @@
 """Reads documents: what a program wrote, and figures that were published."""
 
 import csv
+import hashlib
 import json
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -12,6 +13,10 @@ from typing import Any
 from pydantic import GetPydanticSchema, ValidationError
 
 from testbed.errors import BadInput
+
+MOST_FILES, MOST_FOLDER_BYTES = 20_000, 512 << 20
+PASSED_OVER = frozenset({"__pycache__", ".git"})
+"""Folders that are no part of a program."""
 
 
 def entry_of(kind: type, **further: Any) -> GetPydanticSchema:
@@ -105,3 +110,22 @@ def whole(folder: Path) -> Iterator[Path]:
         yield made
         made.chmod(0o755)
         made.rename(folder)
+
+
+def digest(folder: Path, where: str) -> str:
+    """SHA-256 over names, modes and contents of the files: a run is another one where the program is."""
+    found = hashlib.sha256()
+    total = 0
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    own = (path for path in files if not PASSED_OVER & {*path.relative_to(folder).parts})
+    for number, path in enumerate(own):
+        total += path.stat().st_size
+        if number >= MOST_FILES or total > MOST_FOLDER_BYTES:
+            raise BadInput(
+                "program.folder-too-large",
+                f"{where}: {folder} has more than {MOST_FILES:,} files or {MOST_FOLDER_BYTES >> 20} MiB; give the "
+                "program a folder of its own",
+            )
+        mode = "x" if path.stat().st_mode & 0o100 else "-"
+        found.update(f"{path.relative_to(folder)}\0{mode}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return found.hexdigest()

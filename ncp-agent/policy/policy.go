@@ -79,6 +79,11 @@ type entry struct {
 // then others' published schedulers.
 var registry = []entry{previousEntry, nkp24Entry, deliveryRateEntry, minRTTEntry, blestEntry, ecfEntry}
 
+// Add registers a policy of another module's, before a session starts.
+func Add(description Description, start func(Setup) Policy) {
+	registry = append(registry, entry{description, start})
+}
+
 // Describe returns every policy's description.
 func Describe() []Description {
 	list := make([]Description, len(registry))

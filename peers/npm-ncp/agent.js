@@ -1,5 +1,5 @@
-// One end of an NCP session of a plan by npm's @nkn/ncp, in place of ncp-agent, with its arguments, control socket,
-// result and telemetry (docs/contracts.md):
+// One end of an NCP session of a plan by npm's @nkn/ncp, or by a user's package with its interface, in place of
+// ncp-agent, with its arguments, control socket, result and telemetry (docs/contracts.md):
 //   node agent.js sender|receiver --session NAME --plan FILE --dir DIR --control SOCKET [--credentials FILE]
 // The package is used as it is published. What is counted is what passes between it and the sockets, and the fields of
 // its session and connections; telemetry is left in the spool, for ncp-push.
@@ -28,16 +28,17 @@ const pause = (ms) => new Promise((done) => { setTimeout(done, ms); });
 const nowUS = () => Math.round((performance.timeOrigin + performance.now()) * 1000);
 const unixNS = (us) => us * 1000;
 
-// The package of a session's end as package.json names it; raises where another one is installed.
+// The package of a session's end: npm's as package.json names it, or a user's, which is beside this folder; raises where
+// another one is installed, or it lacks a part.
 function packageOf(code) {
-  const version = code.slice('npm-'.length);
-  const folder = path.join(__dirname, 'node_modules', `ncp-${version}`);
+  const version = code.startsWith('npm-') && code.slice('npm-'.length);
+  const folder = version ? path.join(__dirname, 'node_modules', `ncp-${version}`) : path.join(__dirname, '..', code);
   const found = JSON.parse(fs.readFileSync(path.join(folder, 'package.json')));
-  if (found.name !== '@nkn/ncp' || found.version !== version) {
+  if (version && (found.name !== '@nkn/ncp' || found.version !== version)) {
     throw new Error(`${folder}: is ${found.name} ${found.version}, and ${code} is @nkn/ncp ${version}; npm ci --ignore-scripts`);
   }
-  const { Session } = require(folder);
-  const { Packet } = require(path.join(folder, 'lib', 'pb', 'packet_pb.js'));
+  const { Session, Packet = require(path.join(folder, 'lib', 'pb', 'packet_pb.js')).Packet } = require(folder);
+  if (!Session || !Packet) throw new Error(`${code}: exports no ${Session ? 'Packet' : 'Session'}, as @nkn/ncp has it`);
   return { Session, Packet, name: `${found.name} ${found.version}` };
 }
 

@@ -28,6 +28,7 @@ from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
 from testbed.plan.read import read_plan
 from testbed.plan.traffic_types import traffic_of
+from testbed.planning.program import not_built
 from testbed.runtime.progress import Progress, QuietProgress
 from testbed.series import FromFile
 from testbed.series.reader import end_of, start_of
@@ -246,6 +247,8 @@ def _rerun(run_again: _MadeAgain) -> None:
         programs = provenance_check.programs_of(run_again.folder, engine, plan)
         if not engine.deterministic():
             raise CannotRun("rerun.no-kernel", "the guest kernel is not built here (./run.sh doctor --build)")
+        if missing := not_built(again):
+            raise CannotRun("rerun.not-built", f"{missing}")
     except (TestbedError, OSError) as error:
         otherwise = Message("rerun.not-here", f"rerun: can't be run: {error}")
         provenance_check.can_not_build(error, otherwise, verified)

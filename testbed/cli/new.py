@@ -1,13 +1,14 @@
-"""``new``: a scenario to begin with, with comments, that runs as it is."""
+"""``new``: a scenario to begin with, with comments, that runs as it is; or an NCP with a window rule."""
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from testbed import paths
 from testbed.cli.outcome import shown
+from testbed.documents import whole
 from testbed.errors import BadInput
 from testbed.scenario import files
 
@@ -19,8 +20,12 @@ NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
 
 def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A name, or the path of the file to write (.yaml).")],
+    code: Annotated[Literal["go", "js"] | None, typer.Option(help="Instead an NCP of your own: codes/NAME/.")] = None,
 ) -> None:
     """Write a commented scenario that runs as it is: to scenarios/NAME.yaml, or where you say."""
+    if code:
+        _write_code(name, code)
+        return
     file = Path(name) if files.is_path(name) else paths.SCENARIOS / f"{name}.yaml"
     _refuse(name, file)
     text = TEMPLATE.read_text(encoding="utf-8").format(name=file.stem)
@@ -30,6 +35,17 @@ def new(
     print(f"{shown(file)} was written. Next:")
     print(f"  ./run.sh show {requested}")
     print(f"  ./run.sh {requested} --engine sim")
+
+
+def _write_code(name: str, language: str) -> None:
+    """Copy the example, whose window policy gets the name."""
+    folder = Path("codes", name)
+    if not NAME.fullmatch(name) or (paths.CHECKOUT / folder).exists():
+        raise BadInput("new.bad-code", f"new {name!r}: should be a name like mine, and no {folder} be there already")
+    with whole(paths.CHECKOUT / folder) as made:
+        for file in (paths.CHECKOUT / "examples" / "codes" / language).iterdir():
+            (made / file.name).write_text(re.sub(r"\bmine\b", name, file.read_text(encoding="utf-8")))
+    print(f"{shown(paths.CHECKOUT / folder)} was written. Its first lines say how it is built and run.")
 
 
 def _refuse(name: str, file: Path) -> None:

@@ -7,7 +7,7 @@ import typer
 
 from testbed.cli.completion import keys, names, results, runs, shipped
 from testbed.errors import BadInput
-from testbed.plan.codes import CODES
+from testbed.plan.codes import CODES, with_kept
 from testbed.plan.engines import DEFAULT, ENGINES, SHAKE
 from testbed.scenario import files
 
@@ -31,7 +31,7 @@ SetOption = Annotated[
 CodeOption = Annotated[
     str,
     typer.Option(
-        "--code", metavar="CODE", help="NCP at both ends: ours, or npm's.", autocompletion=lambda: list(CODES)
+        "--code", metavar="CODE", help="NCP at both ends: ours, npm's, or a path.", autocompletion=lambda: list(CODES)
     ),
 ]
 QuickOption = Annotated[bool, typer.Option("--quick", help="A shorter transfer, judged over the time it covers.")]
@@ -43,7 +43,7 @@ RuntimeOption = Annotated[
 
 def with_code(assignments: list[str], code: str) -> list[str]:
     """The changes of ``--set`` with that of ``--code``."""
-    return [*assignments, *([f"ncp.code={code}"] if code else [])]
+    return [*assignments, *([f"ncp.code={with_kept(code, Path.cwd(), '--code')}"] if code else [])]
 
 
 def _engine(text: str) -> str:

@@ -1,18 +1,18 @@
 """The plan's parts that only a program of the user's own has: what is started, and its sessions."""
 
-import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
 from testbed import confine
+from testbed.documents import digest
 from testbed.errors import BadInput, CannotRun
 from testbed.machine.check import missing
 from testbed.machine.need import Need
 from testbed.paths import CHECKOUT
 from testbed.plan import model
-from testbed.plan.codes import has_npm
+from testbed.plan.codes import CODES, files_of, is_kept, others
 from testbed.plan.model import Plan, Policy, Session
 from testbed.planning.resolved import Topology
 from testbed.planning.sessions import FIRST_PORT, connections_of, session_over
@@ -26,14 +26,12 @@ PAYLOAD_BYTES = {"udp": MTU_BYTES - 20 - 8, "tcp": MTU_BYTES - 20 - 32}
 """Payload of a full frame, with TCP's timestamps; a program's own headers are part of it."""
 START_UP_S = 2.0
 """Time of both ends before the first byte, about."""
-MOST_FILES, MOST_FOLDER_BYTES = 20_000, 512 << 20
 PEERS = CHECKOUT / ".build" / "peers"
 """Folder of other people's transports; those that are not built yet are no mistake of the user's."""
 UNPACKED = CHECKOUT / ".build" / "program-images"
 """Folders with the files of images, by the images' ids."""
 NOT_BUILT = ""
 """Stand-in for a digest."""
-PASSED_OVER = frozenset({"__pycache__", ".git"})
 
 
 def section_of(requested: Program, file: Path) -> model.Program:
@@ -61,7 +59,7 @@ def section_of(requested: Program, file: Path) -> model.Program:
         "name": name_of(requested),
         "command": requested.command,
         "folder": str(folder),
-        "sha256": NOT_BUILT if awaited else _digest(folder, where),
+        "sha256": NOT_BUILT if awaited else digest(folder, where),
         "environment": requested.environment,
     }
 
@@ -103,9 +101,14 @@ def _of_image(requested: Program, image: str, where: str) -> model.Program:
 
 
 def not_built(plan: Plan) -> str:
-    """Instructions to build a plan's program, or npm's packages; "" where they are there."""
-    if has_npm(plan):
-        return "; ".join(f"{one.name}: {one.detail} ({one.fix})" for one in missing(frozenset({Need.PEERS})))
+    """Instructions to build a plan's program or codes; "" where they are there."""
+    codes = others(plan)
+    lacking = missing(frozenset({Need.PEERS})) if any(files_of(code)[0] for code in codes) else []
+    found = [f"{one.name}: {one.detail} ({one.fix})" for one in lacking if codes & {*CODES} or one.name == "node"]
+    own = sorted(code for code in codes - {*CODES} if not is_kept(code))
+    found += [f"{code} is not kept here; any --code PATH of that build keeps it" for code in own]
+    if found:
+        return "; ".join(found)
     section = plan.get("program")
     if section is None or section["sha256"] != NOT_BUILT:
         return ""
@@ -171,30 +174,3 @@ def _in_words(session: Session) -> str:
         f"{session['sender_host']} sends {what} to {session['receiver_host']} by the program {session['policy']}, over "
         f"{over} ({session['transport'].upper()})."
     )
-
-
-def _digest(folder: Path, where: str) -> str:
-    """SHA-256 over names, modes and contents of the files: a run is another one where the program is."""
-    found = hashlib.sha256()
-    total = 0
-    for number, path in enumerate(_files(folder)):
-        total += path.stat().st_size
-        if number >= MOST_FILES or total > MOST_FOLDER_BYTES:
-            raise BadInput(
-                "program.folder-too-large",
-                f"{where}: {folder} has more than {MOST_FILES:,} files or {MOST_FOLDER_BYTES >> 20} MiB; give the "
-                "program a folder of its own",
-            )
-        mode = "x" if path.stat().st_mode & 0o100 else "-"
-        found.update(f"{path.relative_to(folder)}\0{mode}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
-    return found.hexdigest()
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    for path in sorted(folder.iterdir()):
-        if path.name in PASSED_OVER:
-            continue
-        if path.is_dir() and not path.is_symlink():
-            yield from _files(path)
-        elif path.is_file():
-            yield path

@@ -10,7 +10,7 @@ from typing import cast
 from testbed import confine
 from testbed.errors import BadInput, refuse_unknown
 from testbed.plan import model
-from testbed.plan.codes import NPM, has_npm
+from testbed.plan.codes import NPM, others
 from testbed.plan.duration import at_full_rate_s
 from testbed.plan.engines import DEFAULT
 from testbed.plan.intervals import link_intervals
@@ -84,7 +84,8 @@ def resolve(loaded: LoadedScenario, policies: PolicyFacts, choices: Choices, run
     _refuse_unfit_files(loaded, topology.links)
     sessions = traffic.plan_sessions(loaded, topology, policies, seed)
     names = {"session": [s["name"] for s in sessions], "link": [link["name"] for link in topology.links]}
-    _refuse_checks_of_nothing(loaded, {**names, "policy": sorted({*policies, *NPM})})
+    known = {*policies, *NPM, *(session["policy"] for session in sessions)}
+    _refuse_checks_of_nothing(loaded, {**names, "policy": sorted(known)})
     timeline = _timeline(loaded, topology, len(sessions[0]["connections"]))
     limit_s = transfer_limit_s(scenario, sessions, topology.links, timeline)
     _refuse_events_after(limit_s, loaded)
@@ -150,8 +151,8 @@ def _traces(requested: Traces, plan: Plan) -> Traces:
             "run.qlog-without-ncp",
             f"--qlog: it records NCP's sessions, and {plan['scenario']} sends by {plan['traffic']}",
         )
-    if requested["qlog"] and has_npm(plan):
-        raise BadInput("run.qlog-of-npm", "--qlog: npm's packages record no events; leave it out, or take --pcap all")
+    if requested["qlog"] and others(plan):
+        raise BadInput("run.qlog-of-npm", "--qlog: only our own code records events; leave it out, or take --pcap all")
     names = [link["name"] for link in plan["links"]]
     for name in requested["pcap"]:
         refuse_unknown("run.pcap-no-such-link", "link", name, [*names, ALL], "--pcap")

@@ -5,6 +5,7 @@ from typing import Literal, cast
 
 from testbed.errors import BadInput, refuse_unknown
 from testbed.plan import model
+from testbed.plan.codes import is_own
 from testbed.plan.codes import policies as policies_of_npm
 from testbed.plan.model import ROLES, Connection, Policy, Role
 from testbed.planning.resolved import Topology
@@ -37,7 +38,7 @@ def sessions_of(loaded: LoadedScenario, topology: Topology, policies: PolicyFact
         own = {key: value for key in OWN if (value := getattr(entry, key)) is not None}
         ncp = requested.model_copy(update=own)
         own = {key: getattr(ncp, key) for key in PARAMETERS if key != "congestion_control" or ncp.transport == "tcp"}
-        own |= {key: value for key, value in (("code", ncp.code.npm), ("offers", _offers(loaded, ncp))) if value}
+        own |= {key: value for key, value in (("code", ncp.code.others), ("offers", _offers(loaded, ncp))) if value}
         # Not another session's bytes, which could be taken for its own.
         own["payload_seed"] = (seed + place) % 2**63
         session = session_over(topology, entry, paths, facts, ncp.transport, connections_of(topology, paths, port))
@@ -91,9 +92,12 @@ def cross_traffic_of(scenario: Scenario, topology: Topology) -> list[model.Cross
 
 
 def _policy(loaded: LoadedScenario, entry: Session, ncp: NcpSession, policies: PolicyFacts) -> Policy:
-    """The facts of a session's policy, or those of npm's package that sends, if the policy is what that is like."""
+    """The facts of a session's policy, or those of npm's package that sends, if the policy is what that is like. A
+    user's own code at both ends may have a policy of its own."""
     name = entry.policy or ncp.policy
     where = loaded.place_of(*(("sessions", entry.name) if entry.policy else ("ncp",)), "policy")
+    if all(is_own(code) for _, code in ncp.code):
+        return policies.get(name, {"name": name, "rule": "its own code's"})
     refuse_unknown("scenario.no-such-policy", "policy", name, sorted(policies), where)
     facts = policies_of_npm().get(ncp.code.sender, policies[name])
     if (like := facts.get("like", name)) != name:

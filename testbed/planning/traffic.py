@@ -2,6 +2,7 @@
 
 from testbed.machine.need import Need
 from testbed.plan import model
+from testbed.plan.codes import NPM
 from testbed.plan.model import Runtime, Sections
 from testbed.planning import ndn as ndn_plan
 from testbed.planning import program as program_plan
@@ -21,13 +22,17 @@ def frame_bytes(scenario: Scenario) -> int:
 
 def needs_of(scenario: Scenario) -> frozenset[Need]:
     """Needs that the traffic has of the machine beside those of its engine."""
-    return frozenset({Need.PEERS} if scenario.ncp is not None and scenario.ncp.code.npm else ())
+    return frozenset({Need.PEERS} if _others(scenario) & {*NPM} else ())
 
 
 def runtime_of(scenario: Scenario, requested: Runtime) -> Runtime:
-    """The kernel's TCP and programs need no agent, so no container; npm's packages have none."""
-    agentless = scenario.tcp is not None or scenario.program is not None or bool(needs_of(scenario))
+    """The kernel's TCP and programs need no agent, so no container; codes that are not ours have none."""
+    agentless = scenario.tcp is not None or scenario.program is not None or bool(_others(scenario))
     return "process" if agentless and requested == "docker" else requested
+
+
+def _others(scenario: Scenario) -> set[str]:
+    return set() if scenario.ncp is None else {*scenario.ncp.code.others.values()}
 
 
 def plan_sessions(loaded: LoadedScenario, topology: Topology, policies: PolicyFacts, seed: int) -> list[model.Session]:

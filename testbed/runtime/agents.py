@@ -58,6 +58,8 @@ class AgentPlace:
     """Arguments that tell the program its part in the plan; without any, ``role --session session``."""
     by_node: Path | None = None
     """The folder with the program that Node runs, ``agent.js``, in place of the traffic's own."""
+    code: Path | None = None
+    """The user's own code: the package that this drives, or else the program in place of the traffic's own."""
     ahead_ns: int = 0
     """The lead of its machine's clock before this one's."""
 
@@ -75,10 +77,10 @@ class AgentPlace:
     def result(self) -> dict[str, Any] | None:
         """The agent's own result, if it left one."""
         try:
-            loaded: dict[str, Any] = json.loads((self.directory / "result.json").read_text())
+            loaded = json.loads((self.directory / "result.json").read_text())
         except (OSError, ValueError):
             return None
-        return loaded
+        return loaded if isinstance(loaded, dict) else None
 
     def arguments(self, plan: object, directory: object, control: object, credentials: object) -> list[str]:
         """The program's arguments, with its files where it sees them."""
@@ -245,11 +247,13 @@ class ProcessAgent(Supervised):
     """
 
     def __init__(self, program: Path, host_pid: int, place: AgentPlace, *, limited: bool = True) -> None:
-        self.place, program = place, place.by_node or program
+        self.place, program = place, place.by_node or place.code or program
         # The checkout may be where only root can go (/root), so the files that the agent needs are bound to a
         # folder that it can reach, in a mount namespace of its own.
         seen = place.control
         bound = {program: seen / program.name, place.plan: seen / "plan.json", place.directory: seen / "data"}
+        if place.by_node and place.code:
+            bound[place.code] = seen / place.code.name
         for source, target in bound.items():
             target.mkdir() if source.is_dir() else target.touch()
         arguments = place.arguments(seen / "plan.json", seen / "data", seen, place.credentials)

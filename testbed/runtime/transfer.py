@@ -101,8 +101,8 @@ def state_of(agent: Agent) -> dict[str, Any]:
     """The agent's state by its own account; empty where it does not answer."""
     try:
         return control(agent.place, "GET", "/state")
-    except OSError:
-        return {}  # not there yet, or just ended
+    except (OSError, ValueError):
+        return {}  # not there yet, or just ended, or no JSON
 
 
 def tell_to_start(agent: Agent) -> None:
@@ -156,6 +156,6 @@ def _outcome(senders: Sequence[Agent]) -> str:
     return "; ".join(
         f"{result['bytes'] / 2**20:g} MiB in {result['duration_s']:.1f} s, "
         f"{result['goodput_bps'] / 8 / 2**20:.3f} MiB/s"
-        for result in (agent.place.result() for agent in senders)
-        if result
+        for result in (agent.place.result() or {} for agent in senders)
+        if {"bytes", "duration_s", "goodput_bps"} <= result.keys()
     )

@@ -17,6 +17,7 @@ from testbed import confine
 from testbed.documents import named
 from testbed.errors import BadInput
 from testbed.message import InvalidValue, Lines, Message
+from testbed.plan import codes
 from testbed.scenario import bounded, files, in_python
 from testbed.scenario.extended import KEY, Place, Whole, extended, places
 from testbed.scenario.files import read
@@ -63,7 +64,8 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
     path, document, applied = document_of(name, assignments, quick=quick)
     scenario = validated(Scenario, path, document, applied)
     program = read(path) if path.suffix == files.IN_PYTHON else None
-    changed = bool(assignments) or files.has_shipped_name(path, scenario.name, files.scenarios())
+    own = assignments or codes.OWN.search(str(applied))
+    changed = bool(own) or files.has_shipped_name(path, scenario.name, files.scenarios())
     where = document.places if isinstance(document, Whole) else places(document, path)
     return LoadedScenario(scenario, path, whole_text(path), tuple(applied), changed, program, where)
 
@@ -79,6 +81,10 @@ def document_of(name: str, assignments: Sequence[str], *, quick: bool) -> tuple[
         key, value = split_assignment(assignment)
         full_key = apply_override(document, key, value, origin="--set")
         applied.append(f"{full_key}={value}")
+    ncp = document.get("ncp")
+    has_code = isinstance(ncp, dict) and "code" in ncp
+    if has_code and codes.keep_in(ncp, path, _place_of(path, places(document, path), ("ncp", "code"), ())):
+        applied.append(f"ncp.code={document['ncp']['code']}")
     return path, document, applied
 
 

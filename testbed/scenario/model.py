@@ -9,8 +9,8 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from testbed.judge.checks import Check
-from testbed.message import InvalidValue, unknown
-from testbed.plan.codes import CODES, NPM, Code
+from testbed.message import InvalidValue
+from testbed.plan.codes import OURS, Code, known
 from testbed.plan.model import ROLES, Role
 from testbed.scenario.links import Link
 from testbed.scenario.ndn import Ndn
@@ -34,7 +34,7 @@ MtuBytes = Annotated[int, Field(ge=64, le=1400)]
 
 
 class Codes(Section):
-    """Implementations of NCP: ours, or npm's @nkn/ncp in a version."""
+    """Implementations of NCP: ours, npm's @nkn/ncp in a version, or the path of a user's own."""
 
     sender: Code = "ours"
     """Implementation at the sender, whose windows the policy has to be like."""
@@ -42,9 +42,9 @@ class Codes(Section):
     """Implementation at the receiver."""
 
     @property
-    def npm(self) -> dict[Role, str]:
-        """npm's, by their ends."""
-        return {role: code for role in ROLES if (code := getattr(self, role)) in NPM}
+    def others(self) -> dict[Role, str]:
+        """Codes that are not ours, by their ends."""
+        return {role: code for role in ROLES if (code := getattr(self, role)) != OURS}
 
 
 class Offer(Section):
@@ -66,11 +66,7 @@ class Offers(Section):
 
 
 def _at_both_ends(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    if value not in CODES:
-        raise InvalidValue.of(unknown("ncp.no-such-code", "code", value, CODES))
-    return dict.fromkeys(Codes.model_fields, value)
+    return dict.fromkeys(Codes.model_fields, known(value)) if isinstance(value, str) else value
 
 
 class NcpSession(Section):
@@ -79,7 +75,7 @@ class NcpSession(Section):
     policy: Name
     """The rule by which windows grow and shrink (``ncp-agent policies``)."""
     code: Annotated[Codes, BeforeValidator(_at_both_ends, Code | Codes)] = Field(default_factory=Codes)
-    """The implementation under test, of both ends or of each; default: ours."""
+    """The implementation under test, of both ends or of each: ours, npm's, or a path; default: ours."""
     transport: Literal["udp", "tcp"] = "udp"
     """A datagram for each packet, or a TCP connection for each NCP connection, with each packet after its length."""
     congestion_control: CongestionControl = "cubic"
@@ -112,7 +108,7 @@ class NcpSession(Section):
                 "ncp.send-window-too-small",
                 f"send_window ({self.send_window_bytes} B) is smaller than one packet (mtu {self.mtu_bytes} B)",
             )
-        if self.ack_repeats and "receiver" in self.code.npm:
+        if self.ack_repeats and "receiver" in self.code.others:
             raise InvalidValue(
                 "ncp.repeats-by-another-code", f"{self.code.receiver} never repeats; leave ack_repeats out"
             )

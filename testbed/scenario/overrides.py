@@ -5,11 +5,13 @@ or just its end (``policy``), where that is unambiguous.
 """
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from testbed.documents import label
 from testbed.errors import BadInput, refuse_unknown
 from testbed.message import unknown
+from testbed.plan import codes
 from testbed.scenario import bounded
 
 # Optional keys that a file need not spell out and that people set by their short name.
@@ -21,14 +23,17 @@ WHOLE = ("limits", "place")
 
 
 def split_assignment(text: str) -> tuple[str, Any]:
-    """``policy=previous`` → (``policy``, ``previous``); the value is read as YAML."""
+    """``policy=previous`` → (``policy``, ``previous``); the value is read as YAML. In place of the path of a user's own
+    code it has the name of the copy that is kept."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise BadInput("set.no-value", f"--set {text!r}: write key=value, for example --set policy=previous")
     try:
-        return key.strip(), bounded.load(value)
+        value = bounded.load(value)
     except bounded.NotYaml as error:
         raise BadInput.of(error.said.at(f"--set {text[:200]!r}")) from error
+    key = key.strip()
+    return key, codes.with_kept(value, Path.cwd(), f"--set {key}") if codes.KEYS.fullmatch(key) else value
 
 
 def apply_override(document: dict[str, Any], key: str, value: Any, *, origin: str) -> str:

@@ -1,5 +1,6 @@
 """NCP: an agent at each end of each session."""
 
+import itertools
 import json
 import shutil
 import subprocess
@@ -9,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from testbed.documents import read_json, write_json
-from testbed.errors import Untrusted
-from testbed.plan.codes import FOLDER
+from testbed.errors import RunFailed, Untrusted
+from testbed.plan.codes import OURS, files_of, is_own
 from testbed.plan.model import ROLES, Connection, Plan, Session, host_of, packet_checks
 from testbed.runtime.agents import Agent, AgentPlace, agent_name
 from testbed.runtime.host_settings import DEFAULTS
@@ -22,6 +23,9 @@ from testbed.runtime.site import Site
 from testbed.runtime.socket_samples import assert_sent_with, congestion_controls
 from testbed.runtime.transfer import start_of_transfer, watch_transfer
 from testbed.traffic.traffic import Traffic, address_of, from_any_port
+
+OF_A_RESULT = ("role", "session", "bytes", "sha256", "started_unix_ns", "finished_unix_ns", "connections")
+"""Keys of ``result.json`` that a run is judged by."""
 
 
 class Ncp(Traffic):
@@ -57,15 +61,13 @@ class Ncp(Traffic):
         return HostsTcp(str(over_tcp[0]["congestion_control"]), DEFAULTS | buffers)
 
     def places(self, own: Path, credentials: Path | None) -> list[AgentPlace]:
-        return [
-            self.site.place(
-                *(host_of(session, role), role, session["name"], own, credentials),
-                start_s=session["start_s"],
-                by_node=FOLDER if role in session.get("code", ()) else None,
-            )
-            for session in self.site.plan["sessions"]
-            for role in ROLES
-        ]
+        found = []
+        for session, role in itertools.product(self.site.plan["sessions"], ROLES):
+            code = session.get("code", {}).get(role, OURS)
+            where = host_of(session, role), role, session["name"], own, None if is_own(code) else credentials
+            by_node, program = files_of(code)
+            found.append(self.site.place(*where, start_s=session["start_s"], by_node=by_node, code=program))
+        return found
 
     def set_hosts(self, network: Network, parts: ExitStack) -> None:
         """Capture each session at both ends before its connections open, if a check is about packets."""
@@ -93,6 +95,8 @@ class Ncp(Traffic):
         """The time from the start of the first session to the end of the last."""
         watched = [*failures, needed(self.captures.failure)] if self.captures else failures
         watch_transfer(self.site.plan, started, watched, self.site.progress, step)
+        for place in (agent.place for agent in started if agent.place.code):
+            _refuse_unkept(place)
         if self.captures:
             self._trace(self.captures.end())
         for session in self.site.plan["sessions"]:
@@ -141,6 +145,19 @@ def _between(session: Session) -> str:
     """tcpdump's filter: TCP between a session's ends."""
     ends = [f"(host {address_of(c['sender'])} and host {address_of(c['receiver'])})" for c in session["connections"]]
     return f"tcp and ({' or '.join(ends)})"
+
+
+def _refuse_unkept(place: AgentPlace) -> None:
+    """Raise :class:`RunFailed` where a user's own code ended well, and left less than its contract has."""
+    spool = place.directory / "telemetry.lp"
+    lacks = [key for key in OF_A_RESULT if key not in (place.result() or {})]
+    lacks += [] if spool.is_file() and b"ncp_session," in spool.read_bytes() else ["ncp_session (telemetry.lp)"]
+    if lacks:
+        raise RunFailed(
+            "agent.contract-not-kept",
+            f"agent {place.name} on {place.host} ended with 0 and left nothing of {', '.join(lacks)}; is it of another "
+            "version of the contract? docs/program.md has it",
+        )
 
 
 def _over_tcp(session: Session) -> bool:

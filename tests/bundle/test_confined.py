@@ -249,7 +249,7 @@ def test_a_program(of: Callable[[str], Path], harm: Harm, program: str, monkeypa
     """Neither its folder nor the Docker engine is looked at."""
     folder = of("run")
     looked_at: list[Any] = []
-    monkeypatch.setattr("testbed.planning.program._digest", lambda *found: looked_at.extend(found))
+    monkeypatch.setattr("testbed.planning.program.digest", lambda *found: looked_at.extend(found))
     monkeypatch.setattr("testbed.planning.program._of_image", lambda *found: looked_at.extend(found))
     scenario_with(
         folder,

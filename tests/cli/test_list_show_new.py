@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -203,3 +204,19 @@ def test_lines_are_folded_between_words_on_a_terminal_alone(monkeypatch: pytest.
         "             packets/s",
         "short",
     ]
+
+
+@pytest.mark.parametrize("language", ["go", "js"])
+def test_a_new_code_is_the_example_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, language: str) -> None:
+    example = paths.CHECKOUT / "examples" / "codes"
+    shutil.copytree(example, tmp_path / "examples" / "codes")
+    monkeypatch.setattr("testbed.paths.CHECKOUT", tmp_path)
+    assert "codes/fast" in typed("new", "fast", "--code", language)
+    written = {file.name: file.read_text() for file in (tmp_path / "codes" / "fast").iterdir()}
+    assert written.keys() == {file.name for file in (example / language).iterdir()}
+    for name, text in written.items():
+        assert text.replace("fast", "mine") == (example / language / name).read_text()
+        assert "mine" not in text
+    for taken in ("fast", "Mine"):
+        with raises(BadInput, "new.bad-code"):
+            typed("new", taken, "--code", language)

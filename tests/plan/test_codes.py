@@ -66,7 +66,7 @@ def test_what_is_about_a_policy_is_about_the_package_that_is_like_it() -> None:
     ("assignment", "code", "message"),
     [
         ("code=npm-1.1.3", "ncp.no-such-code", "did you mean 'npm-1.1.2'?"),
-        ("code={sender: npm-1.1.3}", "input.wrong-type", "did you mean 'npm-1.1.2'?"),
+        ("code={sender: npm-1.1.3}", "ncp.no-such-code", "did you mean 'npm-1.1.2'?"),
         ("code=npm-1.0.9", "scenario.policy-of-another-code", "set policy to previous"),
         ("ncp={policy: nkp24, code: npm-1.1.2, transfer: 1MiB, ack_repeats: 1}", "ncp.repeats-by-another-code", "npm"),
     ],

@@ -21,7 +21,7 @@ import (
 	"ncp-testbed/ncp-agent/metrics"
 )
 
-func TestMain(m *testing.M) { agenttest.Main(m, run) }
+func TestMain(m *testing.M) { agenttest.Main(m, agent.Main) }
 
 func start(t *testing.T, role, plan string, more ...string) *agenttest.Agent {
 	t.Helper()

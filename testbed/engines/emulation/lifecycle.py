@@ -182,7 +182,7 @@ class Emulation:
         of_flows = network.namespaces(), self.folder, started_unix_ns, remote.start_program
         flows = [parts.enter_context(Iperf3(self.plan, flow, *of_flows)) for flow in self.plan["cross_traffic"]]
         sockets = list(sent.sockets(self.plan))
-        further = [place.directory / "telemetry.lp" for place in places if place.by_node]
+        further = [place.directory / "telemetry.lp" for place in places if place.by_node or place.code]
         further += remote.pushed_spools(places)
         collectors = Collectors(parts, self.site, network, sockets, further, credentials)
         remote.start_watching(parts, places, sockets)

@@ -4,7 +4,7 @@ from testbed.engines.engine import Engine, Options, Programs
 from testbed.engines.sim.run import SOURCES, SimulatedRun, run_id
 from testbed.errors import CannotRun
 from testbed.machine.need import Need
-from testbed.plan.codes import has_npm
+from testbed.plan.codes import others
 from testbed.plan.model import Plan, Session, packet_checks
 from testbed.plan.traffic_types import TRAFFIC, sent_by
 from testbed.scenario.load import LoadedScenario
@@ -62,7 +62,7 @@ class Simulator(Engine):
         sent = sent_by(plan)
         if sent.of_a_kernel:
             return [*found, f"{sent.name}: it needs a kernel's {sent.of_a_kernel}, which the simulator doesn't have"]
-        if has_npm(plan):
+        if others(plan):
             found.append("ncp.code: the simulator runs our own code alone")
         captured = [f"--pcap {link}" for link in plan.get("traces", {}).get("pcap", ())[:1]]
         captured += [f"checks.{name}" for name in packet_checks(plan)]

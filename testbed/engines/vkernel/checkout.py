@@ -27,7 +27,7 @@ from testbed.errors import RunFailed
 from testbed.machine import guest_kernel as kernel
 from testbed.machine import packages
 from testbed.machine.guest_kernel import Kernel
-from testbed.plan.codes import PEER
+from testbed.plan.codes import KEPT, PEER
 from testbed.runtime import lock
 
 SOURCES = ("collectors", "testbed", "topologies")
@@ -131,7 +131,7 @@ def _copy_sources(target: Path) -> None:
     (environment / "bin").mkdir(parents=True)
     (environment / "bin" / "python").symlink_to((paths.CHECKOUT / ".venv" / "bin" / "python").resolve())
     (environment / "pyvenv.cfg").write_text(_settings())
-    for place in (paths.BINARIES, site_packages(), paths.CHECKOUT / PEER):
+    for place in (paths.BINARIES, site_packages(), paths.CHECKOUT / PEER, KEPT):
         (target / place.relative_to(paths.CHECKOUT)).mkdir(parents=True)
 
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from testbed import traffic
+from testbed import paths, traffic
 from testbed.engines import virtual_run
 from testbed.engines.emulation.lifecycle import Measurements
 from testbed.engines.measured import trust_in
@@ -17,7 +17,7 @@ from testbed.judge.checks.result import Trust
 from testbed.machine import guest_kernel
 from testbed.machine.guest_kernel import Kernel
 from testbed.message import Message
-from testbed.plan.codes import FOLDER, PEER, has_npm
+from testbed.plan.codes import FOLDER, KEPT, is_own, others
 from testbed.plan.duration import expected_transfer_s
 from testbed.plan.engines import MODEL_OF_A_GUEST
 from testbed.plan.model import Plan
@@ -42,7 +42,7 @@ def run_id(plan: Plan, kernel: Kernel) -> str:
     if not kernel.exact:
         return new_run_id()
     sources = virtual_run.texts(SOURCES) + checkout.digest().encode()
-    if has_npm(plan):
+    if others(plan):
         sources += b"".join(file.read_bytes() for file in sorted(FOLDER.glob("*.js*")))
     return virtual_run.run_id("vk", plan, sources + kernel.identity().encode())
 
@@ -131,5 +131,7 @@ def _folders_in(plan: Plan) -> list[guest.Mount]:
     for link in plan["links"]:
         files += [str(value) for key, value in link.items() if key in FILES]
     folders = sorted({Path(file).parent for file in files if file} | set(traffic.of(plan).folders(plan)))
-    peers = [guest.Mount(FOLDER, guest.CHECKOUT / PEER)] if has_npm(plan) else []
+    codes = others(plan)
+    own = [FOLDER] * bool(codes) + [KEPT] * any(map(is_own, codes))
+    peers = [guest.Mount(folder, guest.CHECKOUT / folder.relative_to(paths.CHECKOUT)) for folder in own]
     return peers + [guest.Mount(folder, folder) for folder in folders if os.path.commonpath([folder, "/usr"]) != "/usr"]

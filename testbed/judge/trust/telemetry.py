@@ -16,6 +16,7 @@ from testbed.judge.checks.evidence import Evidence, Timed
 from testbed.judge.trust import counts, payload, windows
 from testbed.judge.trust.windows import ROUNDED
 from testbed.message import Message
+from testbed.plan.codes import is_own
 from testbed.plan.engines import engine_of
 from testbed.plan.intervals import both_ways, ever_has
 from testbed.plan.model import Plan, Session
@@ -174,11 +175,12 @@ def _codes(evidence: Evidence, session: Session) -> Iterator[Message]:
     name, limit_ms = session["name"], float(evidence.plan["limits"].get("lateness_max_ms", 100.0))
     late = evidence.reader.read(named("event_loop_max_ms"), {"session": name})
     for role, code in session.get("code", {}).items():
-        ran = (evidence.result_of(name, role) or {}).get("implementation")
-        if ran != (planned_code := f"@nkn/ncp {code.removeprefix('npm-')}"):
+        ran, own = (evidence.result_of(name, role) or {}).get("implementation"), is_own(code)
+        if not own and ran != (planned_code := f"@nkn/ncp {code.removeprefix('npm-')}"):
             yield Message("code.another", f"its {role} ran {ran}, and the plan has {planned_code}")
         if role not in late or not late[role].values.size:
-            yield Message("code.event-loop-unknown", f"its {role} tells nothing of Node's event loop")
+            if not own:  # which may be no program of Node's
+                yield Message("code.event-loop-unknown", f"its {role} tells nothing of Node's event loop")
         elif (worst_ms := float(late[role].values.max())) > limit_ms:
             yield Message(
                 "code.event-loop-late",
@@ -220,13 +222,14 @@ def _windows(evidence: Evidence, session: Session) -> Iterator[Message]:
         if off > SHARE_OFF:
             yield Message("telemetry.share-off", f"a {share} is {off:.3f} off its part of the sum of all")
     _, windows = _together(evidence.samples("window_packets", session["name"]))
-    whole, largest = planned.session_window_packets(session), float(windows.sum(axis=0).max(initial=0.0))
+    sums = windows.sum(axis=0) if windows.size else np.array([planned.session_window_packets(session)])
+    whole, largest, usual = planned.session_window_packets(session), float(sums.max()), float(np.median(sums))
     # A window that would fall below the least is put on it (ncp-agent/policy/nkp24.go).
     most = whole * (1 + ROUNDED) + session["policy_facts"].get("min_packets", 1) * len(session["connections"])
-    if session["policy_facts"].get("normalised") and largest > most:
+    if session["policy_facts"].get("normalised") and (largest > most or usual < whole * (1 - ROUNDED)):
         yield Message(
             "telemetry.windows-over-the-sessions",
-            f"its windows sum to {largest:,.0f} packets, and it may send {whole:,.0f}",
+            f"its windows sum to {usual:,.0f} packets, at most to {largest:,.0f}, and it may send {whole:,.0f}",
         )
 
 

@@ -21,7 +21,7 @@ from testbed.judge.status import Status, current_table
 from testbed.judge.verify import Difference, differences, read_verdict, unlisted
 from testbed.machine.need import Need
 from testbed.message import Messages
-from testbed.plan.codes import NPM
+from testbed.plan.codes import NPM, OWN
 from testbed.plan.duration import expected_transfer_s
 from testbed.plan.engines import DEFAULT, SWEEP, engine_of
 from testbed.plan.model import Plan, Variant
@@ -145,6 +145,7 @@ class Selection:
             "cells": scenarios.plain(self.loaded.document["cells"]),
             "settings": {name: scenarios.plain(dict(row.set)) for name, row in self.rows.items()},
             "overrides": list(self.loaded.overrides),
+            **({"codes": found} if (found := sorted({*OWN.findall(str(self.loaded.document))})) else {}),
         }
 
 

@@ -19,6 +19,7 @@ from testbed.errors import BadInput
 from testbed.judge.figures import GOODPUT
 from testbed.judge.status import Status
 from testbed.message import InvalidValue
+from testbed.plan import codes
 from testbed.plan.traffic_types import TRAFFIC
 from testbed.scenario import files
 from testbed.scenario import load as scenarios
@@ -194,6 +195,9 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
     document = parse(path, files.read(path), "a table is a mapping with name, cells, rows, columns")
     applied = apply_quick(path, document, Table.model_fields) if quick else []
     table = validated(Table, path, document, applied)
+    changes = [document["cells"].get("ncp"), *(one.get("set") for one in (*document["rows"], *document["columns"]))]
+    if sum(codes.keep_in(part, path, f"{path}: code") for part in changes):
+        table = validated(Table, path, document, applied)
     for row in document["rows"]:
         # After what the row sets, so that --set has the last word.
         row.setdefault("set", CommentedMap()).update(map(split_assignment, assignments))
