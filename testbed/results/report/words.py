@@ -8,7 +8,7 @@ from testbed.judge.checks import planned
 from testbed.judge.checks.result import Verdict
 from testbed.judge.status import Status
 from testbed.plan.engines import is_exact
-from testbed.plan.link_words import bits_per_second, done_in_words
+from testbed.plan.link_words import bits_per_second, events_in_words
 from testbed.plan.model import Plan, Session
 from testbed.plan.traffic_types import sent_by, traffic_of
 from topologies.link import rate_pps
@@ -57,7 +57,7 @@ def the_links(plan: Plan) -> list[str]:
 
 def of_events(plan: Plan) -> dict[str, str]:
     """The words of what the timeline does, by the texts that telemetry has for it."""
-    return {action["text"]: done_in_words(action) for action in plan["timeline"]}
+    return dict(zip((action["text"] for action in plan["timeline"]), events_in_words(plan), strict=True))
 
 
 def the_session(plan: Plan, session: Session) -> str:
