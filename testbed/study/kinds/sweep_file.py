@@ -238,11 +238,11 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
     return LoadedSweep(sweep, path, lines, quick, tuple(assignments))
 
 
-def planned(loaded: LoadedSweep, policies: PolicyFacts) -> Iterator[tuple[Place, Plan]]:
-    """Every run with its plan; raises :class:`BadInput` for what is wrong with any of them, which names the file, line,
-    key and value."""
+def planned(loaded: LoadedSweep, policies: PolicyFacts, code: bytes | None = None) -> Iterator[tuple[Place, Plan]]:
+    """Every run with its plan, named by programs of that ``code``; raises :class:`BadInput` for what is wrong with any
+    of them, which names the file, line, key and value."""
     sweep, rows = loaded.sweep, loaded.sweep.combinations()
-    engine, programs = engines.named(SWEEP), Programs({}, policies)
+    engine, programs = engines.named(SWEEP), Programs({}, policies, code)
     for (name, policy), places in itertools.groupby(sweep.places(policies), key=lambda place: place[:2]):
         set_ = {**sweep.set, **rows[name].set, "ncp.policy": policy}
         assignments = [f"{key}={json.dumps(plain(value), ensure_ascii=False)}" for key, value in set_.items()]
