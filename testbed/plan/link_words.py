@@ -54,9 +54,10 @@ def _done(action: Action, links: Mapping[str, Link]) -> str:
         return action["text"]
     if action["kind"] == "carrier":
         return f"{action['link']} {'up' if action['up'] else 'down'}"
-    way, done = "" if action["direction"] == "both" else f" {action['direction']}", dict(action["properties"])
-    set_to = [rate({**links[action["link"]], "rate_bps": done.pop("rate_bps")})] if "rate_bps" in done else []
-    return f"{action['link']}{way}: {', '.join([*set_to, *(_property(*each) for each in done.items())])}"
+    way, done = "" if action["direction"] == "both" else f" {action['direction']}", action["properties"]
+    first = [rate({**links[action["link"]], "rate_bps": done["rate_bps"]})] if "rate_bps" in done else []
+    others = (_property(key, value) for key, value in done.items() if key != "rate_bps")
+    return f"{action['link']}{way}: {', '.join([*first, *others])}"
 
 
 def _property(key: str, value: Any) -> str:

@@ -139,13 +139,15 @@ plots:
 """
 
 
-def test_a_sweep_brings_it_as_well(tmp_path: Path) -> None:
+def test_a_sweep_brings_it_as_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (file := tmp_path / "tiny.yaml").write_text(SWEEP)
     begun = sweep.begin(sweep_file.load(str(file)), programs.of_changes(HEAD, FASTER, SIM), tmp_path)
     begun.finish(run_cells(begun.spec.cells, tmp_path / "cells", QuietProgress()))
     bring(begun.folder, FASTER)
     without = verified(begun.folder, trust_diff=False)
     assert (without.word, codes(without.unchecked)) == ("INCOMPLETE", ["policies.no-program-of-a-sweep"])
+    assert carry_out(["verify", str(begun.folder)]) == 3
+    assert "which only --trust-diff builds and runs; all else is" in capsys.readouterr().out.splitlines()[-1]
     found = verified(begun.folder)
     assert (found.word, [*found.differences], [*found.unchecked]) == ("CONFIRMED", [], [])
     assert "sweep.made-again" in codes(found.notes)
