@@ -17,6 +17,7 @@ from testbed.results.report import style
 from testbed.results.report.plot import Curve, Plot, curve_plot
 from testbed.results.report.render import write_report
 from testbed.results.report.words import of_events
+from testbed.study.kinds.sweep_file import PlotOf
 from testbed.study.kinds.table_result import KnownValue, RowSummary, Spread
 from testbed.study.report import plots
 from tests.checks.conftest import checks_alone  # noqa: F401 (a fixture)
@@ -104,6 +105,16 @@ def test_a_legend_that_covers_the_title_or_leaves_the_picture_is_seen(
     monkeypatch.setattr(style, "_place_legends", as_before)
     with pytest.raises((AssertionError, UserWarning)):  # Matplotlib warns where a legend leaves no room for the axes
         is_clear(curve_plot("x", "The title of it", "unit", "", curves(8)), "The title of it")
+
+
+def test_no_mark_of_a_sweep_is_cut_by_the_frame() -> None:
+    rows = [{"delay": f"{n}ms", "policy": "nkp24", "of_bound": share} for n, share in enumerate((0.99, 0.95))]
+    drawn = plots.panels_of_sweep(rows, PlotOf(figure="of_bound", x="delay"), 1)
+    frame = re.search(r'<clipPath[^>]*>\s*<rect x="[\d.]+" y="([\d.]+)"', drawn.svg)
+    marks = re.findall(rf'<use [^>]* y="([\d.]+)" style="fill: {style.SERIES_COLOURS[0].lower()}; stroke', drawn.svg)
+    assert frame
+    assert len(marks) == 3  # with the legend's
+    assert min(map(float, marks)) > float(frame[1]) + 2
 
 
 def test_no_colour_comes_twice_before_twelve_and_no_look_before_twice_as_many() -> None:

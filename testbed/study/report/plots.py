@@ -346,7 +346,8 @@ def panels_of_sweep(rows: Sequence[Row], plot: PlotOf, number: int) -> Plot:
                 axes.set_title(f"{plot.panels} {panel}", fontsize=9.5, fontweight="normal")
         for axes in grid[len(panels) :]:
             axes.set_visible(False)
-        grid[0].set_ylim(0, None)
+        highest = max(axes.dataLim.y1 for axes in grid)
+        grid[0].set_ylim(0, max(grid[0].get_ylim()[1], 1.03 * highest))  # with room for a mark
         for axes in grid[::columns]:
             axes.set_ylabel(unit)
         canvas.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
