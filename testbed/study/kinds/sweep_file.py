@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
@@ -207,6 +208,25 @@ class LoadedSweep:
         if self.folder is None:
             return scenarios.load(self.sweep.scenario, assignments)
         return with_kept_topology(scenarios.load(self._kept(self.folder), assignments), self.folder)
+
+    def refuse_varied(self) -> None:
+        """Raise :class:`BadInput` where ``--set`` is of what the runs differ in: they would not be what they are
+        named."""
+
+        def full(key: str) -> str:
+            return scenarios.document_of(self.sweep.scenario, [f"{key}=0"], quick=False)[2][-1].partition("=")[0]
+
+        varied, own = {"ncp.policy"}, {key for row in self.sweep.combinations().values() for key in row.set}
+        for key in own:
+            with suppress(BadInput):  # which is told where the runs are planned
+                varied.add(full(key))
+        for text in self.overrides:
+            if (key := full(text.partition("=")[0])) in varied:
+                raise BadInput(
+                    "sweep.set-of-varied",
+                    f"--set {text}: {key} is what the runs of {self.sweep.name} differ in",
+                    f"Change it in the sweep's file, {self.path}, or in a copy of that.",
+                )
 
     def _kept(self, folder: Path) -> str:
         """The scenario as the folder has it. Earlier folders have none: for them it is this checkout's of that name,

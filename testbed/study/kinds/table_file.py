@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import io
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -199,6 +200,26 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
         row.setdefault("set", CommentedMap()).update(map(split_assignment, assignments))
     changed = bool(assignments) or files.has_shipped_name(path, table.name, files.tables())
     return LoadedTable(table, path, document, (*applied, *assignments), changed)
+
+
+def refuse_without_effect(loaded: LoadedTable, assignments: Sequence[str]) -> None:
+    """Raise :class:`BadInput` where ``--set`` is of what a column sets, which has the last word."""
+
+    def full(key: str) -> str:
+        return apply_override(copy.deepcopy(loaded.document["cells"]), key, None, origin="--set")
+
+    for column in loaded.table.columns:
+        own = ["ncp.policy"] if column.policies else []
+        with suppress(BadInput):  # which is told where the cells are planned
+            own += map(full, column.set)
+        for text in assignments:
+            if (key := full(split_assignment(text)[0])) in own:
+                name = column.name or "policies"
+                raise BadInput(
+                    "table.set-by-a-column",
+                    f"--set {text}: has no effect, as column {name} of {loaded.table.name} sets {key}",
+                    f"Choose columns with --columns, or change the table's file, {loaded.path}.",
+                )
 
 
 def keep(loaded: LoadedTable, folder: Path) -> None:
