@@ -115,8 +115,9 @@ def test_with_consent_it_is_made_again(own_policy: Path, rerun: bool) -> None:
 
 
 def test_a_bundle_carries_it(own_policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "results.zip"
+    file = tmp_path / "my results.zip"
     assert carry_out(["bundle", str(own_policy), "-o", str(file)]) == 0
+    assert capsys.readouterr().out.endswith("./run.sh verify 'my results.zip'\n")
     with unpacked(file) as place:
         assert [path.name for path in place.rglob("*.diff")] == [changes.FILE]
         assert [found.word for found in verify_bundle(place)] == ["CONFIRMED", "INCOMPLETE"]
