@@ -71,8 +71,10 @@ def the_session(plan: Plan, session: Session) -> str:
         )
     links = [connection["link"] for connection in session["connections"]]
     window = planned.session_window_packets(session)
-    start = " / ".join(f"{w:g}" for w in planned.initial_windows(session).values())
     facts = session["policy_facts"]
+    start = " / ".join(f"{w:g}" for w in planned.initial_windows(session).values()) + " packets"
+    if not session.get("initial_windows") and not facts.get("normalised", True):
+        start = str(facts["initial"])
     rule = f" ({str(facts['rule']).rstrip('.')})" if facts.get("rule") else ""
     run = "".join(f" The {role} is {code}." for role, code in session.get("code", {}).items())
     over = "one connection"
@@ -88,7 +90,7 @@ def the_session(plan: Plan, session: Session) -> str:
     return (
         f"{session['sender_host']} sends {size(session['transfer_bytes'])} to {session['receiver_host']} with {over}. "
         f"Windows follow the policy {session['policy']}{rule}. The session's window is {window:g} packets of "
-        f"{session['mtu_bytes']:,} bytes; the connections start at {start} packets.{run}"
+        f"{session['mtu_bytes']:,} bytes; the connections start at {start}.{run}"
     )
 
 
