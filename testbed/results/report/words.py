@@ -8,7 +8,7 @@ from testbed.judge.checks import planned
 from testbed.judge.checks.result import Verdict
 from testbed.judge.status import Status
 from testbed.plan.engines import is_exact
-from testbed.plan.link_words import bits_per_second, events_in_words
+from testbed.plan.link_words import bits_per_second, events_in_words, impairments
 from testbed.plan.model import Plan, Session
 from testbed.plan.traffic_types import sent_by, traffic_of
 from topologies.link import rate_pps
@@ -42,7 +42,7 @@ def the_links(plan: Plan) -> list[str]:
     """One sentence per link."""
     sentences = []
     for link in plan["links"]:
-        loss = f"{link['loss']:.2%} loss each way" if link["loss"] else "no loss"
+        lossless = [] if link["loss"] or "gilbert_elliott" in link else ["no loss"]
         queue = link.get("queue", {})
         waiting = f", a queue of {queue['packets']} packets" if "packets" in queue else ""
         if traffic_of(plan).waits_in_sockets and queue.get("mode") == "backpressure":
@@ -50,7 +50,7 @@ def the_links(plan: Plan) -> list[str]:
         first = "at first " if any(action.get("link") == link["name"] for action in plan["timeline"]) else ""
         sentences.append(
             f"{link['name']}: {first}{rate_pps(link):g} packets/s ({bits_per_second(link['rate_bps'])} on the wire), "
-            f"{link['delay_ms']:g} ms each way, {loss}{waiting}."
+            f"{link['delay_ms']:g} ms each way, {', '.join([*lossless, *impairments(link)])}{waiting}."
         )
     return sentences
 
