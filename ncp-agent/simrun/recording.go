@@ -96,7 +96,7 @@ func (r *recording) links(now time.Duration, states []linkmetrics.State) {
 func (r *recording) happened(now time.Duration, index int) {
 	a := &r.timeline[index]
 	at := (now - r.started).Seconds()
-	// Points of one kind and time are one point, so what is done at once is told a nanosecond apart.
+	// Points of one kind and time are one point, so what is done at once is a nanosecond apart there.
 	if last, found := r.told[a.Kind]; found && now <= last {
 		now = last + 1
 	}

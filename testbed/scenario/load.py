@@ -167,7 +167,7 @@ def _describe(
 
 
 def _of_one_way(names: Sequence[str], error: ErrorDetails, said: Message) -> str:
-    """How to say what was meant, where it seems to be about one direction of a link; "" elsewhere."""
+    """The notation for one direction of a link, where a mistake seems to be about that; "" elsewhere."""
     by_value = said.code == "quantity.not-a-quantity" and isinstance(error["input"], (dict, list))
     by_key = said.code == "input.unknown-key" and ONE_WAY.search(names[-1])
     if names[:1] == ["links"] and (by_value or by_key):

@@ -94,7 +94,7 @@ def test_policies_side_by_side(own_place, monkeypatch, capsys) -> None:
     assert words["settled_s"] == words["goodput_mib_s"] == "better"
     page = (folder / "report.html").read_text()
     assert page.count("<svg") == 5
-    assert "Goodput of old and new: means of 3 runs of each, and their range." in page
+    assert "Goodput of old and new: means of up to 3 runs of each, and their range." in page
     # The same runs again, from their folders.
     runs = folder.resolve() / "cells"
     assert compare(monkeypatch, str(runs / "new"), str(runs / "old")) == 1

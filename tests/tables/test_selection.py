@@ -240,6 +240,6 @@ def test_a_selection_of_earlier_versions_is_incomplete_and_today_s_words_are_tol
 
 def test_what_a_column_sets_can_not_be_set_without_effect() -> None:
     for name, column in (("queue-sizes", "previous"), ("multipath-table", "policies")):
-        with pytest.raises(BadInput, match=f"--set policy=blest: has no effect, as column {column} of {name} sets ncp"):
+        with pytest.raises(BadInput, match=f"--set policy=blest: has no effect, as column {column} of {name} sets"):
             refuse_without_effect(load(name), ["policy=blest"])
         refuse_without_effect(load(name), ["send_window=1MiB"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
@@ -28,6 +27,7 @@ from testbed.scenario import files
 from testbed.scenario import load as scenarios
 from testbed.scenario.kept import TEXT
 from testbed.scenario.load import LoadedScenario, parse, plain, validated
+from testbed.scenario.overrides import assigned_twice
 from testbed.scenario.quantities import DurationSeconds, Fraction
 from testbed.scenario.quick import apply_quick
 from testbed.scenario.section import Name, Section
@@ -212,21 +212,14 @@ class LoadedSweep:
     def refuse_varied(self) -> None:
         """Raise :class:`BadInput` where ``--set`` is of what the runs differ in: they would not be what they are
         named."""
-
-        def full(key: str) -> str:
-            return scenarios.document_of(self.sweep.scenario, [f"{key}=0"], quick=False)[2][-1].partition("=")[0]
-
-        varied, own = {"ncp.policy"}, {key for row in self.sweep.combinations().values() for key in row.set}
-        for key in own:
-            with suppress(BadInput):  # which is told where the runs are planned
-                varied.add(full(key))
-        for text in self.overrides:
-            if (key := full(text.partition("=")[0])) in varied:
-                raise BadInput(
-                    "sweep.set-of-varied",
-                    f"--set {text}: {key} is what the runs of {self.sweep.name} differ in",
-                    f"Change it in the sweep's file, {self.path}, or in a copy of that.",
-                )
+        document = scenarios.document_of(self.sweep.scenario, (), quick=False)[1]
+        own = {"ncp.policy", *(key for row in self.sweep.combinations().values() for key in row.set)}
+        if text := assigned_twice(document, self.overrides, own):
+            raise BadInput(
+                "sweep.set-of-varied",
+                f"--set {text}: is what the runs of {self.sweep.name} differ in",
+                f"Change it in the sweep's file, {self.path}, or in a copy of that.",
+            )
 
     def _kept(self, folder: Path) -> str:
         """The scenario as the folder has it. Earlier folders have none: for them it is this checkout's of that name,

@@ -6,7 +6,6 @@ from __future__ import annotations
 import copy
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -25,7 +24,7 @@ from testbed.scenario import files
 from testbed.scenario import load as scenarios
 from testbed.scenario.load import LoadedScenario, parse, plain, validated
 from testbed.scenario.model import Scenario
-from testbed.scenario.overrides import apply_override, split_assignment
+from testbed.scenario.overrides import apply_override, assigned_twice, split_assignment
 from testbed.scenario.quick import apply_quick
 from testbed.scenario.section import CongestionControl, Name, Section
 from testbed.study.cell import folder_of
@@ -204,22 +203,14 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
 
 def refuse_without_effect(loaded: LoadedTable, assignments: Sequence[str]) -> None:
     """Raise :class:`BadInput` where ``--set`` is of what a column sets, which has the last word."""
-
-    def full(key: str) -> str:
-        return apply_override(copy.deepcopy(loaded.document["cells"]), key, None, origin="--set")
-
     for column in loaded.table.columns:
-        own = ["ncp.policy"] if column.policies else []
-        with suppress(BadInput):  # which is told where the cells are planned
-            own += map(full, column.set)
-        for text in assignments:
-            if (key := full(split_assignment(text)[0])) in own:
-                name = column.name or "policies"
-                raise BadInput(
-                    "table.set-by-a-column",
-                    f"--set {text}: has no effect, as column {name} of {loaded.table.name} sets {key}",
-                    f"Choose columns with --columns, or change the table's file, {loaded.path}.",
-                )
+        own = [*column.set, *(["ncp.policy"] if column.policies else [])]
+        if text := assigned_twice(loaded.document["cells"], assignments, own):
+            raise BadInput(
+                "table.set-by-a-column",
+                f"--set {text}: has no effect, as column {column.name or 'policies'} of {loaded.table.name} sets that",
+                f"Choose columns with --columns, or change the table's file, {loaded.path}.",
+            )
 
 
 def keep(loaded: LoadedTable, folder: Path) -> None:

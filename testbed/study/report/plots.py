@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import sub
 from pathlib import Path
@@ -419,16 +419,10 @@ def over_time(groups: Sequence[Group], home: Path) -> list[Plot]:
             label = f"{group}, {connection}" if len(samples) > len(runs) else group
             curves.append(Curve(label, grid_s, values.mean(axis=0), style.line(number), band))
         right = max(float(s.t_s[-1]) for of in samples.values() for s in of)
-        description = f"{title} of {' and '.join(runs)}: {_how_many(map(len, runs.values()))}."
+        of_each = f"means of up to {max(map(len, runs.values()))} runs of each, and their range"
+        description = f"{title} of {' and '.join(runs)}: {of_each}."
         plots.append(curve_plot(name, title, unit, description, curves, right=right))
     return plots
-
-
-def _how_many(runs: Iterable[int]) -> str:
-    least, most = min(numbers := list(runs)), max(numbers)
-    if most == 1:
-        return "one run of each"
-    return f"means of {f'{least} to {most}' if least < most else most} runs of each, and their range"
 
 
 def _connections(run: Evidence | None, series: str) -> list[tuple[str, Timed]]:
