@@ -82,7 +82,7 @@ def test_a_wrong_constant_is_called_worse_and_the_same_code_is_not(tmp_path: Pat
 
 def test_policies_side_by_side(own_place, monkeypatch, capsys) -> None:
     code = compare(
-        monkeypatch, "--scenario", "startup", "--quick", "--seeds", "3", "old:policy=previous", "new:policy=nkp24"
+        monkeypatch, "--scenario", "startup", "--quick", "--repeat", "3", "old:policy=previous", "new:policy=nkp24"
     )
     out = capsys.readouterr().out
     assert code == 0, out
