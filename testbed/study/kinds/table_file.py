@@ -30,7 +30,7 @@ from testbed.scenario.section import CongestionControl, Name, Section
 from testbed.study.cell import folder_of
 from testbed.study.checks.each_run import FigureName
 from testbed.study.checks.table import SlopeCheck, TableCheck
-from testbed.study.kinds.table_result import KnownValue, read_table, results_of
+from testbed.study.kinds.table_result import COLUMN, ROW, KnownValue, read_table, results_of
 
 RowName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
 
@@ -249,9 +249,6 @@ def scenario_of(loaded: LoadedTable, row: Row, column: Column) -> LoadedScenario
     text = io.StringIO()
     YAML(typ="safe").dump(plain(document), text)
     return LoadedScenario(scenario, loaded.path, text.getvalue(), applied)
-
-
-ROW, COLUMN = "repeated", "runs"
 
 
 def repeated(name: str, assignments: Sequence[str], *, quick: bool, repeat: int, seed: int | None) -> LoadedTable:
