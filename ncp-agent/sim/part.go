@@ -49,10 +49,11 @@ type notice struct {
 	number int // of the transfer or event
 }
 
-// The kinds of notices, in their order at one time.
+// The kinds of notices, in their order at one time: the timeline counts from a
+// transfer's start.
 const (
-	happened = iota
-	established
+	established = iota
+	happened
 )
 
 // newPart makes an empty one.

@@ -32,7 +32,8 @@ type recording struct {
 	lastAt   time.Duration
 	timeline []plan.Action
 	kindTags func(kind string) telemetry.Tags
-	started  time.Duration // of the first session
+	started  time.Duration            // of the first session
+	told     map[string]time.Duration // time of the last event of each kind
 	events   [][]string
 	count    int
 	failed   error
@@ -46,7 +47,7 @@ func newRecording(dir string, all []*config.Plan, linkNames []string) (*recordin
 	first := all[0]
 	r := &recording{
 		file: file, out: bufio.NewWriterSize(file, 64<<10), timeline: all[0].Timeline,
-		events: [][]string{{"asked_s", "at_s", "kind", "text"}},
+		events: [][]string{{"asked_s", "at_s", "kind", "text"}}, told: map[string]time.Duration{},
 	}
 	for _, p := range all {
 		names := metrics.Names{Run: p.Run, Scenario: p.Scenario, Session: p.Session.Name, Policy: p.Session.Policy}
@@ -95,6 +96,11 @@ func (r *recording) links(now time.Duration, states []linkmetrics.State) {
 func (r *recording) happened(now time.Duration, index int) {
 	a := &r.timeline[index]
 	at := (now - r.started).Seconds()
+	// Points of one kind and time are one point, so what is done at once is a nanosecond apart there.
+	if last, found := r.told[a.Kind]; found && now <= last {
+		now = last + 1
+	}
+	r.told[a.Kind] = now
 	r.points.Add("event", r.kindTags(a.Kind), epoch.Add(now),
 		telemetry.Float("asked_s", a.AtS), telemetry.Float("at_s", at), telemetry.Text("text", a.Text))
 	r.write(&r.points)

@@ -27,7 +27,8 @@ from testbed.scenario.kept import TEXT
 from testbed.scenario.load import parse, plain
 from testbed.study.kinds import table_file
 from testbed.study.kinds.table import differences_from
-from testbed.study.kinds.table_file import COLUMN, KEPT_AS, ROW
+from testbed.study.kinds.table_file import KEPT_AS
+from testbed.study.kinds.table_result import COLUMN, ROW
 from testbed.study.ledger import is_plain_name
 from testbed.study.verify import Verification
 

@@ -1,5 +1,6 @@
 """``bundle``: results with everything that is needed to check them, in one file."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -31,4 +32,4 @@ def bundle(
     for run in description["runs"]:
         print(f"  {run['kind']:<11} {run['name']}: {run['verdict']}")
     print(f"{shown(file.resolve())}, {file.stat().st_size / 2**20:.1f} MiB")
-    print(f"To check it, in any checkout: ./run.sh verify {file.name}")
+    print(f"To check it, in any checkout: ./run.sh verify {shlex.quote(file.name)}")

@@ -39,7 +39,7 @@ def compare(
     commit: Annotated[
         list[str] | None, typer.Option(metavar="REV", help="A commit's agent; . is the checkout as it is.")
     ] = None,
-    seeds: Annotated[int, typer.Option(help="Runs of each version.", min=1)] = 10,
+    seeds: Annotated[int, typer.Option("--seeds", "--repeat", help="Runs of each version.", min=1)] = 10,
     engine: options.EngineOption = COMPARE,
     set_: options.SetOption = [],  # noqa: B006 (typer copies it)
     quick: options.QuickOption = False,

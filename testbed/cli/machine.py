@@ -88,14 +88,19 @@ def _tell(finding: Finding) -> None:
 
 def up() -> None:
     """Start InfluxDB (a run does so by itself), and Grafana if its image is available."""
+    from testbed.engines.judging import restore_aligned
     from testbed.machine.provisioning import make_ready
     from testbed.services import compose
     from testbed.services.influx import server
+    from testbed.services.influx.client import Client
 
     _need_root()
     make_ready(Progress(), "up")
     endpoint = server.ensure()
     print(f"InfluxDB at {endpoint.url}{server.started_elsewhere()}")
+    with Client(endpoint, "admin") as admin:
+        if restored := restore_aligned(admin):
+            print(f"{restored} runs of earlier versions are in the dashboards again, from their result folders")
     try:
         print(f"Grafana at {compose.start(endpoint)}")
     except compose.NoService as error:

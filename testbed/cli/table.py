@@ -37,9 +37,11 @@ def table(
 ) -> None:
     """Run a table of scenarios, e.g. speed-table. The last line is PASS, FAIL or UNTRUSTED."""
     from testbed.study.kinds import table as kind
-    from testbed.study.kinds.table_file import load
+    from testbed.study.kinds.table_file import load, refuse_without_effect
 
-    loaded = load(name, options.with_code(set_, code), quick=quick)  # bad input ends here, before anything is set up
+    assignments = options.with_code(set_, code)
+    loaded = load(name, assignments, quick=quick)  # bad input ends here, before anything is set up
+    refuse_without_effect(loaded, assignments)
     request = kind.TableRequest(repeat, rows, columns, runtime, link, engine, quick, resume)
     make = partial(kind.tell, loaded, request), partial(kind.run, loaded, request)
     carry_out(*make, cluster, dry_run=dry_run, as_json=as_json)
@@ -58,6 +60,7 @@ def sweep(
     from testbed.study.kinds.sweep_file import load
 
     loaded = load(name, set_, quick=quick)  # bad input ends here, before anything is set up
+    loaded.refuse_varied()
     make = partial(kind.tell, loaded), partial(kind.run, loaded)
     carry_out(*make, cluster, dry_run=dry_run, as_json=as_json, parts=True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -67,8 +68,8 @@ def _told(results: Sequence[Verification]) -> set[str]:
                 print(f"  {word:<11} {in_one_line(text)}" if word else f"  {in_one_line(text)}")
         word, about = verified.word, f" ({'; '.join(verified.scope)})" if verified.scope else ""
         if word == "INCOMPLETE":
-            first, *more = verified.unchecked
+            first, *more = (shorten(str(text), 200, placeholder=" …") for text in verified.unchecked)
             others = f" (and {len(more)} more)" if more else ""
-            word = f"INCOMPLETE: not checked: {first!s:.120}{others}; all else is confirmed:"
+            word = f"INCOMPLETE: not checked: {first}{others}; all else is confirmed:"
         print(in_one_line(f"{word} {verified.verdict.upper()} {verified.name}{about}"))
     return {verified.word for verified in results}

@@ -10,19 +10,22 @@ from pathlib import Path
 from testbed.documents import write_json
 from testbed.errors import TestbedError, Unsupported
 from testbed.judge import expected_failures
-from testbed.judge.checks.derived import broken_lines, derived_lines, history_lines, marks, write_windows_csv
+from testbed.judge.checks.derived import broken_lines, derived_lines, history_lines, law_ahead, marks, write_windows_csv
 from testbed.judge.checks.evidence import agent_results
 from testbed.judge.checks.result import CheckResult, Trust, Verdict
 from testbed.judge.judge import judge
 from testbed.judge.status import Status
 from testbed.judge.trust.machine import lateness_lines
+from testbed.judge.verify import read_verdict
 from testbed.message import Message
 from testbed.plan.engines import engine_of
 from testbed.plan.model import Plan
+from testbed.plan.read import read_plan
 from testbed.plan.traffic_types import traffic_of
-from testbed.series import FromFile, Reader
+from testbed.series import FromFile, Reader, influxql
 from testbed.series.one_clock import RETENTION, shifted
 from testbed.series.reader import end_of, start_of
+from testbed.series.tables import EVENTS, RUNS
 from testbed.services.influx import retention, run_list
 from testbed.services.influx.client import Client, QueryFailed
 from testbed.services.influx.endpoint import Endpoint
@@ -98,6 +101,24 @@ def _aligned(plan: Plan, folder: Path, verdict: Verdict, start_ns: int) -> list[
     with (folder / "telemetry.lp").open(encoding="utf-8") as telemetry:
         lines = [line.rstrip("\n") for line in telemetry]
     return list(shifted([*lines, *marks(plan, verdict, start_ns)], start_ns))
+
+
+def restore_aligned(writer: Client) -> int:
+    """Write the aligned points of listed runs that have none any more, as earlier versions kept those of the latest
+    runs only, from their result folders; returns the number of runs. The client's role is ``admin``."""
+    restored, present = 0, writer.query(f'{influxql.select_table(EVENTS)} GROUP BY "run" LIMIT 1')
+    has = {part.tags["run"] for part in present}
+    for part in writer.query(f'SELECT "run_id", "folder" FROM {influxql.source(RUNS)} WHERE "scenario" != \'\''):
+        for run, folder in zip(part.columns["run_id"], map(Path, part.columns["folder"]), strict=True):
+            if run in has or not (folder / "verdict.json").is_file():
+                continue
+            with suppress(TestbedError, OSError):  # of a folder that somebody changed
+                plan, verdict = read_plan(folder / "plan.json"), read_verdict(folder)
+                start_ns = start_of(FromFile(folder / "telemetry.lp").events())
+                if plan["run"] == run and start_ns is not None:
+                    writer.write([*law_ahead(plan), *_aligned(plan, folder, verdict, start_ns)], RETENTION)
+                    restored += 1
+    return restored
 
 
 def write_broken(

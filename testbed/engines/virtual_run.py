@@ -129,7 +129,9 @@ class VirtualRun(Run):
     """One run of a plan in virtual time."""
 
     def _broke_down(self, error: Exception) -> None:
-        if not isinstance(error, Interrupted):  # which leaves no trace: the next attempt is the same
+        if isinstance(error, Interrupted):  # which leaves no trace: the next attempt is the same
+            error.hint = "A run in virtual time begins anew: give the same command."
+        else:
             self._write_provenance()
             write_broken(self.plan, self.folder, None, error, getattr(error, "reasons", []))
 

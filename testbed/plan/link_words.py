@@ -1,8 +1,9 @@
 """Properties of a link in words, for terminals and pictures alike."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from testbed.plan.model import Action
+from testbed.plan.model import Action, Plan
 from topologies.impairments import NUMBERS
 from topologies.impairments.impairment import SHARE
 from topologies.link import Link, rate_pps
@@ -41,19 +42,25 @@ def impairments(link: Link) -> list[str]:
     return found + [_property(key, value) for key in NUMBERS if (value := link.get(key))]
 
 
-def done_in_words(action: Action) -> str:
-    """Words for what an event does: ``a: 4 Mbit/s, delay 20 ms``, ``a down``."""
+def events_in_words(plan: Plan) -> list[str]:
+    """Words for what each event of the timeline does: ``a: 4 Mbit/s, delay 20 ms``, ``a down``; rates in the unit that
+    the link's has."""
+    links = {link["name"]: link for link in plan["links"]}
+    return [_done(action, links) for action in plan["timeline"]]
+
+
+def _done(action: Action, links: Mapping[str, Link]) -> str:
     if action["kind"] == "pause_read":
         return action["text"]
     if action["kind"] == "carrier":
         return f"{action['link']} {'up' if action['up'] else 'down'}"
-    way = "" if action["direction"] == "both" else f" {action['direction']}"
-    return f"{action['link']}{way}: " + ", ".join(_property(*each) for each in action["properties"].items())
+    way, done = "" if action["direction"] == "both" else f" {action['direction']}", action["properties"]
+    first = [rate({**links[action["link"]], "rate_bps": done["rate_bps"]})] if "rate_bps" in done else []
+    others = (_property(key, value) for key, value in done.items() if key != "rate_bps")
+    return f"{action['link']}{way}: {', '.join([*first, *others])}"
 
 
 def _property(key: str, value: Any) -> str:
-    if key == "rate_bps":
-        return bits_per_second(value)
     if key == "gilbert_elliott":
         return f"bursts of loss {_percent(value['enter'])}/{_percent(value['leave'])}"
     if key.endswith("_ms"):

@@ -2,10 +2,13 @@
 
 from testbed.judge.checks import planned
 from testbed.plan.duration import expected_transfer_s
-from testbed.plan.link_words import delay, impairments
+from testbed.plan.link_words import delay, events_in_words, impairments
 from testbed.plan.model import Plan, Session
 from testbed.plan.place import HERE, machines_of
 from topologies.link import Link, rate_pps
+
+MOST_EVENTS = 12
+"""Events that are listed; a ramp alone stands for hundreds."""
 
 
 def plan_text(plan: Plan) -> str:
@@ -30,6 +33,10 @@ def plan_text(plan: Plan) -> str:
         f"  time       about {expected_transfer_s(plan):.0f} s of transfer, given up after "
         f"{plan['limits']['transfer_s']:.0f} s",
     ]
+    events = [f"at {a['at_s']:g} s {words}" for a, words in zip(plan["timeline"], events_in_words(plan), strict=True)]
+    more = len(events) - MOST_EVENTS
+    lines += [f"  timeline   {event}" for event in events[:MOST_EVENTS]]
+    lines += [f"  timeline   … and {more} more, the last {events[-1]}"] if more > 0 else []
     for check in plan["checks"]:
         details = ", ".join(f"{k} {v}" for k, v in check.items() if k not in ("name", "judge") and v not in (None, []))
         lines.append(f"  check      {check['name']}: {check['judge']}" + (f" ({details})" if details else ""))

@@ -32,6 +32,8 @@ class _Printable:
         self.rich_proxied_file = stream
 
     def write(self, text: str) -> int:
+        if not isinstance(text, str):  # by this Click finds out which stream takes bytes
+            raise TypeError
         self.rich_proxied_file.write(printable(text))
         return len(text)
 

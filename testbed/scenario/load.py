@@ -33,6 +33,8 @@ WITH_PARTS = {"$ref", "properties", "items", "discriminator"}
 LIST, KEYS = "should be a list, like [1, 2] or a line with a dash for each entry", "should be keys with values"
 SHAPES = {"list_type": LIST, "tuple_type": LIST, "dict_type": KEYS, "model_type": KEYS, "model_attributes_type": KEYS}
 """Words for types that Pydantic tells in words of Python."""
+ONE_WAY = re.compile("direction|(^|_)(ab|ba|up|down|upload|download|forward|reverse|back)(_|$)")
+"""Parts of keys that somebody gives a link which is not the same in both directions."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,19 @@ def _describe(
     said = _mistake(model, names, error)
     names = names or str(said.details.get("field", model.__name__.lower())).split(".")
     known = document.places if isinstance(document, Whole) else places(document, path)
-    return said.at(_place_of(path, known, names, applied), field=".".join(names))
+    return said.at(_place_of(path, known, names, applied), _of_one_way(names, error, said), field=".".join(names))
+
+
+def _of_one_way(names: Sequence[str], error: ErrorDetails, said: Message) -> str:
+    """The notation for one direction of a link, where a mistake seems to be about that; "" elsewhere."""
+    by_value = said.code == "quantity.not-a-quantity" and isinstance(error["input"], (dict, list))
+    by_key = said.code == "input.unknown-key" and ONE_WAY.search(names[-1])
+    if names[:1] == ["links"] and (by_value or by_key):
+        example = f"{{at: 0s, do: set, link: {names[1]}, direction: ba, rate: 64pps}}"
+        return f"; a link starts the same in both directions, and the timeline changes one: {example}"
+    if names[:1] == ["timeline"] and by_key:
+        return "; for one direction set its loss: {do: set, direction: ab, loss: 100%}"
+    return "; for one direction add direction: ab or ba" if names[:1] == ["timeline"] and by_value else ""
 
 
 def _place_of(path: Path, known: Mapping[tuple[str, ...], Place], names: Sequence[str], applied: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from testbed.judge.checks import Check
+from testbed.judge.checks.registry import CHECKS
 from testbed.message import InvalidValue
 from testbed.plan.codes import OURS, Code, known
 from testbed.plan.model import ROLES, Role
@@ -244,8 +245,11 @@ class Scenario(Section):
             place = f"checks.{check.name}"
             if self.traffic not in check.of_traffic:
                 kinds = " or ".join(check.of_traffic)
+                fitting = ", ".join(judge for judge, kind in CHECKS.items() if self.traffic in kind.of_traffic)
                 raise InvalidValue(
-                    "check.of-other-traffic", f"{check.judge} is about {kinds}, not {self.traffic}", field=place
+                    "check.of-other-traffic",
+                    f"{check.judge} is about {kinds}, not {self.traffic}; of {self.traffic} there are {fitting}",
+                    field=place,
                 )
             if why := check.unfit(getattr(self, self.traffic)):
                 raise InvalidValue("check.does-not-fit", f"{check.judge} {why}", field=place)

@@ -4,7 +4,8 @@ A key is a dotted path (``ncp.policy``, ``links.fast.rate``; list items by their
 or just its end (``policy``), where that is unambiguous.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,14 @@ def apply_override(document: dict[str, Any], key: str, value: Any, *, origin: st
         return _applied(document, key, value)
     except BadInput as error:
         raise error.at(f"{origin} {key}") from error
+
+
+def assigned_twice(document: dict[str, Any], assignments: Iterable[str], keys: Iterable[str]) -> str | None:
+    """The first assignment of a value that one of ``keys`` sets as well; a key that names nothing is no such one."""
+    with suppress(BadInput):
+        own = [_full_path(document, key) for key in keys]
+        return next((text for text in assignments if _full_path(document, text.partition("=")[0]) in own), None)
+    return None
 
 
 def _applied(document: dict[str, Any], key: str, value: Any) -> str:

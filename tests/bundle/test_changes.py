@@ -25,6 +25,8 @@ from testbed.planning.resolve import Choices
 from testbed.results.report.render import write_report
 from testbed.runtime.progress import QuietProgress
 from testbed.study import programs
+from testbed.study.kinds import sweep, sweep_file
+from testbed.study.run import run_cells
 from testbed.study.verify import Verification
 from tests.bundle import made
 from tests.bundle.made import edit
@@ -113,8 +115,9 @@ def test_with_consent_it_is_made_again(own_policy: Path, rerun: bool) -> None:
 
 
 def test_a_bundle_carries_it(own_policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "results.zip"
+    file = tmp_path / "my results.zip"
     assert carry_out(["bundle", str(own_policy), "-o", str(file)]) == 0
+    assert capsys.readouterr().out.endswith("./run.sh verify 'my results.zip'\n")
     with unpacked(file) as place:
         assert [path.name for path in place.rglob("*.diff")] == [changes.FILE]
         assert [found.word for found in verify_bundle(place)] == ["CONFIRMED", "INCOMPLETE"]
@@ -122,6 +125,35 @@ def test_a_bundle_carries_it(own_policy: Path, tmp_path: Path, capsys: pytest.Ca
     assert "--trust-diff" in capsys.readouterr().out.splitlines()[-1]
     assert carry_out(["verify", "--rerun", "--trust-diff", str(file)]) == 0
     assert capsys.readouterr().out.splitlines()[-1].startswith("CONFIRMED")
+
+
+SWEEP = """\
+name: tiny
+title: How the delay of one link changes what two links carry
+scenario: startup
+seconds: 2s
+parameters:
+  links.slow.delay: [20ms, 100ms]
+policies: [nkp24]
+plots:
+  - {figure: of_bound, x: links.slow.delay}
+"""
+
+
+def test_a_sweep_brings_it_as_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (file := tmp_path / "tiny.yaml").write_text(SWEEP)
+    begun = sweep.begin(sweep_file.load(str(file)), programs.of_changes(HEAD, FASTER, SIM), tmp_path)
+    begun.finish(run_cells(begun.spec.cells, tmp_path / "cells", QuietProgress()))
+    bring(begun.folder, FASTER)
+    without = verified(begun.folder, trust_diff=False)
+    assert (without.word, codes(without.unchecked)) == ("INCOMPLETE", ["policies.no-program-of-a-sweep"])
+    assert carry_out(["verify", str(begun.folder)]) == 3
+    assert "which only --trust-diff builds and runs; all else is" in capsys.readouterr().out.splitlines()[-1]
+    found = verified(begun.folder)
+    assert (found.word, [*found.differences], [*found.unchecked]) == ("CONFIRMED", [], [])
+    assert "sweep.made-again" in codes(found.notes)
+    bring(begun.folder, diff_of(NKP24, "p.windows[c]++", "p.windows[c] += 3"))
+    assert verified(begun.folder).word == "NOT CONFIRMED"
 
 
 def test_data_that_the_diff_does_not_give_are_not_confirmed(copy: Path) -> None:

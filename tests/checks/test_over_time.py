@@ -169,3 +169,16 @@ def test_a_links_sentence_is_of_its_beginning_where_it_changes() -> None:
     assert [sentence[:30] for sentence in the_links(plan)] == ["fast: at first 125 packets/s ("]
     plan["timeline"] = []
     assert [sentence[:21] for sentence in the_links(plan)] == ["fast: 125 packets/s ("]
+
+
+def test_a_links_sentence_has_all_that_it_does_to_packets() -> None:
+    plan: Any = {**one_link(1e6), "traffic": "ncp"}
+    bursts = {"enter": 0.01, "leave": 0.2, "loss_good": 0.0, "loss_bad": 1.0}
+    for link, words in (
+        ({"loss": 0.0}, "no loss"),
+        ({"loss": 0.015}, "loss 1.5%"),
+        ({"loss": 0.0, "gilbert_elliott": bursts}, "bursts of loss 1%/20%"),
+        ({"loss": 0.0, "jitter_ms": 4.0, "reorder": 0.01}, "no loss, jitter 4 ms, reorder 1%"),
+    ):
+        plan["links"] = [{**one_link(1e6)["links"][0], **link}]
+        assert f"each way, {words}" in the_links(plan)[0]

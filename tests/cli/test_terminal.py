@@ -11,7 +11,7 @@ import pytest
 from rich.table import Table
 
 from testbed import paths
-from testbed.cli.app import main
+from testbed.cli.app import carry_out, main
 from testbed.runtime.progress import Progress, Step
 from testbed.runtime.terminal import as_it_is, console, only_printable, printable
 
@@ -59,6 +59,14 @@ def test_of_progress(terminal: Terminal) -> None:
         print(HOSTILE, file=sys.stderr)
     assert is_harmless(terminal.getvalue())
     assert terminal.getvalue().count("\r\033[K") == 2  # its own are as they were
+
+
+def test_help_ends_where_it_ends() -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    with redirect_stdout(stream), only_printable():
+        assert carry_out(["list", "--help"]) == 0
+    stream.seek(0)
+    assert stream.read().rstrip().endswith("╯")
 
 
 def test_of_a_console(terminal: Terminal) -> None:

@@ -83,7 +83,7 @@ def test_a_wrong_constant_is_called_worse_and_the_same_code_is_not(tmp_path: Pat
 
 def test_policies_side_by_side(own_place, monkeypatch, capsys) -> None:
     code = compare(
-        monkeypatch, "--scenario", "startup", "--quick", "--seeds", "3", "old:policy=previous", "new:policy=nkp24"
+        monkeypatch, "--scenario", "startup", "--quick", "--repeat", "3", "old:policy=previous", "new:policy=nkp24"
     )
     out = capsys.readouterr().out
     assert code == 0, out
@@ -95,6 +95,7 @@ def test_policies_side_by_side(own_place, monkeypatch, capsys) -> None:
     assert words["settled_s"] == words["goodput_mib_s"] == "better"
     page = (folder / "report.html").read_text()
     assert page.count("<svg") == 5
+    assert "Goodput of old and new: means of up to 3 runs of each, and their range." in page
     # The same runs again, from their folders.
     runs = folder.resolve() / "cells"
     assert compare(monkeypatch, str(runs / "new"), str(runs / "old")) == 1

@@ -19,7 +19,7 @@ import typer
 
 from testbed.cli.machine import clean
 from testbed.engines import virtual_run
-from testbed.engines.judging import Judged, judge_from, store_judged
+from testbed.engines.judging import Judged, judge_from, restore_aligned, store_judged
 from testbed.engines.mininet.live_database import LiveDatabase
 from testbed.engines.mininet.run import EmulatedRun
 from testbed.exit_codes import Exit
@@ -159,6 +159,25 @@ class making_runs:  # noqa: N801 (a context)
             name = f"new-{self._made}"
             made(renamed(document, name, "sim"), self._folder / name)
             self._made += 1
+
+
+def test_runs_whose_aligned_points_earlier_versions_removed_have_them_again(in_environment, tmp_path):
+    of_the_common_clock = "time < '2010-01-01'"
+    names = ("pruned", "moved-away", "whole")
+    for name in names:
+        document = renamed(recorded("nkp24"), name, "sim", scenario="pruning")
+        made(document, tmp_path / name)
+        (tmp_path / name / "plan.json").write_text(json.dumps({**document["plan"], "traffic": "ncp"}))
+    before = {name: asked(in_environment, name)[1] for name in names}
+    assert len(before["pruned"]) > 20
+    for name in names[:2]:
+        in_environment.execute(f"DELETE WHERE run = '{name}' AND {of_the_common_clock}")
+        assert asked(in_environment, name)[1] < before[name]
+    (tmp_path / "moved-away").rename(tmp_path / "elsewhere")
+    assert restore_aligned(in_environment) == 1
+    assert asked(in_environment, "pruned")[1] == before["pruned"]
+    assert asked(in_environment, "whole")[1] == before["whole"]
+    assert restore_aligned(in_environment) == 0
 
 
 def test_a_run_that_is_stopped_while_it_is_judged_is_not_on_for_ever(in_environment, monkeypatch, tmp_path):

@@ -112,6 +112,25 @@ def test_the_plan_in_words() -> None:
         assert part in text
 
 
+def test_the_plan_in_words_has_the_timeline(tmp_path: Path) -> None:
+    events = (
+        "{at: 0s, do: set, link: slow, direction: ba, rate: 64pps}",
+        "{at: 3s, do: set, link: slow, rate: 1mbit, delay: 9ms}",
+        "{at: 5s, do: ramp, link: fast, over: 2s, delay: [50ms, 90ms]}",
+    )
+    timeline = "".join(f"  - {event}\n" for event in events)
+    (file := tmp_path / "mine.yaml").write_text(f"name: mine\nextends: startup\ntimeline:\n{timeline}")
+    plan = resolve(load(str(file), ()), POLICIES, Choices(), new_run_id())
+    said = [line for line in plan_text(plan).splitlines() if line.startswith("  timeline ")]
+    assert said[:3] == [
+        "  timeline   at 0 s slow ba: 64 packets/s",
+        "  timeline   at 3 s slow: 1 Mbit/s, delay 9 ms",
+        "  timeline   at 5 s fast: delay 50 ms",
+    ]
+    assert len(said) == 13
+    assert said[-1] == "  timeline   … and 11 more, the last at 7 s fast: delay 90 ms"
+
+
 def test_the_variant_tells_which_runs_may_be_compared() -> None:
     assert plan_of()["variant"] == "full"
     assert resolve(load("startup", (), quick=True), POLICIES, Choices(quick=True), new_run_id())["variant"] == "quick"

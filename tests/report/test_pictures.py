@@ -17,8 +17,11 @@ from testbed.results.report import style
 from testbed.results.report.plot import Curve, Plot, curve_plot
 from testbed.results.report.render import write_report
 from testbed.results.report.words import of_events
+from testbed.scenario.load import load
+from testbed.study.kinds.sweep_file import PlotOf
 from testbed.study.kinds.table_result import KnownValue, RowSummary, Spread
 from testbed.study.report import plots
+from tests.bundle import made
 from tests.checks.conftest import checks_alone  # noqa: F401 (a fixture)
 from tests.report.test_report import make_folder
 
@@ -104,6 +107,48 @@ def test_a_legend_that_covers_the_title_or_leaves_the_picture_is_seen(
     monkeypatch.setattr(style, "_place_legends", as_before)
     with pytest.raises((AssertionError, UserWarning)):  # Matplotlib warns where a legend leaves no room for the axes
         is_clear(curve_plot("x", "The title of it", "unit", "", curves(8)), "The title of it")
+
+
+SESSIONS = """\
+name: pair
+title: Two sessions on one bottleneck
+topology: dumbbell
+links:
+  - {name: core, rate: 8mbit, delay: 5ms, queue: {limit: 50 packets, mode: droptail}}
+ncp: {policy: nkp24, transfer: 2MiB, send_window: 256KiB}
+sessions:
+  - {name: first}
+  - {name: second, policy: previous}
+checks:
+  - {name: payload, judge: payload_intact}
+  - {name: payload of second, judge: payload_intact, session: second}
+  - {name: fair, judge: fair_share, min: 0.1, from: 500ms, to: 1s}
+"""
+
+
+def test_a_page_of_several_sessions_says_which_is_meant(tmp_path: Path) -> None:
+    (file := tmp_path / "pair.yaml").write_text(SESSIONS)
+    folder = made.simulated(tmp_path, load(str(file)))
+    titles = [text.said for path in folder.glob("plots/*-windows.svg") for text in texts_of(path.read_text())]
+    assert {"Windows, session first", "Windows, session second"} <= set(titles)
+    page = (folder / "report.html").read_text()
+    assert "first transfer over after" in page
+    assert "the connections start at 256 packets." in page
+    assert "the connections start at 16 packets each." in page
+    assert 'class="topology wide"' in page
+    assert "Session first: 2,097,152 bytes arrived" in page
+    assert page.count("2,097,152 bytes arrived") == 2
+    assert re.search(r"of an even share\. Mean goodputs", page)
+
+
+def test_no_mark_of_a_sweep_is_cut_by_the_frame() -> None:
+    rows = [{"delay": f"{n}ms", "policy": "nkp24", "of_bound": share} for n, share in enumerate((0.99, 0.95))]
+    drawn = plots.panels_of_sweep(rows, PlotOf(figure="of_bound", x="delay"), 1)
+    frame = re.search(r'<clipPath[^>]*>\s*<rect x="[\d.]+" y="([\d.]+)"', drawn.svg)
+    marks = re.findall(rf'<use [^>]* y="([\d.]+)" style="fill: {style.SERIES_COLOURS[0].lower()}; stroke', drawn.svg)
+    assert frame
+    assert len(marks) == 3  # with the legend's
+    assert min(map(float, marks)) > float(frame[1]) + 2
 
 
 def test_no_colour_comes_twice_before_twelve_and_no_look_before_twice_as_many() -> None:

@@ -2,11 +2,15 @@
 
 import os
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from testbed import paths
 from testbed.cli.outcome import ended_early
 from testbed.runtime.interrupts import SIGNALS, Interrupted, interruptible, uninterruptible
 from tests.raises import raises
@@ -49,3 +53,18 @@ def test_the_last_line_says_interrupted(tmp_path: Path, capsys: pytest.CaptureFi
     said = capsys.readouterr()
     assert said.out == "INTERRUPTED startup x\n"
     assert "stopped by SIGINT" in said.err
+
+
+def test_a_stopped_run_in_virtual_time_promises_no_report(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "testbed", "startup", "--engine", "sim", "--set", "transfer=4GiB"]
+    place = {**os.environ, "NCP_TESTBED_RESULTS": str(tmp_path)}
+    run = subprocess.Popen(command, cwd=paths.CHECKOUT, env=place, stderr=subprocess.PIPE, text=True)
+    while not list(tmp_path.glob("startup/sim-*/telemetry.lp")):
+        assert run.poll() is None
+        time.sleep(0.05)
+    run.send_signal(signal.SIGINT)
+    said = run.communicate(timeout=60)[1]
+    assert run.returncode == 130
+    assert "stopped by SIGINT" in said
+    assert "begins anew: give the same command" in said
+    assert "report draws it" not in said

@@ -67,6 +67,31 @@ MISTAKES = {
         "no.up: No such file",
     ),
     "session of a check": (STARTUP.replace("_intact}", "_intact, session: s9}"), ":68: checks.payload.session", "s1"),
+    "a rate each way": (
+        STARTUP.replace(FAST, "rate: {ab: 1024pps, ba: 64pps}, delay: 50ms"),
+        ":17: links.fast.rate: {'ab': '1024pps', 'ba': '64pps'} is not a quantity; write for example 1024pps or 8mbit",
+        "changes one: {at: 0s, do: set, link: fast, direction: ba, rate: 64pps}",
+    ),
+    "two delays": (
+        STARTUP.replace(FAST, "rate: 8mbit, delay: [9ms, 1s]"),
+        ":17: links.fast.delay: ['9ms', '1s']",
+        "ba",
+    ),
+    "a key for one way": (
+        STARTUP.replace(FAST, f"{FAST}, rate_ba: 64pps"),
+        ":17: links.fast.rate_ba: ",
+        "the timeline changes one: {at: 0s, do: set, link: fast, direction: ba, ",
+    ),
+    "a rate each way in an event": (
+        event("at: 1s, do: set, link: fast, rate: {ba: 64pps}"),
+        ":76: timeline.1.rate: {'ba': '64pps'} ",
+        "for one direction add direction: ab or ba",
+    ),
+    "down one way": (
+        event("at: 1s, do: down, link: fast, direction: ab"),
+        ":76: timeline.1.direction: ",
+        "{do: set, direction: ab, loss: 100%}",
+    ),
     "too large": (STARTUP.replace("mtu: 1024", "mtu: 9000"), ":23: ncp.mtu: 9000 ", "less than or equal to 1400"),
 }
 

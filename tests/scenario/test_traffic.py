@@ -140,7 +140,12 @@ def test_virtual_time_has_no_kernel(plan_of) -> None:
         (
             "judge: points_stored",
             "judge: goodput, min: 0.5",
-            Said("check.of-other-traffic", judge="goodput", kinds="ncp or program", traffic="tcp"),
+            Said(
+                "check.of-other-traffic",
+                judge="goodput",
+                traffic="tcp",
+                fitting=Containing("payload_captured, payload_"),
+            ),
         ),
         (
             "checks:",

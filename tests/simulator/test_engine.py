@@ -83,6 +83,18 @@ def test_timeline_events_are_exact(own_place: Path) -> None:
     assert verdict.trust.trusted
 
 
+def test_events_at_once_are_all_told_at_their_time(own_place: Path) -> None:
+    each = "".join(
+        f"  - {{at: {at}s, do: set, link: {link}, delay: 60ms}}\n" for at in (0, 2) for link in ("fast", "slow")
+    )
+    file = own_place / "at-once.yaml"
+    file.write_text(f"name: at-once\nextends: startup\ntimeline:\n{each}")
+    simulation, verdict = execute(str(file), "transfer=4MiB")
+    assert verdict.trust.trusted, verdict.trust.reasons
+    rows = [row.split(",") for row in (simulation.folder / "events.csv").read_text().splitlines()[1:]]
+    assert [(asked, at) for asked, at, *_ in rows] == [("0.000000", "0.000000")] * 2 + [("2.000000", "2.000000")] * 2
+
+
 CHANGED = """
 name: changed
 title: A link with another rate from 2 s on

@@ -62,6 +62,14 @@ def test_runs_are_all_combinations(tmp_path: Path) -> None:
     assert len(list(planned(load(written(tmp_path, TEXT), quick=True), POLICIES))) == 8
 
 
+@pytest.mark.parametrize("assignment", ["policy=nkp24", "ncp.policy=previous", "send_window=4MiB", "links.slow.loss=0"])
+def test_what_runs_are_named_after_can_not_be_set(tmp_path: Path, assignment: str) -> None:
+    loaded = load(written(tmp_path, TEXT), [assignment])
+    with pytest.raises(BadInput, match=f"--set {assignment}: is what the runs of tiny differ in"):
+        loaded.refuse_varied()
+    load(written(tmp_path, TEXT), ["links.fast.delay=5ms"]).refuse_varied()
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

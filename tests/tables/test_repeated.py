@@ -16,7 +16,7 @@ from testbed.study.checks.table import judge_runs
 from testbed.study.kinds import table as table_run
 from testbed.study.kinds.table import TableRequest, select, variant
 from testbed.study.kinds.table_file import first_run, repeated, scenario_of
-from testbed.study.kinds.table_result import Place, missing, read_table
+from testbed.study.kinds.table_result import COLUMN, ROW, Place, missing, read_table
 from testbed.study.record import CellResult
 from testbed.study.verify import VerifyRequest, verify
 from tests.raises import raises
@@ -262,6 +262,8 @@ def test_three_runs_in_virtual_time_come_to_one_verdict(tmp_path: Path, monkeypa
     assert "windows follow the law" in page
     # Nothing is left to chance in it: the page and each number's check say that three runs are one observation.
     assert "3 runs, one observation" in page
+    assert "Cells that hold, or median" in page
+    assert [str(Place(ROW, COLUMN, 2)), str(Place("near", "nkp24", 2))] == ["run #2", "row near nkp24 #2"]
     law = next(check for check in verdict.checks if check.name == "windows follow the law")
     assert "3 runs, one observation" in law.reason
     assert "interval" not in law.figures

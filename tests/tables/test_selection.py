@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
+from testbed.errors import BadInput
 from testbed.judge.checks.result import NOT_SELECTED, SELECTED, Verdict
 from testbed.judge.expected_failures import ExpectedFailure
 from testbed.judge.status import Status
 from testbed.study.checks.table import judge_table
 from testbed.study.kinds import table as table_run
 from testbed.study.kinds.table import TableRequest, summarise
-from testbed.study.kinds.table_file import Table, load
+from testbed.study.kinds.table_file import Table, load, refuse_without_effect
 from testbed.study.record import CellResult
 from testbed.study.verify import Verification, VerifyRequest, verify
 from tests.tables.cells import cell_result
@@ -235,3 +236,10 @@ def test_a_selection_of_earlier_versions_is_incomplete_and_today_s_words_are_tol
     finally:
         study.write_text(before[0])
         recorded.write_text(before[1])
+
+
+def test_what_a_column_sets_can_not_be_set_without_effect() -> None:
+    for name, column in (("queue-sizes", "previous"), ("multipath-table", "policies")):
+        with pytest.raises(BadInput, match=f"--set policy=blest: has no effect, as column {column} of {name} sets"):
+            refuse_without_effect(load(name), ["policy=blest"])
+        refuse_without_effect(load(name), ["send_window=1MiB"])

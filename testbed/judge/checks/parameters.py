@@ -164,7 +164,11 @@ class OfSession(CheckParameters):
 
     def result(self, evidence: Evidence) -> CheckResult:
         """The check's result for its session."""
-        return self.result_of(evidence, planned.session_of(evidence.plan, self.session))
+        session = planned.session_of(evidence.plan, self.session)
+        found = self.result_of(evidence, session)
+        if self.session is None and len(evidence.plan["sessions"]) > 1:  # nobody is to take it for all of them
+            return found.model_copy(update={"reason": f"Session {session['name']}: {found.reason}"})
+        return found
 
     def result_of(self, evidence: Evidence, session: Session) -> CheckResult:
         """The check's result for a session; raises CannotJudge where something that it needs is missing."""

@@ -77,9 +77,9 @@ class FairShare(CheckParameters):
         part = rates[poorest] / even_bps if even_bps else 0.0
         said = Message(
             "fairness.index",
-            f"Jain's index is {index:.3f}; expected at least {self.min:g}. {poorest} has {part:.2f} of an even share; "
-            f"expected at least {self.least:g}. Mean goodputs from {self.from_s:g} s to {self.to_s:g} s, Mbit/s: "
-            f"{_mbit_s(rates)}.",
+            f"Jain's index is {index:.3f}; expected at least {self.min:g}. {poorest} has {part:.2f} of an even share"
+            f"{f'; expected at least {self.least:g}' if self.least else ''}. Mean goodputs from {self.from_s:g} s to "
+            f"{self.to_s:g} s, Mbit/s: {_mbit_s(rates)}.",
         )
         holds = index >= self.min and part >= self.least
         expected = f"at least {self.min:g}"

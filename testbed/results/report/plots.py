@@ -65,7 +65,9 @@ def deciding(folder: ResultFolder, plots: Sequence[Plot]) -> Plot | None:
 
 
 def _session_plots(folder: ResultFolder, evidence: Evidence, session: Session) -> list[Plot]:
-    prefix = f"{session['name']}-" if len(folder.plan["sessions"]) > 1 else ""
+    prefix, of = (
+        (f"{session['name']}-", f", session {session['name']}") if len(folder.plan["sessions"]) > 1 else ("", "")
+    )
     links = {str(connection["index"]): f" ({connection['link']})" for connection in session["connections"]}
     rates = planned.rates_by_plan(folder.plan, session)
     whole = [(at_s, sum(now.values()) or 1.0, now) for at_s, now in rates]
@@ -97,7 +99,7 @@ def _session_plots(folder: ResultFolder, evidence: Evidence, session: Session) -
         if law and name == "window-share":
             more["further"] = partial(_draw_law, evidence=evidence, session=session, check=law, samples=samples)
             caption = f"{caption.rstrip('.')}, with the law and its tolerance."
-        plots.append(curve_plot(prefix + name, title, unit, caption, curves, **more))
+        plots.append(curve_plot(prefix + name, title + of, unit, caption, curves, **more))
     return plots
 
 

@@ -20,6 +20,8 @@ from testbed.services import grafana
 
 DASHBOARDS = {"ndn": "NDN", "tcp": "TCP"}
 """Labels of dashboards, where they are not their own names."""
+COLUMN_PX = 560
+"""Room for a drawing beside the words of the set-up, on a page 1280 pixels wide."""
 
 
 def write_report(result_dir: Path, reader: FromFile | None = None) -> Path:
@@ -34,7 +36,8 @@ def write_report(result_dir: Path, reader: FromFile | None = None) -> Path:
     environment = page_templates()
     environment.filters.update(signed=_signed)
     plan = folder.plan
-    topology = Plot("topology", "The topology: who sends to whom, and over which links.", FORMATS["svg"](draw(plan)))
+    drawing, told = draw(plan), "The topology: who sends to whom, and over which links."
+    topology = Plot("topology", told, FORMATS["svg"](drawing), wide=drawing.width > COLUMN_PX)
     own_figures = {} if traffic_of(plan).windows else folder.verdict.figures  # NCP's goodput is as the agents report it
     return write_html(
         result_dir,

@@ -8,7 +8,7 @@ from testbed.judge.checks import planned
 from testbed.judge.checks.result import Verdict
 from testbed.judge.status import Status
 from testbed.plan.engines import is_exact
-from testbed.plan.link_words import bits_per_second, done_in_words
+from testbed.plan.link_words import bits_per_second, events_in_words, impairments
 from testbed.plan.model import Plan, Session
 from testbed.plan.traffic_types import sent_by, traffic_of
 from topologies.link import rate_pps
@@ -42,7 +42,7 @@ def the_links(plan: Plan) -> list[str]:
     """One sentence per link."""
     sentences = []
     for link in plan["links"]:
-        loss = f"{link['loss']:.2%} loss each way" if link["loss"] else "no loss"
+        lossless = [] if link["loss"] or "gilbert_elliott" in link else ["no loss"]
         queue = link.get("queue", {})
         waiting = f", a queue of {queue['packets']} packets" if "packets" in queue else ""
         if traffic_of(plan).waits_in_sockets and queue.get("mode") == "backpressure":
@@ -50,14 +50,14 @@ def the_links(plan: Plan) -> list[str]:
         first = "at first " if any(action.get("link") == link["name"] for action in plan["timeline"]) else ""
         sentences.append(
             f"{link['name']}: {first}{rate_pps(link):g} packets/s ({bits_per_second(link['rate_bps'])} on the wire), "
-            f"{link['delay_ms']:g} ms each way, {loss}{waiting}."
+            f"{link['delay_ms']:g} ms each way, {', '.join([*lossless, *impairments(link)])}{waiting}."
         )
     return sentences
 
 
 def of_events(plan: Plan) -> dict[str, str]:
     """The words of what the timeline does, by the texts that telemetry has for it."""
-    return {action["text"]: done_in_words(action) for action in plan["timeline"]}
+    return dict(zip((action["text"] for action in plan["timeline"]), events_in_words(plan), strict=True))
 
 
 def the_session(plan: Plan, session: Session) -> str:
@@ -71,8 +71,10 @@ def the_session(plan: Plan, session: Session) -> str:
         )
     links = [connection["link"] for connection in session["connections"]]
     window = planned.session_window_packets(session)
-    start = " / ".join(f"{w:g}" for w in planned.initial_windows(session).values())
     facts = session["policy_facts"]
+    start = " / ".join(f"{w:g}" for w in planned.initial_windows(session).values()) + " packets"
+    if not session.get("initial_windows") and not facts.get("normalised", True):
+        start = str(facts["initial"])
     rule = f" ({str(facts['rule']).rstrip('.')})" if facts.get("rule") else ""
     run = "".join(f" The {role} is {code}." for role, code in session.get("code", {}).items())
     over = "one connection"
@@ -88,7 +90,7 @@ def the_session(plan: Plan, session: Session) -> str:
     return (
         f"{session['sender_host']} sends {size(session['transfer_bytes'])} to {session['receiver_host']} with {over}. "
         f"Windows follow the policy {session['policy']}{rule}. The session's window is {window:g} packets of "
-        f"{session['mtu_bytes']:,} bytes; the connections start at {start} packets.{run}"
+        f"{session['mtu_bytes']:,} bytes; the connections start at {start}.{run}"
     )
 
 

@@ -1,7 +1,7 @@
 """Retention policies of the database, and its continuous queries.
 
 Runs' points for 90 days, in the default retention policy; what nightly runs are compared by for ever, in the policy
-``history``, where two continuous queries sum up each day; the latest runs once more on one clock, in ``one_clock``.
+``history``, where two continuous queries sum up each day; the listed runs once more on one clock, in ``one_clock``.
 """
 
 from influxdb import InfluxDBClient

@@ -130,7 +130,7 @@ def run(loaded: LoadedSweep, progress: Progress | None = None) -> tuple[Verdict,
 
 def begin(loaded: LoadedSweep, programs: Programs, results: Path) -> Begun:
     """Begin in a result folder in ``results``: the same for the same runs and the same sweep."""
-    runs = list(planned(loaded, programs.policies))
+    runs = list(planned(loaded, programs.policies, programs.code))
     identity = json.dumps([loaded.sweep.model_dump(mode="json"), [plan["run"] for _, plan in runs]], sort_keys=True)
     folder = results / loaded.sweep.name / f"sweep-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
     cells = cells_of(runs, programs.binaries[engines.named(SWEEP).agent])
@@ -210,7 +210,7 @@ def write_again(request: VerifyRequest) -> Verification:
         notes, unchecked = Messages(), Messages()
         if request.rerun:
             try:
-                runs = list(planned(loaded, programs.policies))
+                runs = list(planned(loaded, programs.policies, programs.code))
                 with tempfile.TemporaryDirectory(prefix="ncp-rerun-") as place:
                     made = run_cells(cells_of(runs, programs.binaries[engine.agent]), Path(place), QuietProgress())
                 results = by_place(runs, made)

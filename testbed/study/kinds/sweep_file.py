@@ -27,6 +27,7 @@ from testbed.scenario import files
 from testbed.scenario import load as scenarios
 from testbed.scenario.kept import TEXT
 from testbed.scenario.load import LoadedScenario, parse, plain, validated
+from testbed.scenario.overrides import assigned_twice
 from testbed.scenario.quantities import DurationSeconds, Fraction
 from testbed.scenario.quick import apply_quick
 from testbed.scenario.section import Name, Section
@@ -208,6 +209,18 @@ class LoadedSweep:
             return scenarios.load(self.sweep.scenario, assignments)
         return with_kept_topology(scenarios.load(self._kept(self.folder), assignments), self.folder)
 
+    def refuse_varied(self) -> None:
+        """Raise :class:`BadInput` where ``--set`` is of what the runs differ in: they would not be what they are
+        named."""
+        document = scenarios.document_of(self.sweep.scenario, (), quick=False)[1]
+        own = {"ncp.policy", *(key for row in self.sweep.combinations().values() for key in row.set)}
+        if text := assigned_twice(document, self.overrides, own):
+            raise BadInput(
+                "sweep.set-of-varied",
+                f"--set {text}: is what the runs of {self.sweep.name} differ in",
+                f"Change it in the sweep's file, {self.path}, or in a copy of that.",
+            )
+
     def _kept(self, folder: Path) -> str:
         """The scenario as the folder has it. Earlier folders have none: for them it is this checkout's of that name,
         and BadInput where it was a user's own file."""
@@ -238,11 +251,11 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
     return LoadedSweep(sweep, path, lines, quick, tuple(assignments))
 
 
-def planned(loaded: LoadedSweep, policies: PolicyFacts) -> Iterator[tuple[Place, Plan]]:
-    """Every run with its plan; raises :class:`BadInput` for what is wrong with any of them, which names the file, line,
-    key and value."""
+def planned(loaded: LoadedSweep, policies: PolicyFacts, code: bytes | None = None) -> Iterator[tuple[Place, Plan]]:
+    """Every run with its plan, named by programs of that ``code``; raises :class:`BadInput` for what is wrong with any
+    of them, which names the file, line, key and value."""
     sweep, rows = loaded.sweep, loaded.sweep.combinations()
-    engine, programs = engines.named(SWEEP), Programs({}, policies)
+    engine, programs = engines.named(SWEEP), Programs({}, policies, code)
     for (name, policy), places in itertools.groupby(sweep.places(policies), key=lambda place: place[:2]):
         set_ = {**sweep.set, **rows[name].set, "ncp.policy": policy}
         assignments = [f"{key}={json.dumps(plain(value), ensure_ascii=False)}" for key, value in set_.items()]

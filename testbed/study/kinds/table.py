@@ -34,8 +34,8 @@ from testbed.scenario.quick import variant_of
 from testbed.study.cell import ScenarioCell, ready, refuse_if_none_can_be_made
 from testbed.study.checks.table import OfTwo, RisesCheck, judge_table
 from testbed.study.kinds import table_file, table_result
-from testbed.study.kinds.table_file import COLUMN, KEPT_AS, Column, LoadedTable, Row, load, scenario_of
-from testbed.study.kinds.table_result import Place, in_table, places_of, read_cell, read_table
+from testbed.study.kinds.table_file import KEPT_AS, Column, LoadedTable, Row, load, scenario_of
+from testbed.study.kinds.table_result import COLUMN, Place, in_table, places_of, read_cell, read_table
 from testbed.study.ledger import request_of
 from testbed.study.record import CellResult, by_setting, observations
 from testbed.study.report import page, points
@@ -194,7 +194,7 @@ def tell(loaded: LoadedTable, request: TableRequest) -> None:
     """Print the cells, with the time that the transfer of each takes."""
     planned = [(cell, expected_transfer_s(plan)) for cell, plan in plans_of(loaded, request)]
     for cell, seconds in planned:
-        print(f"row {cell.row:<8} {cell.column:<14} #{cell.repetition}  {seconds:5.1f} s of transfer")
+        print(f"{cell!s:<28} {seconds:5.1f} s of transfer")
     print(f"{len(planned)} runs, {sum(seconds for _, seconds in planned) / 60:.1f} min of transfer at best")
 
 

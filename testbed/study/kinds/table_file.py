@@ -25,13 +25,13 @@ from testbed.scenario import files
 from testbed.scenario import load as scenarios
 from testbed.scenario.load import LoadedScenario, parse, plain, validated
 from testbed.scenario.model import Scenario
-from testbed.scenario.overrides import apply_override, split_assignment
+from testbed.scenario.overrides import apply_override, assigned_twice, split_assignment
 from testbed.scenario.quick import apply_quick
 from testbed.scenario.section import CongestionControl, Name, Section
 from testbed.study.cell import folder_of
 from testbed.study.checks.each_run import FigureName
 from testbed.study.checks.table import SlopeCheck, TableCheck
-from testbed.study.kinds.table_result import KnownValue, read_table, results_of
+from testbed.study.kinds.table_result import COLUMN, ROW, KnownValue, read_table, results_of
 
 RowName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,31}$")]
 
@@ -205,6 +205,18 @@ def load(name: str, assignments: Sequence[str] = (), *, quick: bool = False) -> 
     return LoadedTable(table, path, document, (*applied, *assignments), changed)
 
 
+def refuse_without_effect(loaded: LoadedTable, assignments: Sequence[str]) -> None:
+    """Raise :class:`BadInput` where ``--set`` is of what a column sets, which has the last word."""
+    for column in loaded.table.columns:
+        own = [*column.set, *(["ncp.policy"] if column.policies else [])]
+        if text := assigned_twice(loaded.document["cells"], assignments, own):
+            raise BadInput(
+                "table.set-by-a-column",
+                f"--set {text}: has no effect, as column {column.name or 'policies'} of {loaded.table.name} sets that",
+                f"Choose columns with --columns, or change the table's file, {loaded.path}.",
+            )
+
+
 def keep(loaded: LoadedTable, folder: Path) -> None:
     """Write the table into its result folder, to be judged again by its checks at that time."""
     with (folder / KEPT_AS).open("w", encoding="utf-8") as file:
@@ -241,9 +253,6 @@ def scenario_of(loaded: LoadedTable, row: Row, column: Column) -> LoadedScenario
     text = io.StringIO()
     YAML(typ="safe").dump(plain(document), text)
     return LoadedScenario(scenario, loaded.path, text.getvalue(), applied)
-
-
-ROW, COLUMN = "repeated", "runs"
 
 
 def repeated(name: str, assignments: Sequence[str], *, quick: bool, repeat: int, seed: int | None) -> LoadedTable:

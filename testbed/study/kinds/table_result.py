@@ -69,6 +69,10 @@ def results_of(document: Mapping[str, Any]) -> list[CellResult]:
     ]
 
 
+ROW, COLUMN = "repeated", "runs"
+"""The only row and column of a scenario that is repeated."""
+
+
 class Place(NamedTuple):
     """A cell's row, column and repetition, which counts from 1."""
 
@@ -77,7 +81,8 @@ class Place(NamedTuple):
     repetition: int
 
     def __str__(self) -> str:
-        return f"row {self.row} {self.column} #{self.repetition}"
+        of = "run" if self[:2] == (ROW, COLUMN) else f"row {self.row} {self.column}"
+        return f"{of} #{self.repetition}"
 
     @classmethod
     def of(cls, cell: CellResult) -> Place:

@@ -346,7 +346,8 @@ def panels_of_sweep(rows: Sequence[Row], plot: PlotOf, number: int) -> Plot:
                 axes.set_title(f"{plot.panels} {panel}", fontsize=9.5, fontweight="normal")
         for axes in grid[len(panels) :]:
             axes.set_visible(False)
-        grid[0].set_ylim(0, None)
+        highest = max(axes.dataLim.y1 for axes in grid)
+        grid[0].set_ylim(0, max(grid[0].get_ylim()[1], 1.03 * highest))  # with room for a mark
         for axes in grid[::columns]:
             axes.set_ylabel(unit)
         canvas.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
@@ -418,7 +419,8 @@ def over_time(groups: Sequence[Group], home: Path) -> list[Plot]:
             label = f"{group}, {connection}" if len(samples) > len(runs) else group
             curves.append(Curve(label, grid_s, values.mean(axis=0), style.line(number), band))
         right = max(float(s.t_s[-1]) for of in samples.values() for s in of)
-        description = f"{title} of {' and '.join(runs)}: means of {MOST_RUNS} runs at most, and their range."
+        of_each = f"means of up to {max(map(len, runs.values()))} runs of each, and their range"
+        description = f"{title} of {' and '.join(runs)}: {of_each}."
         plots.append(curve_plot(name, title, unit, description, curves, right=right))
     return plots
 
