@@ -115,8 +115,8 @@ def rows(path: str) -> list[dict[str, str]]:
 
 @cache
 def bench(name: str, section: str, column: str, *row: str) -> str:
-    """What a section of a ``bench.md`` has in a column of the row that begins so."""
-    text = (DATA / "reference" / name / "bench.md").read_text(encoding="utf-8").partition(f"\n### {section}")[2]
+    """What a section of a ``bench.txt`` has in a column of the row that begins so."""
+    text = (DATA / "reference" / name / "bench.txt").read_text(encoding="utf-8").partition(f"\n### {section}")[2]
     lines = [line.strip("|").split(" | ") for line in text.partition("\n### ")[0].splitlines() if line.startswith("|")]
     head, _, *found = [[cell.strip() for cell in line] for line in lines]
     (value,) = [cells[head.index(column)] for cells in found if tuple(cells[: len(row)]) == row]
@@ -125,7 +125,7 @@ def bench(name: str, section: str, column: str, *row: str) -> str:
 
 def worst_rate(name: str, link: str) -> float:
     """The largest error of a rate in percent, over all rates, of the links whose names begin so."""
-    text = (DATA / "reference" / name / "bench.md").read_text(encoding="utf-8")
+    text = (DATA / "reference" / name / "bench.txt").read_text(encoding="utf-8")
     return max(
         map(float, re.findall(rf"^\| \S+ Mbit/s \| {link}.*? \| [+-](\d+\.\d+)% \| \d+ \|$", text, re.MULTILINE))
     )

@@ -62,9 +62,9 @@ def test_a_changed_figure_in_a_csv_file_makes_the_page_old(
 def test_a_changed_figure_of_a_benchmark_makes_the_page_old(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     as_it_is = results.rendered("links.md")
     for run in ("bench-links-2026-11-21", "bench-links-2026-11-23"):
-        text = (results.DATA / "reference" / run / "bench.md").read_text(encoding="utf-8")
+        text = (results.DATA / "reference" / run / "bench.txt").read_text(encoding="utf-8")
         (tmp_path / "reference" / run).mkdir(parents=True)
-        (tmp_path / "reference" / run / "bench.md").write_text(text.replace("0.024 (0.024", "0.026 (0.024"))
+        (tmp_path / "reference" / run / "bench.txt").write_text(text.replace("0.024 (0.024", "0.026 (0.024"))
     monkeypatch.setattr(results, "DATA", tmp_path)
     results.bench.cache_clear()
     found = results.rendered("links.md")
