@@ -49,8 +49,8 @@ def prose(docstring: str) -> str:
 
 
 def code(value: object) -> str:
-    """A value as it is written in YAML."""
-    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+    """A value as it is written in YAML; "" of none."""
+    return "" if value in (None, "", []) else f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
 Schema = Mapping[str, Any]
@@ -89,7 +89,7 @@ def rows_of(definition: Schema, schema: Schema) -> str:
     """The keys of a part of the file, as a table."""
     needed = definition.get("required", [])
     rows = [
-        (f"**`{key}`**" if key in needed else f"`{key}`", form(each, schema), default(each), about(each))
+        (f"**`{key}`**" if key in needed else f"`{key}`", form(each, schema), code(each.get("default")), about(each))
         for key, each in definition["properties"].items()
     ]
     columns = zip(("key", "value", "without it", "what it is"), *rows, strict=True)
@@ -105,12 +105,6 @@ def about(each: Schema) -> str:
 def _is_form(each: Schema) -> bool:
     # A quantity's description says how it is written ("a duration with its unit"), a key's is a sentence.
     return bool(each.get("examples")) and each.get("description", "A")[0].islower()
-
-
-def default(each: Schema) -> str:
-    """The default of a key; "" where it has none, or a rule of its own."""
-    value = each.get("default")
-    return "" if value in (None, "", []) else code(value)
 
 
 def form(each: Schema, schema: Schema) -> str:
@@ -292,13 +286,12 @@ def claims() -> str:
 
 def _claim_row(claims: Claims, name: str, claim: Claim) -> tuple[str, ...]:
     spec = claims.runs[claim.run]
-    decided = f"“{claim.check}”" if claim.check else f"claim `{name}` of `./run.sh all`"
     setup = f"`{claim.setup}`" + (f". {claim.holds_with()}" if claim.differs else "")
     return (
         f"`{name}`: {KINDS[claim.kind]}{claim.text}{' **Does not reproduce.**' if claim.xfail else ''}",
         setup + (f" Beside `{claim.beside}`." if claim.beside else ""),
         f"`{Request().command(spec)}`",
-        decided,
+        f"“{claim.check}”" if claim.check else f"claim `{name}` of `./run.sh all`",
         claim.expected + (f", {claim.tolerance}" if claim.tolerance else ""),
         f"{spec.expected_minutes(DEFAULT, quick=False):.3g}, {spec.disk_mb:g}",
     )
