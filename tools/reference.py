@@ -49,8 +49,8 @@ def prose(docstring: str) -> str:
 
 
 def code(value: object) -> str:
-    """A value as it is written in YAML."""
-    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+    """A value as it is written in YAML; "" of none."""
+    return "" if value in (None, "", []) else f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
 Schema = Mapping[str, Any]
@@ -89,10 +89,12 @@ def rows_of(definition: Schema, schema: Schema) -> str:
     """The keys of a part of the file, as a table."""
     needed = definition.get("required", [])
     rows = [
-        (f"**`{key}`**" if key in needed else f"`{key}`", form(each, schema), default(each), about(each))
+        (f"**`{key}`**" if key in needed else f"`{key}`", form(each, schema), code(each.get("default")), about(each))
         for key, each in definition["properties"].items()
     ]
-    return table(("key", "value", "without it", "what it is"), rows)
+    columns = zip(("key", "value", "without it", "what it is"), *rows, strict=True)
+    head, *told = zip(*(column for column in columns if any(column[1:])), strict=True)  # none that is empty
+    return table(head, told)
 
 
 def about(each: Schema) -> str:
@@ -103,12 +105,6 @@ def about(each: Schema) -> str:
 def _is_form(each: Schema) -> bool:
     # A quantity's description says how it is written ("a duration with its unit"), a key's is a sentence.
     return bool(each.get("examples")) and each.get("description", "A")[0].islower()
-
-
-def default(each: Schema) -> str:
-    """The default of a key; "" where it has none, or a rule of its own."""
-    value = each.get("default")
-    return "" if value in (None, "", []) else code(value)
 
 
 def form(each: Schema, schema: Schema) -> str:
@@ -261,10 +257,10 @@ def held() -> str:
 
 
 CLAIMS = """\
-Each row's command decides the claim on its own; `./run.sh all CLAIM` does the same and compares the result with what
-was published. Minutes and megabytes are those of a full run on two cores. The reason for each tolerance, and the cause
-of what does not reproduce, are in [data/published/claims.yaml](../../data/published/claims.yaml), of which this is
-made."""
+Each row's command decides the claim on its own, by a check of its result; `./run.sh all CLAIM` does the same and
+compares the result with what was published. Minutes and megabytes are those of a full run on two cores. The reason for
+each tolerance, and the cause of what does not reproduce, are in
+[data/published/claims.yaml](../../data/published/claims.yaml), of which this is made."""
 KINDS = {
     "claim": "",
     "changed": "Changed: ",
@@ -278,7 +274,7 @@ def claims() -> str:
     """All claims: by source its set-ups, and a row per claim with the command that decides it, the check to look at,
     its set-up and what is other in it."""
     found, parts = load(), []
-    head = ("claim", "set-up, and what is other", "command", "output", "expected", "minutes, MB")
+    head = ("claim", "set-up, and what is other", "command", "decided by", "expected", "minutes, MB")
     for key, source in found.sources.items():
         rows = [_claim_row(found, name, each) for name, each in found.claims.items() if each.source == key]
         setups = [f"- `{n}`: {cell(each.in_words())}\n" for n, each in found.setups.items() if each.source == key]
@@ -290,13 +286,12 @@ def claims() -> str:
 
 def _claim_row(claims: Claims, name: str, claim: Claim) -> tuple[str, ...]:
     spec = claims.runs[claim.run]
-    decided = f"check “{claim.check}”" if claim.check else f"claim `{name}` of `./run.sh all`"
     setup = f"`{claim.setup}`" + (f". {claim.holds_with()}" if claim.differs else "")
     return (
         f"`{name}`: {KINDS[claim.kind]}{claim.text}{' **Does not reproduce.**' if claim.xfail else ''}",
         setup + (f" Beside `{claim.beside}`." if claim.beside else ""),
         f"`{Request().command(spec)}`",
-        f"`results/{spec.run}/latest/`, {decided}",
+        f"“{claim.check}”" if claim.check else f"claim `{name}` of `./run.sh all`",
         claim.expected + (f", {claim.tolerance}" if claim.tolerance else ""),
         f"{spec.expected_minutes(DEFAULT, quick=False):.3g}, {spec.disk_mb:g}",
     )

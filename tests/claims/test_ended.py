@@ -89,7 +89,7 @@ def test_only_what_is_refused_or_lacking_is_no_run_that_broke_down(
 def test_and_so_it_is_where_that_shows_in_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str, code: str, state: str
 ) -> None:
-    monkeypatch.setattr("testbed.engines.Engine.width", lambda _engine: 1)
+    monkeypatch.setattr("testbed.engines.engine.Engine.width", lambda _engine: 1)
     spec = StudySpec("run", "one", [Breaks(error_of(code), engine)], {})
     begun = Begun(spec, tmp_path / "runs" / "one", lambda _results: pytest.fail("there is no verdict"))
     monkeypatch.setattr(Parts, "_begin", lambda *_: begun)

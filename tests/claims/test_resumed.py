@@ -64,7 +64,7 @@ def write_verdict(run: Path) -> None:
 def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """All that were stopped: a run in each status, one that left nothing, a table with an untrusted cell beside a good
     one, a whole one, and a run that was not begun."""
-    monkeypatch.setattr("testbed.engines.Engine.width", lambda _engine: 1)
+    monkeypatch.setattr("testbed.engines.engine.Engine.width", lambda _engine: 1)
     ledger = Ledger(tmp_path / LEDGER)
     for name, status in STATUSES.items():
         write_verdict(tmp_path / "runs" / name / "1")

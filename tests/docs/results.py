@@ -2,8 +2,8 @@
 the files in data/, so that no figure on them is typed by hand.
 
 In a template ``table(NAME)`` and ``table(NAME, RUN)`` read a table of data/reference/, ``claims(NAME)`` the claims of a
-folder there, ``rows(PATH)`` a CSV file below data/. ``{# set-up: … #}`` lists the phrases with numbers that describe a
-set-up and were not measured.
+folder there, ``bench(NAME, SECTION, COLUMN, *ROW)`` a figure of a benchmark, ``rows(PATH)`` a CSV file below data/.
+``{# set-up: … #}`` lists the phrases with numbers that describe a set-up and were not measured.
 """
 
 from __future__ import annotations
@@ -111,6 +111,24 @@ def rows(path: str) -> list[dict[str, str]]:
     """The rows of a CSV file below data/."""
     with (DATA / path).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(line for line in file if not line.startswith("#")))
+
+
+@cache
+def bench(name: str, section: str, column: str, *row: str) -> str:
+    """What a section of a ``bench.txt`` has in a column of the row that begins so."""
+    text = (DATA / "reference" / name / "bench.txt").read_text(encoding="utf-8").partition(f"\n### {section}")[2]
+    lines = [line.strip("|").split(" | ") for line in text.partition("\n### ")[0].splitlines() if line.startswith("|")]
+    head, _, *found = [[cell.strip() for cell in line] for line in lines]
+    (value,) = [cells[head.index(column)] for cells in found if tuple(cells[: len(row)]) == row]
+    return value
+
+
+def worst_rate(name: str, link: str) -> float:
+    """The largest error of a rate in percent, over all rates, of the links whose names begin so."""
+    text = (DATA / "reference" / name / "bench.txt").read_text(encoding="utf-8")
+    return max(
+        map(float, re.findall(rf"^\| \S+ Mbit/s \| {link}.*? \| [+-](\d+\.\d+)% \| \d+ \|$", text, re.MULTILINE))
+    )
 
 
 def windows(name: str, run: str) -> list[dict[str, str]]:
@@ -305,6 +323,8 @@ def environment() -> Environment:
         claims,
         checks,
         rows,
+        bench,
+        worst_rate,
         windows,
         share,
         engines,

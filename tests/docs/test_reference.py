@@ -59,4 +59,8 @@ def test_a_new_key_makes_the_page_old(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_how_a_key_is_told(each: reference.Schema, form: str, default: str, about: str) -> None:
-    assert (reference.form(each, {}), reference.default(each), reference.about(each)) == (form, default, about)
+    assert (reference.form(each, {}), reference.code(each.get("default")), reference.about(each)) == (
+        form,
+        default,
+        about,
+    )

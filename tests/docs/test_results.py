@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,29 @@ def test_a_changed_figure_in_a_csv_file_makes_the_page_old(
     assert results.rendered("buffers.md") == as_it_is.replace("0.465", "0.475", 1).replace(
         "| – | 0.52 |", "| – | 0.53 |"
     )
+
+
+def test_a_changed_figure_of_a_benchmark_makes_the_page_old(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    as_it_is = results.rendered("links.md")
+    for run in ("bench-links-2026-11-21", "bench-links-2026-11-23"):
+        text = (results.DATA / "reference" / run / "bench.txt").read_text(encoding="utf-8")
+        (tmp_path / "reference" / run).mkdir(parents=True)
+        (tmp_path / "reference" / run / "bench.txt").write_text(text.replace("0.024 (0.024", "0.026 (0.024"))
+    monkeypatch.setattr(results, "DATA", tmp_path)
+    results.bench.cache_clear()
+    found = results.rendered("links.md")
+    results.bench.cache_clear()
+    assert found == as_it_is.replace("0.024 (0.024", "0.026 (0.024").replace("0.025 / 0.024 ms", "0.025 / 0.026 ms")
+
+
+def test_what_the_readme_says_of_links_holds() -> None:
+    readme = " ".join((paths.CHECKOUT / "README.md").read_text(encoding="utf-8").split())
+    said = re.search(r"off by less than ([\d.]+) ms of round trip \(mean\) and ([\d.]+)% of rate", readme)
+    run, rtts = "bench-links-2026-11-23", ("2 ms", "50 ms", "500 ms")
+    errors = [results.bench(run, "Error of the round-trip time", "mean error", rtt, "ncp-testbed") for rtt in rtts]
+    assert said
+    assert max(float(error.split()[0]) for error in errors) < float(said[1])
+    assert results.worst_rate(run, "ncp-testbed") < float(said[2])
 
 
 @pytest.mark.parametrize("name", results.PAGES)

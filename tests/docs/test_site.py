@@ -101,7 +101,7 @@ def test_a_search_finds_the_answer_to_a_question(first: Path) -> None:
 @pytest.mark.nightly
 @pytest.mark.timeout(1200)
 def test_every_page_is_right_in_a_browser(first: Path) -> None:
-    """Nothing is missing, too wide or fetched from a network, at any width; diagrams are drawn."""
+    """Nothing is missing, too wide, too faint or fetched from a network, at any width; diagrams are drawn."""
     pages = sorted(page for page in first.parent.rglob("*.html") if page.name != "404.html")
     assert len(pages) == len(pages_of(INDEX)) + 1
     wrong = []
@@ -109,4 +109,7 @@ def test_every_page_is_right_in_a_browser(first: Path) -> None:
         for page in pages:
             for width in WIDTHS:
                 wrong += [f"{page.name} at {width}: {problem}" for problem in look(opened, page, width).problems]
+            wrong += [
+                f"{page.name} in the dark: {problem}" for problem in look(opened, page, WIDTHS[-1], "dark").problems
+            ]
     assert wrong == []
