@@ -76,7 +76,7 @@ class Lab:
         patch.setattr(build, "build_programs", lambda *_, **__: {"ncp-sim": simulator, "ncp-agent": simulator})
         patch.setattr(build, "policy_facts", _policies)
         patch.setattr(provenance, "of_machine_and_code", _provenance)
-        patch.setattr("testbed.engines.Engine.width", lambda _engine: 1)
+        patch.setattr("testbed.engines.engine.Engine.width", lambda _engine: 1)
         self._engine()
         self._question()
         if not self.pages:
