@@ -181,10 +181,10 @@ class Engine(ABC):
 
     def refuse(self, plan: Plan) -> None:
         """Raise :class:`CannotRun` for unsupported parts of a plan, and for programs that are not built yet."""
-        if missing := not_built(plan):
-            raise CannotRun("engine.not-built", f"{missing}")
         if refused := self.unsupported(plan):
             raise CannotRun("engine.refuses", f"{Lines(refused)}", f"{self.instead()}")
+        if missing := not_built(plan):
+            raise CannotRun("engine.not-built", f"{missing}")
 
     def instead(self) -> str:
         """Advice about a plan that it refuses."""

@@ -164,10 +164,11 @@ class ScenarioCell(Cell):
     def unsupported(self) -> str:  # type: ignore[override]
         """The reason why it can't be made here, as far as that is known before the first attempt. Raises BadInput where
         there is no plan of it."""
-        reasons, sessions = [not_built(self.plan)], len(self.loaded.scenario.sessions)
-        if not reasons[0] and self.carrier is not None and sessions > 1:
-            reasons = [f"carrier {self.carrier}: it takes the place of one session, and the scenario has {sessions}"]
-        return "; ".join(filter(None, [*reasons, *self.engine.unsupported(self.plan)]))
+        reasons, sessions = self.engine.unsupported(self.plan), len(self.loaded.scenario.sessions)
+        if self.carrier is not None and sessions > 1:
+            alone = f"carrier {self.carrier}: it takes the place of one session, and the scenario has {sessions}"
+            reasons = [alone, *reasons]
+        return "; ".join(reasons) or not_built(self.plan)
 
     def run(self, study: Path, progress: Progress) -> RunRecord:
         """Run to the verdict."""
