@@ -18,6 +18,7 @@ const module = "ncp-testbed/"
 var below = map[string][]string{
 	"cmd":        {"collectors", "internal", "schemas"},
 	"collectors": {"internal", "schemas"},
+	"examples":   {"ncp-agent"},
 	"internal":   {"schemas"},
 	"ncp-agent":  {"internal", "schemas"},
 	"ndn-agent":  {"internal", "schemas"},
