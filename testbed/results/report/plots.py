@@ -129,6 +129,8 @@ def _draw_law(
         axes.fill_between(t_s, low, high, color=style.colour(number), alpha=0.16, linewidth=0)
     axes.plot([], [], **_EXPECTED, label=f"law ±{check.tolerance:g}")
     judged_to = min(check.to_s, end)
+    if judged_to <= check.from_s:
+        return  # it ended before that
     axes.axvspan(check.from_s, judged_to, color=style.SHADE, zorder=0)
     text = f"judged {check.from_s:g} s to {judged_to:.0f} s"
     ground = {"fc": style.SHADE, "ec": "none", "pad": 1}  # an event's line may cross it
