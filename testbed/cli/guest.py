@@ -3,7 +3,7 @@
 import statistics
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -111,7 +111,7 @@ def _prepared(
 
 
 def selftest(
-    suite: Annotated[str, typer.Argument(help="mptcp, the one that there is.")],
+    suite: Annotated[Literal["mptcp"], typer.Argument(help="The one that there is.")],
     test: Annotated[str, typer.Argument(help="One of its tests.")] = "simult_flows",
     seed: Annotated[int, typer.Option(help="Seed of all that is random.", min=0)] = 1,
     repeat: Annotated[int, typer.Option(help="Run so many seeds, from --seed on, on all cores.", min=1)] = 2,
@@ -124,8 +124,6 @@ def selftest(
     from testbed.engines.vkernel import selftests
     from testbed.engines.vkernel.programs import Program
 
-    if suite != "mptcp":
-        raise BadInput.of(unknown("selftest.no-such-suite", "suite", suite, ["mptcp"]))
     progress = Progress()
     kernel, _ = _prepared("", [], progress)
     program = Program(selftests.command(test), selftests.folder(), DAY_S, None, "", {})

@@ -37,6 +37,7 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         (tmp_path / "clone" / name).mkdir(exist_ok=True)
     monkeypatch.setattr(paths, "CHECKOUT", tmp_path / "clone")
     monkeypatch.setattr(paths, "BINARIES", tmp_path / "clone" / ".build" / "bin")
+    monkeypatch.setattr(checkout, "KEPT", tmp_path / "clone" / ".build" / "codes")
     monkeypatch.setattr(packages, "export", lambda _group: "six==1.17.0 ; sys_platform == 'linux'\n")
     monkeypatch.setattr(kernel, "own_cache", lambda: tmp_path / "cache")
     forget()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -43,8 +42,6 @@ def outcomes(latest: Path) -> dict[int, dict[str, object]]:
 
 def compiled(source: str, folder: Path) -> str:
     """A C program in the folder that the guest sees."""
-    if shutil.which("gcc") is None:
-        pytest.skip("no C compiler")
     subprocess.run(
         ["gcc", "-O1", "-pthread", "-x", "c", "-", "-o", folder / "program"], input=source.encode(), check=True
     )
@@ -97,8 +94,6 @@ def test_real_time_that_leaks_in_is_named(guest: Guest, latest: Path) -> None:
 
 
 def test_real_randomness_that_leaks_in_is_named(guest: Guest, tmp_path: Path) -> None:
-    if " rdrand " not in Path("/proc/cpuinfo").read_text():
-        pytest.skip("this processor has no random numbers")
     program = """
         #include <stdio.h>
         int main(void) {
@@ -131,17 +126,6 @@ def test_the_speed_of_this_machine_that_leaks_in_is_named(guest: Guest, tmp_path
     assert done.returncode == 1
     assert "not the same twice: " in done.stdout
     assert "not exact   1 runs: a program computed for a second without a system call" in done.stdout
-
-
-def test_tracing_a_program_takes_little_virtual_time(guest: Guest) -> None:
-    if shutil.which("strace") is None:
-        pytest.skip("no strace")
-    reads = "[open('/etc/passwd').read() for _ in range(20)]"
-    measured = f"from time import monotonic as now; a = now(); {reads}; print(now() - a)"
-    alone = float(guest("--", "python3", "-c", measured).stdout)
-    traced = float(guest("--", "strace", "-f", "-o", "/tmp/calls", "python3", "-c", measured).stdout)
-    calls = 20 * 8
-    assert traced - alone < calls * 12e-6, "that of some stops; a tracer's own calls have no price"
 
 
 def test_behind_links_hosts_have_names_and_a_failed_seed_its_capture(guest: Guest, latest: Path) -> None:
